@@ -1,0 +1,60 @@
+# Two commands matter: `make run` and `make test`. Everything they need is installed into .venv from hash-pinned locks.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+LOCKED := $(PIP) --require-hashes --no-deps -r
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types imports pytest lock clean
+.DELETE_ON_ERROR:
+
+help: ## what one can do here
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
+
+run: $(VENV)/run.stamp ## grind the demonstration on an embedded PostgreSQL (ONCE=1 ends when all is done)
+	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
+
+test: lint types imports pytest ## every check: ruff, pyright strict, import contract, pytest
+
+lint: $(VENV)/dev.stamp
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	@$(BIN)/basedpyright --warnings
+
+imports: $(VENV)/dev.stamp
+	@PYTHONPATH=src $(BIN)/lint-imports --no-cache
+
+pytest: $(VENV)/dev.stamp
+	@$(BIN)/python -m pytest -n 4 -q
+
+bench-%: $(VENV)/bench.stamp ## measure one thing, beside its peers: make bench-queue
+	@$(BIN)/python bench/$*.py
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Gristmill needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv module is missing: apt-get install python3-venv, then again." >&2; exit 1; }
+
+$(VENV)/run.stamp: requirements/run.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing into $(VENV) (once) …" >&2
+	@$(LOCKED) requirements/run.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/run.stamp
+	@$(LOCKED) requirements/dev.lock
+	@touch $@
+
+$(VENV)/bench.stamp: requirements/bench.lock $(VENV)/run.stamp
+	@$(LOCKED) requirements/bench.lock
+	@touch $@
+
+lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming no index
+	@$(PIP) uv
+	@$(BIN)/uv pip compile -q pyproject.toml requirements/build.in -o requirements/run.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q pyproject.toml --extra dev -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q pyproject.toml --extra bench -c requirements/run.lock -o requirements/bench.lock --generate-hashes --no-header --universal
+
+clean: ## remove the environment and caches (never data)
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

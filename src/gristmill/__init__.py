@@ -1,0 +1,1 @@
+"""Gristmill grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own."""

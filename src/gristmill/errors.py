@@ -1,0 +1,44 @@
+"""Every error we raise on purpose, sorted by what the caller should do.
+
+GristmillError
+├── Transient        the world is busy or broken: try again later
+│   └── Overloaded   … and it said when (retry_after)
+├── Permanent        the input is bad: trying again changes nothing
+├── LeaseLost        the task is not ours any more: write nothing
+├── Cancelled        somebody asked us to stop this task: stop
+└── Refused          a person asked for something we will not do: one sentence, non-zero exit
+"""
+
+from datetime import timedelta
+
+
+class GristmillError(Exception):
+    """What all our errors have in common: their text is one sentence for a person."""
+
+
+class Transient(GristmillError):
+    """The world is busy or broken; the same call may succeed later."""
+
+
+class Overloaded(Transient):
+    """The other side asked us to come back after `retry_after`."""
+
+    def __init__(self, message: str, retry_after: timedelta) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Permanent(GristmillError):
+    """The input cannot be processed, however often it is tried."""
+
+
+class LeaseLost(GristmillError):
+    """The task was taken back from this worker; whatever it computed must not be written."""
+
+
+class Cancelled(GristmillError):
+    """The task was cancelled while it ran."""
+
+
+class Refused(GristmillError):
+    """A request that is refused: the text says what is wrong and what to do."""

@@ -1,0 +1,7 @@
+"""The kinds of id, so that a task is never taken for a worker."""
+
+from typing import NewType
+
+TaskId = NewType("TaskId", int)
+WorkerId = NewType("WorkerId", int)
+LeaseId = NewType("LeaseId", int)

@@ -1,0 +1,98 @@
+"""All settings, read once from `GRISTMILL_*` and an optional gristmill.toml, and handed on in slices."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, override
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from gristmill.durations import duration
+from gristmill.errors import Refused
+
+
+def _parsed(value: Any) -> Any:
+    return duration(value) if isinstance(value, str) else value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_parsed)]
+
+
+def default_data() -> Path:
+    """Where the embedded database lives: the system's place for root, the user's for everybody else."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/gristmill")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "gristmill"  # noqa: TID251 this is the place
+
+
+class Slice(BaseModel):
+    """A part of the settings that one room is handed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class QueueSettings(Slice):
+    """How workers claim, renew, settle and clean up."""
+
+    heartbeat: Duration = Field(timedelta(seconds=30), description="How often a worker says that it lives.")
+    lease: Duration = Field(timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
+    poll: Duration = Field(timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of.")
+    rescue: Duration = Field(timedelta(seconds=15), description="How often the leases of dead workers are taken back.")
+    stop: Duration = Field(timedelta(seconds=20), description="How long a stopping worker waits for its running tasks.")
+    flush: Duration = Field(timedelta(milliseconds=4), description="How long an outcome may wait for company before it is settled.")
+    batch: int = Field(500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most.")
+    max_payload: int = Field(1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON.")
+    dead_alert: int = Field(10, ge=1, description="How many dead letters raise an alarm.")
+    dead_keep_for: Duration = Field(timedelta(days=30), description="How long dead letters are kept.")
+    dead_keep: int = Field(5_000, ge=0, description="How many dead letters are kept at most.")
+    keep_for: Duration = Field(timedelta(days=7), description="How long finished tasks are kept.")
+    keep: int = Field(1_000, ge=0, description="How many finished tasks are kept per queue.")
+
+
+class LogSettings(Slice):
+    """How events are written."""
+
+    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="The least level that is logged.")
+    json_lines: bool = Field(False, description="One JSON object a line instead of text for people.")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="GRISTMILL_",
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        toml_file="gristmill.toml",
+        extra="forbid",
+        frozen=True,
+    )
+
+    database_url: str | None = Field(None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder.")
+    data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
+    queue: QueueSettings = QueueSettings()
+    log: LogSettings = LogSettings()
+
+    @classmethod
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def load() -> Settings:
+    """The settings, or one sentence about the first that is wrong."""
+    try:
+        return Settings()
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        reason = first["msg"].removeprefix("Value error, ")
+        raise Refused(f"The setting GRISTMILL_{name} is wrong: {reason}. See docs/settings.md.") from wrong
