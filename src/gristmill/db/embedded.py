@@ -40,6 +40,7 @@ PLAIN_PATH = re.compile(
     r"[\w/.+@~ -]+", re.ASCII
 )  # a comma would read as two folders, for the server and for libpq
 LARGEST_LOG = 10 * MB
+PASSING = re.compile("starting up|shutting down|not yet accepting|closed the connection")
 RECOVERY = 600.0  # seconds: crash recovery replays at most max_wal_size, yet a slow disk may need minutes
 SHUTDOWN = 120.0
 ORPHANS = 15.0
@@ -159,11 +160,10 @@ class Embedded:
 
     def _serves(self) -> bool:
         """The quick way: it answers, and our database is there."""
-        if not (self.socket_folder / ".s.PGSQL.5432").exists():
-            return False
-        with suppress(psycopg.OperationalError), self._connect() as connection:
-            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [USER])
-            return found.fetchone() is not None
+        with suppress(OSError, psycopg.OperationalError):
+            (self.socket_folder / ".s.PGSQL.5432").lstat()  # cheaper than a connection that cannot succeed
+            with self._connect() as connection:
+                return has_database(connection)
         return False
 
     def _postmaster(self) -> int | None:
@@ -176,15 +176,45 @@ class Embedded:
             return None
 
     def _bring_up(self, owner: Account | None) -> None:
-        if self._postmaster() is None:
-            refuse_foreign_cluster(self.cluster)
-            programs = programs_for(owner, self.data)
-            if not self.cluster.exists():
-                self._initialise(programs, owner)
-            self._configure(owner)
-            self._launch(programs, owner)
-        self._await_ready()
-        self._create_database()
+        """Start it if nobody is there; wait for one that somebody left half started or half stopped."""
+
+        def there() -> bool:
+            if self._postmaster() is None:
+                self._start_anew(owner)
+            return self._admits()
+
+        if not within(RECOVERY, there):
+            raise Refused(
+                f"PostgreSQL recovers for more than {RECOVERY / 60:.0f} min: wait, and see {self.log}."
+            )
+
+    def _start_anew(self, owner: Account | None) -> None:
+        refuse_foreign_cluster(self.cluster)
+        programs = programs_for(owner, self.data)
+        if not self.cluster.exists():
+            self._initialise(programs, owner)
+        self._configure(owner)
+        self._launch(programs, owner)
+
+    def _admits(self) -> bool:
+        """Whether it lets us in, to a database of ours; an error that waiting cannot mend is raised."""
+        ready = self._ready()
+        try:
+            with self._connect() as connection:
+                if not has_database(connection):
+                    connection.execute("CREATE DATABASE gristmill")
+                return True
+        except psycopg.OperationalError as error:
+            if ready and self._ready() and not PASSING.search(str(error)):
+                raise
+            return False
+
+    def _ready(self) -> bool:
+        """What the server itself last wrote about its state."""
+        with suppress(OSError):
+            lines = (self.cluster / "postmaster.pid").read_text().splitlines()
+            return len(lines) > 7 and lines[7].strip() == "ready"
+        return False
 
     def _initialise(self, programs: Path, owner: Account | None) -> None:
         """Build the cluster under another name: an interrupted initdb leaves nothing that looks finished."""
@@ -219,9 +249,10 @@ class Embedded:
         """Hand the server to the system: a session of its own, and no parent that could take it along."""
         patience = monotonic() + ORPHANS
         while self._postmaster() is None:
-            # nobody alive holds the folder here, so a pid file is a leftover; PostgreSQL itself would believe
-            # it if any process of its user had that pid, which is common in a container
+            # nobody alive holds the folder here, so these are leftovers; PostgreSQL itself would believe them
+            # if any process of its user had that pid, or if nobody collects the dead: common in a container
             (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+            (self.socket_folder / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
             command = [programs / "pg_ctl", "start", "-s", "-w", "-t", f"{RECOVERY:.0f}", "-D", self.cluster]
             with open_log(self.log, owner) as log:
                 begin = log.tell()
@@ -234,49 +265,37 @@ class Embedded:
                 raise failure("did not start", reason, self.data, self.log)
             Event().wait(0.1)
 
-    def _await_ready(self) -> None:
-        """Only a server that somebody else left half started, or half stopped, makes us wait here."""
-        within(RECOVERY, lambda: self._accepts() or self._postmaster() is None)
-        if self._postmaster() is None:
-            raise Refused(f"PostgreSQL stopped while it was being started: try again, or see {self.log}.")
-        if not self._accepts():
-            raise Refused(
-                f"PostgreSQL has been recovering for {RECOVERY / 60:.0f} minutes: wait, and see {self.log}."
-            )
 
-    def _accepts(self) -> bool:
-        with suppress(OSError):
-            lines = (self.cluster / "postmaster.pid").read_text().splitlines()
-            return len(lines) > 7 and lines[7].strip() == "ready"
-        return False
-
-    def _create_database(self) -> None:
-        with self._connect() as connection:
-            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [USER])
-            if found.fetchone() is None:
-                connection.execute("CREATE DATABASE gristmill")
+def has_database(connection: psycopg.Connection) -> bool:
+    return connection.execute("SELECT FROM pg_database WHERE datname = 'gristmill'").rowcount > 0
 
 
 def prepare_folder(data: Path, cluster: Path) -> Account | None:
     """Make the data folder if it is missing, refuse it if it is not ours, and say who the server will be."""
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    names = set(os.listdir(data)) - {"lost+found"}
+    names = set(os.listdir(data)) - {"lost+found"} if data.exists() else set[str]()
     if names and LOCK not in names:
         raise Refused(
             f"The folder {data} is not empty and not a data folder of Gristmill: "
             "choose another with GRISTMILL_DATA."
         )
     owner = account_of(cluster)
+    if owner:
+        refuse_unreachable(data if names else data.parent, owner)
     if not names:
-        if owner is not None:
-            data.chmod(0o711)  # it stays root's; the server only passes through to the folders made for it
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # under root it stays root's: the server only passes through to the folders made for it
+        data.chmod(0o711 if owner else 0o700)
         (data / LOCK).touch(mode=0o644)
-    if owner is not None and run_as(owner, ["test", "-x", data]).returncode:
+    return owner
+
+
+def refuse_unreachable(folder: Path, owner: Account) -> None:
+    standing = next(path for path in (folder, *folder.parents) if path.exists())
+    if run_as(owner, ["test", "-x", standing]).returncode:
         raise Refused(
-            f"Started by root, PostgreSQL runs as the user {owner.name}, who cannot reach {data}: "
+            f"Started by root, PostgreSQL runs as the user {owner.name}, who cannot enter {standing}: "
             "choose a folder that everybody may enter with GRISTMILL_DATA."
         )
-    return owner
 
 
 def account_of(cluster: Path) -> Account | None:
@@ -425,9 +444,10 @@ def failure(what: str, text: str, data: Path, log: Path) -> Refused:
     if "No space left on device" in text:
         return disk_full(data)
     complaint = re.search(r"(?:FATAL|PANIC|error):\s*(.+)", text) or re.search(r"(.+)", text)
-    return Refused(
-        f"PostgreSQL {what} ({complaint[1].strip() if complaint else 'no reason given'}): see {log}."
-    )
+    reason = complaint[1].strip() if complaint else "it gave no reason"
+    if mistake := re.search(r"LOG:\s*(.+)", text) if "contains errors" in reason else None:
+        reason = mistake[1].strip()  # the line in the configuration that is wrong
+    return Refused(f"PostgreSQL {what} ({reason}): see {log}.")
 
 
 def disk_full(data: Path) -> Refused:
