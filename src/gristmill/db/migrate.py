@@ -9,6 +9,7 @@ from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import AsyncConnection, sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from gristmill.errors import Refused
@@ -124,6 +125,8 @@ async def apply(connection: AsyncConnection[Any], migration: Migration) -> None:
             f"Migration {migration.name} failed ({reason}), and nothing of it was kept: "
             "mend the database or upgrade Gristmill, then try again."
         ) from error
+    if connection.info.transaction_status != TransactionStatus.INTRANS:
+        raise ValueError(f"{migration.name} ends its own transaction: leave BEGIN and COMMIT out")
     await connection.execute(RECORD, [migration.number, migration.name, migration.checksum])
 
 
