@@ -3,10 +3,17 @@
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, override
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from typing_extensions import override
 
 from gristmill.durations import duration
 from gristmill.errors import Refused
@@ -37,12 +44,25 @@ class QueueSettings(Slice):
 
     heartbeat: Duration = Field(timedelta(seconds=30), description="How often a worker says that it lives.")
     lease: Duration = Field(timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
-    poll: Duration = Field(timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of.")
-    rescue: Duration = Field(timedelta(seconds=15), description="How often the leases of dead workers are taken back.")
-    stop: Duration = Field(timedelta(seconds=20), description="How long a stopping worker waits for its running tasks.")
-    flush: Duration = Field(timedelta(milliseconds=4), description="How long an outcome may wait for company before it is settled.")
-    batch: int = Field(500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most.")
-    max_payload: int = Field(1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON.")
+    poll: Duration = Field(
+        timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of."
+    )
+    rescue: Duration = Field(
+        timedelta(seconds=15), description="How often the leases of dead workers are taken back."
+    )
+    stop: Duration = Field(
+        timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
+    )
+    flush: Duration = Field(
+        timedelta(milliseconds=4),
+        description="How long an outcome may wait for company before it is settled.",
+    )
+    batch: int = Field(
+        500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
+    )
+    max_payload: int = Field(
+        1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
+    )
     dead_alert: int = Field(10, ge=1, description="How many dead letters raise an alarm.")
     dead_keep_for: Duration = Field(timedelta(days=30), description="How long dead letters are kept.")
     dead_keep: int = Field(5_000, ge=0, description="How many dead letters are kept at most.")
@@ -53,7 +73,9 @@ class QueueSettings(Slice):
 class LogSettings(Slice):
     """How events are written."""
 
-    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="The least level that is logged.")
+    level: str = Field(
+        "info", pattern="^(debug|info|warning|error)$", description="The least level that is logged."
+    )
     json_lines: bool = Field(False, description="One JSON object a line instead of text for people.")
 
 
@@ -69,8 +91,12 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
-    database_url: str | None = Field(None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder.")
-    data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
+    database_url: str | None = Field(
+        None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
+    )
+    data: Path = Field(
+        default_factory=default_data, description="The data folder of the embedded PostgreSQL."
+    )
     queue: QueueSettings = QueueSettings()
     log: LogSettings = LogSettings()
 
