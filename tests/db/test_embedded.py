@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -148,6 +149,35 @@ def test_a_killed_server_starts_again_with_its_data(server: Embedded) -> None:
         assert (server.cluster / "postmaster.pid").exists()
         server.start()
     assert ask(server, "SELECT kernels FROM grain") == "7"
+
+
+def test_a_server_killed_amid_endless_work_is_not_started_beside_it(
+    server: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.start()
+    with ExitStack() as cleanup:
+        connection = cleanup.enter_context(closing(psycopg.connect(server.url(), autocommit=True)))
+        cleanup.callback(os.kill, connection.info.backend_pid, signal.SIGKILL)
+        connection.pgconn.send_query(b"DO $$ BEGIN LOOP END LOOP; END $$")
+        os.kill(pid(server), signal.SIGKILL)
+        monkeypatch.setattr(embedded, "ORPHANS", 0.2)
+        with pytest.raises(Refused, match=r"Processes of the killed server in .* are still at work: wait"):
+            server.start()
+    monkeypatch.undo()
+    server.start()
+    assert ask(server, "SELECT 1") == "1"
+
+
+def test_a_server_without_a_free_connection_counts_as_started(room: Path) -> None:
+    few = {"max_connections": "6", "superuser_reserved_connections": "2", "max_wal_senders": "0"}
+    server = Embedded(room / "data", few | {"shared_buffers": "32MB"})
+    server.start()
+    with ExitStack() as held:
+        for _ in range(6):
+            held.enter_context(psycopg.connect(server.url()))
+        with pytest.raises(psycopg.OperationalError, match="too many clients"):
+            psycopg.connect(server.url())
+        assert server.start() == server.url()
 
 
 def test_a_server_stopped_at_once_recovers_from_its_log(server: Embedded) -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from gristmill.db import Database
 from gristmill.db import migrate as module
 from gristmill.db.migrate import Migration, known, migrate, read, schema_state
 from gristmill.errors import Refused
@@ -144,3 +145,12 @@ def test_a_file_with_a_wrong_name_is_no_migration(tmp_path: Path) -> None:
 
 def test_our_migrations_are_numbered_without_gaps() -> None:
     assert [migration.number for migration in known()] == list(range(1, len(known()) + 1))
+
+
+async def test_every_test_has_a_migrated_database_of_its_own(url: str, empty_url: str, db: Database) -> None:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        assert (await schema_state(connection)).fits
+    async with db.transaction() as tx:
+        mine = await tx.value("SELECT current_database()")
+    assert url.partition("?")[0].endswith(mine)
+    assert not empty_url.partition("?")[0].endswith(mine)

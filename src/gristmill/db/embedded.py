@@ -40,6 +40,8 @@ PLAIN_PATH = re.compile(
     r"[\w/.+@~ -]+", re.ASCII
 )  # a comma would read as two folders, for the server and for libpq
 LARGEST_LOG = 10 * MB
+IN_USE = "is still in use"  # the memory of a server that was killed
+FULL = re.compile("too many clients|connection slots are reserved")
 PASSING = re.compile("starting up|shutting down|not yet accepting|closed the connection")
 RECOVERY = 600.0  # seconds: crash recovery replays at most max_wal_size, yet a slow disk may need minutes
 SHUTDOWN = 120.0
@@ -160,11 +162,14 @@ class Embedded:
 
     def _serves(self) -> bool:
         """The quick way: it answers, and our database is there."""
-        with suppress(OSError, psycopg.OperationalError):
+        try:
             (self.socket_folder / ".s.PGSQL.5432").lstat()  # cheaper than a connection that cannot succeed
             with self._connect() as connection:
                 return has_database(connection)
-        return False
+        except OSError:
+            return False
+        except psycopg.OperationalError as error:
+            return FULL.search(str(error)) is not None  # busy, and so certainly running
 
     def _postmaster(self) -> int | None:
         """The pid of the live server; a pid file alone proves nothing, for a crash leaves it behind."""
@@ -261,7 +266,7 @@ class Embedded:
                 return
             reason = said(self.log, begin)
             # the backends of a killed server need a moment to notice that it is gone
-            if "is still in use" not in reason or monotonic() > patience:
+            if IN_USE not in reason or monotonic() > patience:
                 raise failure("did not start", reason, self.data, self.log)
             Event().wait(0.1)
 
@@ -443,6 +448,11 @@ def failure(what: str, text: str, data: Path, log: Path) -> Refused:
     """The one line of the server's complaint that names the cause."""
     if "No space left on device" in text:
         return disk_full(data)
+    if IN_USE in text:
+        return Refused(
+            f"Processes of the killed server in {data} are still at work: "
+            "wait until they have ended, or end them, then try again."
+        )
     complaint = re.search(r"(?:FATAL|PANIC|error):\s*(.+)", text) or re.search(r"(.+)", text)
     reason = complaint[1].strip() if complaint else "it gave no reason"
     if mistake := re.search(r"LOG:\s*(.+)", text) if "contains errors" in reason else None:
