@@ -229,6 +229,18 @@ def test_a_socket_folder_that_somebody_else_prepared_is_refused(room: Path) -> N
     server.socket_folder.rmdir()
 
 
+@as_root
+def test_an_impostor_at_the_socket_is_not_believed(room: Path) -> None:
+    server = Embedded(room / ("x" * 120), {"shared_buffers": "32MB"})
+    server.start()
+    os.chown(server.socket_folder, 1, 1)
+    assert not server._serves()
+    server.stop("immediate")
+    with pytest.raises(Refused, match=r"must be a folder that only .* may enter"):
+        server.start()
+    shutil.rmtree(server.socket_folder)
+
+
 def test_it_listens_on_its_private_socket_only(server: Embedded) -> None:
     server.start()
     assert psutil.Process(pid(server)).net_connections("inet") == []

@@ -164,6 +164,8 @@ class Embedded:
         """The quick way: it answers, and our database is there."""
         try:
             (self.socket_folder / ".s.PGSQL.5432").lstat()  # cheaper than a connection that cannot succeed
+            if self.socket_folder.lstat().st_uid != self.cluster.stat().st_uid:
+                return False  # an impostor in /tmp
             with self._connect() as connection:
                 return has_database(connection)
         except OSError:
