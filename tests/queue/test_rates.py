@@ -68,11 +68,15 @@ def test_few_starts_are_remembered_exactly_and_many_within_a_fiftieth_of_the_per
 RATES = st.builds(
     Rate, st.integers(1, 200), st.sampled_from([1, 60, 3600]).map(lambda seconds: timedelta(seconds=seconds))
 )
-# how much of the period passes before the next request, in thousandths, and how many it asks for
-ANY = st.tuples(st.integers(0, 1200) | st.integers(0, 30), st.integers(1, 250))
-DENSE = st.tuples(st.integers(0, 8), st.integers(1, 3))  # enough of these, and neighbours are merged
-REQUESTS = st.lists(ANY, max_size=50) | st.lists(DENSE, min_size=70, max_size=120)
-
+# how much of the period passes before a request, in thousandths (none: until it was told), and what it wants
+ANY = st.tuples(st.integers(0, 1200) | st.integers(0, 30) | st.none(), st.integers(1, 250))
+# enough of these, and neighbours are merged
+DENSE = st.tuples(st.integers(0, 8), st.integers(1, 3))
+REQUESTS = st.builds(
+    lambda dense, others: [*dense, *others],
+    st.just([]) | st.lists(DENSE, min_size=70, max_size=100),
+    st.lists(ANY, max_size=40),
+)
 unhurried = settings(deadline=None, max_examples=60)  # the machine may be busy
 
 
@@ -80,7 +84,7 @@ def history(rate, requests):
     """Yield before each request what is remembered, what is true, and the time; then start what may start."""
     recent, truth, now = Recent(), [], NOON
     for wait, wanted in requests:
-        now += rate.period * wait / 1000
+        now = now + rate.period * wait / 1000 if wait is not None else free(rate, recent, now)[1] or now
         n, when = free(rate, recent, now)
         yield recent, truth, now, n, when
         if n := min(n, wanted):
