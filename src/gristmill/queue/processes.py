@@ -278,9 +278,12 @@ def _started(pipe: socket.socket) -> subprocess.Popen[bytes]:
         raise Permanent(
             "the main script starts its work when it is imported: put it under if __name__ == '__main__'"
         )
+    # By its file: importing our whole room first takes six times as long, and a call imports what it needs.
     program = (
-        f"import sys; sys.path[:] = {sys.path!r}; "
-        f"from {__name__} import serve; serve({pipe.fileno()}, {os.getpid()})"
+        f"import sys, importlib.util as u; sys.path[:] = {sys.path!r}; "
+        f"s = u.spec_from_file_location({__name__!r}, {__file__!r}); "
+        f"m = sys.modules[s.name] = u.module_from_spec(s); s.loader.exec_module(m); "
+        f"m.serve({pipe.fileno()}, {os.getpid()})"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program],
@@ -423,7 +426,8 @@ def _allowed(memory: int) -> Generator[None]:
 
 
 def _in_use() -> int:
-    pages = Path("/proc/self/statm").read_text().split()[5]  # data and stack
+    with open("/proc/self/statm", "rb", buffering=0) as statm:  # bare: this is most of what a limit costs
+        pages = statm.read().split()[5]  # data and stack
     return int(pages) * resource.getpagesize()
 
 
