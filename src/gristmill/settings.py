@@ -50,6 +50,10 @@ class QueueSettings(Slice):
     rescue: Duration = Field(
         timedelta(seconds=15), description="How often the leases of dead workers are taken back."
     )
+    stall: Duration = Field(
+        timedelta(minutes=5),
+        description="How long the event loop of a worker may stand still before it ends itself.",
+    )
     stop: Duration = Field(
         timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
     )

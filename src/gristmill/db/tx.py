@@ -38,6 +38,12 @@ class Tx:
         row = await self.one(query, **params)
         return None if row is None else row[0]
 
+    async def copy(self, query: Query, lines: bytes) -> None:
+        """COPY … FROM STDIN."""
+        await self.flush()
+        async with self._connection.cursor() as cursor, cursor.copy(query) as copy:
+            await copy.write(lines)
+
     async def flush(self) -> None:
         """Send what waits."""
         if not self._waiting:

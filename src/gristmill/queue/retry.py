@@ -25,7 +25,7 @@ def decide(
         case Cancelled():
             return Stop(text)
         case Permanent():
-            return Bury(text)
+            return Bury(text, permanent=True)
         case _ if policy.attempts is not None and attempt >= policy.attempts:
             return Bury(text)
         case Overloaded(retry_after=wait):

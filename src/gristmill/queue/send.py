@@ -12,9 +12,8 @@ from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, 
 from gristmill.queue.statements import SQL, array
 
 MAX_PAYLOAD = 1_000_000
-AT_ONCE = (
-    5_000  # rows in one statement: large enough to be fast, small enough for its parameters to stay in memory
-)
+COPY_FROM = 100  # rows from which COPY pays
+AT_ONCE = 5_000  # rows in one statement: enough to be fast, few enough to hold in memory
 
 
 async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
@@ -87,19 +86,48 @@ async def _join(tx: Tx, counts: dict[TaskId, int] | Counter[TaskId]) -> None:
 
 async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
     ids: list[TaskId] = []
-    for head, run in groupby(envelopes, key=_alike):
-        queue, kind, priority, foreground, parent, max_attempts, owner = head
+    for _, run in groupby(envelopes, key=_alike):
         alike = list(run)
         for start in range(0, len(alike), AT_ONCE):
             slice_ = alike[start : start + AT_ONCE]
-            payloads = b"[" + b",".join([encode(one.letter, limit) for one in slice_]) + b"]"
-            row = await tx.one(
-                SQL["enqueue_alike"], payloads=payloads.decode(), queue=queue, kind=kind, lane=lane(alike[0]),
-                priority=priority, foreground=foreground, parent=parent, max_attempts=max_attempts, owner=owner,
-            )  # fmt: skip
-            assert row is not None
-            ids += row.ids
+            bodies = [encode(one.letter, limit) for one in slice_]
+            ids += await (_copy_alike if len(bodies) >= COPY_FROM else _insert_alike)(tx, slice_[0], bodies)
     return ids
+
+
+async def _insert_alike(tx: Tx, head: Envelope, bodies: Sequence[bytes]) -> list[TaskId]:
+    return await tx.value(
+        SQL["enqueue_alike"], payloads=(b"[" + b",".join(bodies) + b"]").decode(), queue=_queue(head),
+        kind=head.letter.kind, lane=lane(head), priority=head.priority, foreground=head.foreground, parent=head.parent,
+        max_attempts=head.max_attempts, owner=head.owner,
+    )  # fmt: skip
+
+
+async def _copy_alike(tx: Tx, head: Envelope, bodies: Sequence[bytes]) -> list[TaskId]:
+    """COPY writes whole pages at a time: three times faster than INSERT for thousands."""
+    row = await tx.one(SQL["reserve_ids"], n=len(bodies))
+    assert row is not None
+    where, queue = lane(head), _queue(head)
+    between = "\t".join(_copied(value) for value in (
+        "", row.now.isoformat(), head.parent, where, head.priority, head.foreground, head.max_attempts, queue,
+        head.letter.kind, head.owner, "",
+    )).encode()  # fmt: skip
+    lines = [
+        b"%d%s%s\n" % (id_, between, body.replace(b"\\", b"\\\\"))
+        for id_, body in zip(row.ids, bodies, strict=True)
+    ]
+    await tx.copy(SQL["copy_tasks"], b"".join(lines))
+    place = f"\t{where}\t{queue}\n"
+    await tx.copy(SQL["copy_tickets"], "".join([f"{id_}\t{id_}{place}" for id_ in row.ids]).encode())
+    await tx.execute(SQL["notify"], payload=f"line {queue} {where} {row.ids[0]}")
+    return row.ids
+
+
+def _copied(value: str | int | None) -> str:
+    """A value as COPY's text format writes it."""
+    if value is None:
+        return "\\N"
+    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int | None, str | None]:

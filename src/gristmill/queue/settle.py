@@ -1,11 +1,11 @@
 """Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
 from gristmill.db import Tx
-from gristmill.ids import TaskId, WorkerId
+from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import dumped
@@ -16,25 +16,36 @@ from gristmill.queue.statements import SQL, array
 Settled = tuple[Claim, Outcome]
 
 
+def is_plain(batch: Sequence[Settled], clears: frozenset[str]) -> bool:
+    """Whether every answer is a bare Done, which one statement settles without a transaction around it."""
+    return all(outcome == BARE and claim.queue not in clears for claim, outcome in batch)
+
+
+BARE = Done()
+
+
 async def settle(
     tx: Tx, worker: WorkerId, batch: Sequence[Settled], *, clears: frozenset[str] = frozenset(),
     retries_first: frozenset[str] = frozenset(),
 ) -> None:  # fmt: skip
-    """Move every task of the batch out of `processing`. Raises LeaseLost's SQLSTATE, and writes nothing, if one is not ours.
+    """Move every task of the batch out of `processing`; if one of them is not ours any more, fail and write nothing.
 
     The fenced statements come first: whoever lost a lease learns it before anything else is written.
     """
     plain: list[Claim] = []
     closing: list[dict[str, Any]] = []
     again: list[dict[str, Any]] = []
+    rest: list[Settled] = []
     for claim, outcome in batch:
+        clear = claim.queue in clears
         match outcome:
-            case Done(result=None) if claim.queue not in clears:
+            case Done(result=None) if not clear:
                 plain.append(claim)
+                continue
             case Done(result=result):
-                closing.append(_closed(claim, "completed", result=result, clear=claim.queue in clears))
+                closing.append(_closed(claim, "completed", result=result, clear=clear))
             case Skip(reason):
-                closing.append(_closed(claim, "skipped", error=reason, clear=claim.queue in clears))
+                closing.append(_closed(claim, "skipped", error=reason, clear=clear))
             case Stop(reason):
                 closing.append(_closed(claim, "cancelled", error=reason))
             case Bury(error):
@@ -46,15 +57,27 @@ async def settle(
                 again.append(_again(claim, wait.total_seconds(), counts=False, first=False, error=None))
             case _:
                 assert_never(outcome)
+        rest.append((claim, outcome))
     if plain:
-        ids, leases = array(claim.id for claim in plain), array(claim.lease for claim in plain)
-        await tx.execute(SQL["complete"], worker=worker, ids=ids, leases=leases, n=len(plain))
+        await tx.execute(SQL["complete"], **completion(worker, plain))
     if closing:
         await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing))
     if again:
         await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
-    await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(batch)))
+    if rest:
+        await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
     await _write_and_send(tx, batch)
+
+
+def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
+    """The parameters of `complete`."""
+    completed = Counter([claim.queue for claim in claims])
+    prunable = Counter([claim.queue for claim in claims if claim.prunable])
+    return {
+        "worker": worker, "n": len(claims), "ids": array([claim.id for claim in claims]),
+        "leases": array([claim.lease for claim in claims]), "queues": list(completed),
+        "completed": array(completed.values()), "prunable": array(prunable[queue] for queue in completed),
+    }  # fmt: skip
 
 
 async def _write_and_send(tx: Tx, batch: Sequence[Settled]) -> None:
@@ -119,8 +142,3 @@ async def hand_back(tx: Tx, worker: WorkerId, claims: Sequence[Claim]) -> None:
     """Return tasks that were claimed but never started; no attempt is used."""
     ids, leases = array(claim.id for claim in claims), array(claim.lease for claim in claims)
     await tx.one(SQL["hand_back"], worker=worker, ids=ids, leases=leases)
-
-
-async def announce(tx: Tx, worker: WorkerId, tasks: Iterable[TaskId]) -> None:
-    """Say what is about to run, before it runs."""
-    await tx.execute(SQL["announce"], worker=worker, tasks=array(tasks))

@@ -68,13 +68,11 @@ CREATE TABLE ticket (
   worker     int,
   lease      int,                                  -- the worker's own number of the claim: with worker, the fencing token
   attempts   smallint NOT NULL DEFAULT 0,
-  started    boolean NOT NULL DEFAULT false,       -- started right at the claim; later starts are in worker_running
   suspect    boolean NOT NULL DEFAULT false,       -- it ran when a worker died: run it alone
   cancel     boolean NOT NULL DEFAULT false,
   queue      text COLLATE "C" NOT NULL,
   CHECK ((worker IS NULL) = (lease IS NULL)),
-  CHECK ((worker IS NULL) = (claimed_at IS NULL)),
-  CHECK (worker IS NOT NULL OR NOT started)
+  CHECK ((worker IS NULL) = (claimed_at IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.1);
 CREATE INDEX ticket_ready ON ticket (queue, lane, seq) WHERE worker IS NULL AND NOT suspect;
 CREATE INDEX ticket_suspect ON ticket (queue, lane, seq) WHERE worker IS NULL AND suspect;
@@ -176,6 +174,7 @@ CREATE TABLE worker (
   id           int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name         text NOT NULL,
   process      text NOT NULL,                      -- machine, pid and start: whether it is gone can be seen on its machine
+  notes        text NOT NULL DEFAULT '',           -- the file in which its machine finds what it had begun
   queues       text[] NOT NULL,
   concurrency  int NOT NULL,
   solo         boolean NOT NULL DEFAULT false,
@@ -184,13 +183,6 @@ CREATE TABLE worker (
   started_at   timestamptz NOT NULL DEFAULT clock(),
   heartbeat_at timestamptz NOT NULL DEFAULT clock()
 ) WITH (fillfactor = 50);
--- What a worker has been allowed to start from its buffer, written before it starts it.
-CREATE TABLE worker_running (
-  worker int PRIMARY KEY REFERENCES worker ON DELETE CASCADE,
-  tasks  bigint[] NOT NULL DEFAULT '{}'
-) WITH (fillfactor = 20);
-ALTER TABLE worker_running ALTER COLUMN tasks SET STORAGE PLAIN;
-
 CREATE TABLE task_progress (
   task    bigint PRIMARY KEY,
   at      timestamptz NOT NULL,

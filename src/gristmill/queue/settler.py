@@ -1,0 +1,118 @@
+"""Settles answers in batches; what cannot be settled together is settled alone."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from gristmill.db import Connection, Tx
+from gristmill.ids import WorkerId
+from gristmill.queue.claim import Claim
+from gristmill.queue.config import QueueConfig
+from gristmill.queue.hands import Hands
+from gristmill.queue.notes import Notes
+from gristmill.queue.outcome import Bury, Outcome, Retry
+from gristmill.queue.retry import decide
+from gristmill.queue.link import LOST
+from gristmill.queue.settle import Settled, completion, hand_back, is_plain, settle, tallied
+from gristmill.queue.statements import LEASE_LOST, SQL, array
+from gristmill.telemetry import WorkerMetrics, log
+
+SETTLE_SESSION = {"plan_cache_mode": "force_custom_plan"}
+STATEMENT_LIMIT = 60.0  # seconds; a network that swallows packets must not hold us for ever
+
+
+class Settler:
+    """Owns the way of answers into the database."""
+
+    def __init__(
+        self,
+        worker: WorkerId,
+        hands: Hands,
+        configs: Mapping[str, QueueConfig],
+        metrics: WorkerMetrics,
+        notes: Notes,
+    ) -> None:
+        self._worker = worker
+        self._hands = hands
+        self._configs = configs
+        self._metrics = metrics
+        self._notes = notes
+
+    async def flush(self, connection: Connection) -> None:
+        """Settle what waits, all in one transaction if possible."""
+        batch = list(islice(self._hands.answers, self._hands.batch))
+        if not batch:
+            return
+        try:
+            await self._commit(connection, batch)
+        except LOST:
+            raise  # nobody's fault: once the database is back, or has room, the same batch again
+        except Exception as error:  # noqa: BLE001 one of them spoiled it for all: find out which
+            log.info("settle.apart", tasks=len(batch), error=str(error)[:200])
+            await self._apart(connection, batch)
+        self._done(batch)
+
+    async def _commit(self, connection: Connection, batch: Sequence[Settled]) -> None:
+        clears = self._having("clear_payload")
+        async with asyncio.timeout(STATEMENT_LIMIT):
+            if is_plain(batch, clears):
+                await connection.execute(
+                    SQL["complete"], completion(self._worker, [claim for claim, _ in batch])
+                )
+                return
+            async with connection.transaction():
+                tx = Tx(connection)
+                await settle(
+                    tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first")
+                )
+                await tx.flush()
+
+    async def _apart(self, connection: Connection, batch: Sequence[Settled]) -> None:
+        mine = await self._still_mine(connection, [claim for claim, _ in batch])
+        for claim, outcome in batch:
+            if claim.id not in mine:
+                log.warning("task.lease_lost", task=claim.id, kind=claim.kind)
+                continue
+            await self._alone(connection, claim, outcome)
+
+    async def _alone(self, connection: Connection, claim: Claim, outcome: Outcome) -> None:
+        try:
+            await self._commit(connection, [(claim, outcome)])
+        except LOST:
+            raise
+        except Exception as error:  # noqa: BLE001 its own write failed: that is a failure of the task
+            if getattr(error, "sqlstate", None) == LEASE_LOST:
+                log.warning("task.lease_lost", task=claim.id, kind=claim.kind)
+                return
+            failed = decide(error, attempt=claim.attempt, policy=self._configs[claim.queue].retry)
+            log.warning("task.write_failed", task=claim.id, kind=claim.kind, error=str(error)[:200])
+            if isinstance(outcome, Retry | Bury):
+                raise  # it writes nothing of its own: the fault is ours
+            await self._alone(connection, claim, failed)
+
+    async def _still_mine(self, connection: Connection, claims: Sequence[Claim]) -> set[int]:
+        ids, leases = array(claim.id for claim in claims), array(claim.lease for claim in claims)
+        params = {"ids": ids, "leases": leases, "worker": self._worker}
+        cursor = await connection.execute(SQL["still_mine"], params)
+        return {row[0] for row in await cursor.fetchall()}
+
+    def _done(self, batch: Sequence[Settled]) -> None:
+        del self._hands.answers[: len(batch)]
+        for claim, _ in batch:
+            self._notes.end(claim.id)
+        self._hands.pace.note(len(batch))
+        self._metrics.settled(len(batch))
+        for counts in tallied(batch):
+            queue = counts.pop("queue")
+            counts.pop("prunable")
+            for status, n in counts.items():
+                if n:
+                    self._metrics.processed(queue, status, n)
+
+    async def give_back(self, connection: Connection, claims: Sequence[Claim]) -> None:
+        if claims:
+            async with connection.transaction():
+                await hand_back(Tx(connection), self._worker, claims)
+
+    def _having(self, flag: str) -> frozenset[str]:
+        return frozenset(name for name, config in self._configs.items() if getattr(config, flag))

@@ -1,0 +1,97 @@
+"""The metrics of a worker, under the names that dashboards know."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+
+disable_created_metrics()  # pyright: ignore[reportUnknownVariableType] the library leaves it untyped
+
+DURATIONS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+CLAIMS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
+SIZES = (1, 5, 20, 50, 100, 200, 500, 1000)
+
+
+class WorkerMetrics:
+    """One registry per worker process; label values are queues, statuses and limiter names, never task data."""
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        self.registry = CollectorRegistry()
+        kept = {"registry": self.registry}
+        self._processed = Counter(
+            "worker_jobs_processed_total",
+            "Tasks that left a worker's hands.",
+            ["worker", "status", "queue"],
+            **kept,
+        )
+        self._duration = Histogram(
+            "worker_job_duration_seconds",
+            "How long handlers took.",
+            ["worker", "queue"],
+            buckets=DURATIONS,
+            **kept,
+        )
+        self._depth = Gauge(
+            "worker_queue_depth", "Tasks ready to be claimed (counted to 100,000).", ["queue"], **kept
+        )
+        self._active = Gauge("worker_active_jobs", "Handlers at work.", ["worker"], **kept)
+        self._llm = Counter(
+            "worker_llm_calls_total", "Calls to language models.", ["worker", "status"], **kept
+        )
+        self._hits = Counter(
+            "worker_rate_limit_hits_total", "Times a limiter made a call wait.", ["worker", "domain"], **kept
+        )
+        self._claim = Histogram(
+            "worker_claim_seconds", "How long a claim took.", ["worker"], buckets=CLAIMS, **kept
+        )
+        self._claimed = Histogram(
+            "worker_claim_batch_size", "Tasks per claim that found some.", ["worker"], buckets=SIZES, **kept
+        )
+        self._settled = Histogram(
+            "worker_settle_batch_size", "Tasks per settling transaction.", ["worker"], buckets=SIZES, **kept
+        )
+        self._durations: dict[str, Any] = {}
+
+    def processed(self, queue: str, status: str, n: int) -> None:
+        self._processed.labels(self.worker, status, queue).inc(n)
+
+    def took(self, queue: str, seconds: float) -> None:
+        child = self._durations.get(queue)
+        if child is None:
+            child = self._durations[queue] = self._duration.labels(self.worker, queue)
+        child.observe(seconds)
+
+    def depth(self, queue: str, n: int) -> None:
+        self._depth.labels(queue).set(n)
+
+    def active(self, n: int) -> None:
+        self._active.labels(self.worker).set(n)
+
+    def llm_call(self, status: str) -> None:
+        self._llm.labels(self.worker, status).inc()
+
+    def rate_limited(self, domain: str) -> None:
+        self._hits.labels(self.worker, domain).inc()
+
+    def claimed(self, n: int, seconds: float) -> None:
+        self._claim.labels(self.worker).observe(seconds)
+        if n:
+            self._claimed.labels(self.worker).observe(n)
+
+    def settled(self, n: int) -> None:
+        self._settled.labels(self.worker).observe(n)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+    def reset_depths(self, queues: Iterable[str]) -> None:
+        for queue in queues:
+            self._depth.labels(queue).set(0)
