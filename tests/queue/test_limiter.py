@@ -162,27 +162,41 @@ async def test_a_turn_too_far_away_is_not_taken_and_says_when_to_come_back(db):
     assert hits == ["rare"]
 
 
+async def connected(*databases: Database) -> None:
+    """Open all connections at once: while a pool still grows, its users go one by one."""
+    everybody = asyncio.Barrier(4 * len(databases))
+
+    async def connect(db: Database) -> None:
+        async with db.transaction():
+            await everybody.wait()
+
+    await asyncio.gather(*[connect(db) for db in databases for _ in range(4)])
+
+
 async def test_two_workers_share_one_limiter(url):
-    inside = most = done = 0
-    bound = Limit(concurrency=3)
-    three = asyncio.Event()
+    inside = most = done = found_full = 0
+    all_others_wait = asyncio.Event()
+
+    def hit(_: str) -> None:
+        nonlocal found_full
+        found_full += 1
+        if found_full == 24 - 3:
+            all_others_wait.set()
 
     async def call(limiters: Limiters) -> None:
         nonlocal inside, most, done
-        async with limiters.take("llm", bound):
+        async with limiters.take("llm"):
             inside += 1
             most = max(most, inside)
-            if inside == 3:
-                three.set()
-            await three.wait()  # nobody leaves before three are in
-            await asyncio.sleep(0)  # and a fourth may come in here, if it can
+            await all_others_wait.wait()
             inside -= 1
             done += 1
 
     async with Database(url) as one, Database(url) as other:
+        await connected(one, other)
         async with one.transaction() as tx:
-            await set_limit(tx, "llm", bound)  # or whoever makes it would hold the others back
-        workers = [Limiters(one, worker=WorkerId(1)), Limiters(other, worker=WorkerId(2))]
+            await set_limit(tx, "llm", Limit(concurrency=3))
+        workers = [Limiters(db, worker=WorkerId(i), on_hit=hit) for i, db in enumerate((one, other))]
         async with asyncio.timeout(30):
             await asyncio.gather(*[call(workers[i % 2]) for i in range(24)])
         assert (await state(one, "llm")).held == 0
