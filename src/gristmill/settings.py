@@ -12,7 +12,6 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
-
 from typing_extensions import override
 
 from gristmill.durations import duration
@@ -42,45 +41,41 @@ class Slice(BaseModel):
 class QueueSettings(Slice):
     """How workers claim, renew, settle and clean up."""
 
-    heartbeat: Duration = Field(timedelta(seconds=30), description="How often a worker says that it lives.")
-    lease: Duration = Field(timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
+    heartbeat: Duration = Field(default=timedelta(seconds=30), description="How often a worker says that it lives.")
+    lease: Duration = Field(default=timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
     poll: Duration = Field(
-        timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of."
+        default=timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of."
     )
     rescue: Duration = Field(
-        timedelta(seconds=15), description="How often the leases of dead workers are taken back."
+        default=timedelta(seconds=15), description="How often the leases of dead workers are taken back."
     )
     stall: Duration = Field(
-        timedelta(minutes=5),
+        default=timedelta(minutes=5),
         description="How long the event loop of a worker may stand still before it ends itself.",
     )
     stop: Duration = Field(
-        timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
-    )
-    flush: Duration = Field(
-        timedelta(milliseconds=4),
-        description="How long an outcome may wait for company before it is settled.",
+        default=timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
     )
     batch: int = Field(
-        500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
+        default=500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
     )
     max_payload: int = Field(
-        1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
+        default=1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
     )
-    dead_alert: int = Field(10, ge=1, description="How many dead letters raise an alarm.")
-    dead_keep_for: Duration = Field(timedelta(days=30), description="How long dead letters are kept.")
-    dead_keep: int = Field(5_000, ge=0, description="How many dead letters are kept at most.")
-    keep_for: Duration = Field(timedelta(days=7), description="How long finished tasks are kept.")
-    keep: int = Field(1_000, ge=0, description="How many finished tasks are kept per queue.")
+    dead_alert: int = Field(default=10, ge=1, description="How many dead letters raise an alarm.")
+    dead_keep_for: Duration = Field(default=timedelta(days=30), description="How long dead letters are kept.")
+    dead_keep: int = Field(default=5_000, ge=0, description="How many dead letters are kept at most.")
+    keep_for: Duration = Field(default=timedelta(days=7), description="How long finished tasks are kept.")
+    keep: int = Field(default=1_000, ge=0, description="How many finished tasks are kept per queue.")
 
 
 class LogSettings(Slice):
     """How events are written."""
 
     level: str = Field(
-        "info", pattern="^(debug|info|warning|error)$", description="The least level that is logged."
+        default="info", pattern="^(debug|info|warning|error)$", description="The least level that is logged."
     )
-    json_lines: bool = Field(False, description="One JSON object a line instead of text for people.")
+    json_lines: bool = Field(default=False, description="One JSON object a line instead of text for people.")
 
 
 class Settings(BaseSettings):
@@ -96,11 +91,9 @@ class Settings(BaseSettings):
     )
 
     database_url: str | None = Field(
-        None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
+        default=None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
     )
-    data: Path = Field(
-        default_factory=default_data, description="The data folder of the embedded PostgreSQL."
-    )
+    data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
     queue: QueueSettings = QueueSettings()
     log: LogSettings = LogSettings()
 

@@ -1,7 +1,7 @@
 """Connections to the one database that decides."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -48,7 +48,7 @@ class Database:
             await self._pool.close()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Tx]:
+    async def transaction(self) -> AsyncGenerator[Tx]:
         """One transaction: committed at the end, rolled back on any error."""
         assert self._pool, "open the database first: async with Database(url) as db"
         try:
@@ -80,7 +80,7 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, size: int = 4) -> AsyncIterator[Database]:
+async def open_database(settings: Settings, *, size: int = 4) -> AsyncGenerator[Database]:
     """The configured database, started if it is the embedded one, with its tables up to date."""
     revive = None
     if settings.database_url:

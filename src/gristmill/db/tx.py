@@ -1,7 +1,7 @@
 """A transaction, as handlers and stores see it."""
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -50,12 +50,14 @@ class Tx:
             return
         waiting, self._waiting = self._waiting, []
         async with self._connection.cursor() as cursor:
-            for query, group in groupby(waiting, key=lambda one: one[0]):
-                given: Sequence[Mapping[str, Any]] = [params for _, params in group]
-                if len(given) == 1:
-                    await cursor.execute(query, given[0])
+            while waiting:
+                query = waiting[0][0]
+                alike = [params for _, params in takewhile(lambda one, query=query: one[0] is query, waiting)]
+                del waiting[: len(alike)]
+                if len(alike) == 1:
+                    await cursor.execute(query, alike[0])
                 else:
-                    await cursor.executemany(query, given)
+                    await cursor.executemany(query, alike)
 
     async def _run(self, query: Query, params: Mapping[str, Any]) -> Any:
         await self.flush()

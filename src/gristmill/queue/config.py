@@ -1,7 +1,7 @@
 """What is set for a queue in the database, where every worker reads the same."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ class QueueConfig:
     paused: bool = False
     concurrency: int | None = None
     rate: Rate | None = None
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     retries_first: bool = False
     timeout: timedelta = timedelta(seconds=300)
     clear_payload: bool = False

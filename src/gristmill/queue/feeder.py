@@ -51,9 +51,7 @@ class Feeder:
             claims += await self._claim_lanes(connection, self._line.lanes(easy), n - len(claims))
         return claims
 
-    async def _claim_lanes(
-        self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int
-    ) -> list[Claim]:
+    async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
         wanted = [(key, mark, share) for key, mark in lanes if (share := self._share(key.queue)) > 0]
         if not wanted:
             return []
@@ -72,7 +70,7 @@ class Feeder:
             },
         )
         lease = self._lease
-        claims = [Claim(*row, lease) for row in await cursor.fetchall()]
+        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
         self._line.handed(claims)
         return claims
 
@@ -104,10 +102,8 @@ class Feeder:
         self._lease += 1
         cursor = connection.cursor(binary=True)
         queues = [config.name for config in configs if not config.paused]
-        await cursor.execute(
-            SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": self._lease}
-        )
-        return [Claim(*row, self._lease) for row in await cursor.fetchall()]
+        await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": self._lease})
+        return [Claim(*row, lease=self._lease) for row in await cursor.fetchall()]
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:
         """Look at the whole line, in case a notification was missed."""

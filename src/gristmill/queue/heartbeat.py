@@ -46,6 +46,12 @@ class Heartbeat:
         """Called by the event loop: it still turns."""
         self._ticked = time.monotonic()
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the leases were renewed lately and the loop turns."""
+        now = time.monotonic()
+        return now - self.renewed < self._trusted and now - self._ticked < max(5.0, self._every)
+
     def _run(self) -> None:
         connection: psycopg.Connection | None = None
         pause = 0.0

@@ -47,9 +47,7 @@ class Envelope:
 
     def __post_init__(self) -> None:
         if not -100 <= self.priority <= 100:
-            raise Refused(
-                f"The priority {self.priority} is out of range: it goes from -100 to 100, higher first."
-            )
+            raise Refused(f"The priority {self.priority} is out of range: it goes from -100 to 100, higher first.")
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise Refused("run_at needs a time zone, or nobody knows when it is.")
         if self.max_attempts is not None and not 1 <= self.max_attempts <= 1000:
@@ -76,10 +74,14 @@ POSITIONED = 0
 
 
 def lane(envelope: Envelope) -> int:
-    """Where in the order of claim a task stands: explicit positions, then foreground, then priority; a retry goes even."""
-    if envelope.position is not None:
+    return lane_of(envelope.position, envelope.priority, envelope.foreground)
+
+
+def lane_of(position: int | None, priority: int, foreground: bool) -> int:
+    """Where a task stands: explicit positions, then foreground, then priority; a retry goes even."""
+    if position is not None:
         return POSITIONED
-    return (2 + 2 * (100 - envelope.priority) + (0 if envelope.foreground else 1000)) | 1
+    return (2 + 2 * (100 - priority) + (0 if foreground else 1000)) | 1
 
 
 _encoder = msgspec.json.Encoder()
@@ -90,7 +92,8 @@ def encode(letter: Letter, limit: int) -> bytes:
     body = _encoder.encode(letter)
     if len(body) > limit:
         raise Refused(
-            f"A {letter.kind} letter of {len(body):,} bytes is too large (limit {limit:,}): store the data and send its id."
+            f"A {letter.kind} letter of {len(body):,} bytes is too large (limit {limit:,}): "
+            "store the data and send its id."
         )
     return body
 

@@ -173,9 +173,7 @@ class Limiters:
                         await _word(freed, min(POLL[min(look, len(POLL)) - 1], left.total_seconds()))
         raise AssertionError("patience has an end")
 
-    async def _look(
-        self, name: str, limit: Limit | None, patience: timedelta, hold: timedelta
-    ) -> _Turn | _Far | _Full:
+    async def _look(self, name: str, limit: Limit | None, patience: timedelta, hold: timedelta) -> _Turn | _Far | _Full:
         """Take the next turn, unless it is too far away or there is no hold to go with it."""
         async with self._db.transaction() as tx:
             row = await _locked(tx, name, limit)

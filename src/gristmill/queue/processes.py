@@ -69,9 +69,7 @@ class ProcessPool:
         self._idle: list[_Child] = []
         self._closed = False
 
-    async def run(
-        self, function: Callable[..., R], *args: Any, timeout: float, memory: int | None = None
-    ) -> R:
+    async def run(self, function: Callable[..., R], *args: Any, timeout: float, memory: int | None = None) -> R:
         """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had."""
         call = _written(function, args)
         try:
@@ -275,9 +273,7 @@ def _started(pipe: socket.socket) -> subprocess.Popen[bytes]:
     Called in the thread of the loop: PR_SET_PDEATHSIG fires when the *thread* that started the child ends.
     """
     if _Reader.importing:
-        raise Permanent(
-            "the main script starts its work when it is imported: put it under if __name__ == '__main__'"
-        )
+        raise Permanent("the main script starts its work when it is imported: put it under if __name__ == '__main__'")
     # By its file: importing our whole room first takes six times as long, and a call imports what it needs.
     program = (
         f"import sys, importlib.util as u; sys.path[:] = {sys.path!r}; "

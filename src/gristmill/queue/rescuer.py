@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gristmill.db import Tx, queries
@@ -28,6 +28,7 @@ class Rescued:
     worker: WorkerId
     name: str
     dead: bool
+    notes: str = field(default="", compare=False)
     back: tuple[TaskId, ...] = ()
     suspects: tuple[TaskId, ...] = ()
     buried: tuple[TaskId, ...] = ()
@@ -65,9 +66,7 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = notes.read) -
     orphans = await tx.all(SQL["orphans"])
     started = [(row, _started(row, begun)) for row in orphans]
     held = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
-    company = {
-        worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()
-    }
+    company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
     # of a straggler's company nothing is known any more, so it is never said to have been alone
     alone = {worker for worker, n in company.items() if n == 1}
     judged: list[Judged] = [(row, yes, _judge(row, yes, alone)) for row, yes in started]
@@ -75,7 +74,7 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = notes.read) -
     await _put_back(tx, [one for one in judged if one[2] in ("back", "suspect")], company)
     if dead:
         await tx.execute(SQL["release_holds"], workers=list(dead))
-    return _reported({worker: row.name for worker, row in dead.items()}, judged)
+    return _reported(dead, judged)
 
 
 def _started(row: Any, begun: Mapping[int, frozenset[TaskId] | None]) -> bool:
@@ -127,15 +126,16 @@ def _returned(one: Judged, together: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _reported(dead: dict[int, str], judged: Iterable[Judged]) -> list[Rescued]:
+def _reported(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued]:
     found: dict[int, dict[Verdict, list[TaskId]]] = {worker: defaultdict(list) for worker in dead}
-    names = dict(dead)
+    names = {worker: row.name for worker, row in dead.items()}
     for row, _, sentence in judged:
         found.setdefault(row.worker, defaultdict(list))[sentence].append(row.id)
         names[row.worker] = row.name
     return [
         Rescued(
-            WorkerId(worker), names[worker], worker in dead, back=tuple(tasks["back"]),
+            WorkerId(worker), names[worker], worker in dead, dead[worker].notes if worker in dead else "",
+            back=tuple(tasks["back"]),
             suspects=tuple(tasks["suspect"]), buried=tuple(tasks["bury"]), cancelled=tuple(tasks["cancel"]),
         )
         for worker, tasks in found.items()

@@ -16,9 +16,7 @@ class RetryPolicy:
     cap: timedelta = timedelta(minutes=5)
 
 
-def decide(
-    error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5
-) -> Retry | Bury | Stop:
+def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5) -> Retry | Bury | Stop:
     """`chance`, between 0 and 1, spreads the waits by ±20 % so that what failed together does not return together."""
     text = described(error)
     match error:

@@ -16,7 +16,7 @@ from gristmill.queue.config import QueueConfig
 from gristmill.queue.context import Progress, Running, enter
 from gristmill.queue.handlers import Handler, Handlers
 from gristmill.queue.hands import Hands
-from gristmill.queue.letters import decode, jsonable
+from gristmill.queue.letters import Letter, decode, jsonable
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
@@ -59,9 +59,7 @@ class Runner:
         self._answered = answered
         self._threads = DaemonThreads(hands.concurrency)
         self._processes = ProcessPool(processes)
-        self._rooms = {
-            handler.queue: Room.of(handlers, handler.queue, processes) for handler in handlers.values()
-        }
+        self._rooms = {handler.queue: Room.of(handlers, handler.queue, processes) for handler in handlers.values()}
         self._slots: set[asyncio.Task[None]] = set()
         self._in_queue: Counter[str] = Counter()
         self.progress: dict[TaskId, Progress] = {}
@@ -71,11 +69,7 @@ class Runner:
         room = self._rooms.get(queue, Room())
         if room.slots is None and room.batch == 1:
             return self._hands.free + self._hands.ahead()
-        slots = (
-            self._hands.free
-            if room.slots is None
-            else min(self._hands.free, room.slots - self._in_queue[queue])
-        )
+        slots = self._hands.free if room.slots is None else min(self._hands.free, room.slots - self._in_queue[queue])
         return max(0, slots) * room.batch
 
     def dispatch(self) -> None:
@@ -162,7 +156,9 @@ class Runner:
 
     async def _batch(self, handler: Handler, work: Sequence[Claim]) -> list[Outcome]:
         """One call for all; if the call as a whole fails, one call each, so that each gets an answer of its own."""
-        letters, fitting, outcomes = [], [], dict[TaskId, Outcome]()
+        letters: list[Letter] = []
+        fitting: list[Claim] = []
+        outcomes: dict[TaskId, Outcome] = {}
         for claim in work:
             try:
                 letters.append(decode(handler.letter, claim.payload))
@@ -174,12 +170,8 @@ class Runner:
                 enter(Running(fitting[0], self._report))
                 answers = await self._call(handler, letters)
                 if len(answers) != len(fitting):
-                    raise Transient(
-                        f"{handler.letter.kind} answered {len(answers)} of {len(fitting)} letters"
-                    )
-                outcomes.update(
-                    {c.id: self._member(c, answer) for c, answer in zip(fitting, answers, strict=True)}
-                )
+                    raise Transient(f"{handler.letter.kind} answered {len(answers)} of {len(fitting)} letters")
+                outcomes.update({c.id: self._member(c, answer) for c, answer in zip(fitting, answers, strict=True)})
         except asyncio.CancelledError:
             outcomes.update({claim.id: self._ended(claim) for claim in fitting})
         except Exception as error:  # noqa: BLE001 as above

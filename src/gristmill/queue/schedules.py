@@ -96,9 +96,7 @@ async def remove_schedule(tx: Tx, name: str, *, cascade: bool = False) -> list[s
     await _known(tx, name)
     followers = [row.name for row in await tx.all(SQL["followers"], name=name)]
     if followers and not cascade:
-        raise Refused(
-            f"The schedule “{name}” is followed by {', '.join(followers)}: remove those first, or all."
-        )
+        raise Refused(f"The schedule “{name}” is followed by {', '.join(followers)}: remove those first, or all.")
     await tx.execute(SQL["remove"], name=name)  # the table takes the followers along
     return [name, *followers]
 
@@ -112,9 +110,7 @@ async def enable_schedule(tx: Tx, name: str, enabled: bool) -> None:
     now = await tx.value(SQL["now"])
     if enabled and schedule.once_at and schedule.once_at <= now:
         raise Refused(f"The time of “{name}” has passed: give it a new one, or run it now.")
-    await tx.execute(
-        SQL["enable"], name=name, enabled=enabled, next_at=schedule.next(now) if enabled else None
-    )
+    await tx.execute(SQL["enable"], name=name, enabled=enabled, next_at=schedule.next(now) if enabled else None)
     await tx.one(SQL["tell"])
 
 
@@ -198,9 +194,7 @@ def _posted(letter: Letter | Posted) -> tuple[str, str, str]:
 def _check(schedule: Schedule) -> None:
     for what, name in (("schedule", schedule.name), ("queue", schedule.queue)):
         if not NAME.fullmatch(name):
-            raise Refused(
-                f"“{name}” cannot be the name of a {what}: use up to 63 of a-z, 0-9, dot, dash, underscore."
-            )
+            raise Refused(f"“{name}” cannot be the name of a {what}: use up to 63 of a-z, 0-9, dot, dash, underscore.")
     if schedule.kind == "group":
         raise Refused("A group cannot be scheduled: send a letter that opens one.")
     given = [one for one in (schedule.cron, schedule.once_at, schedule.follows) if one is not None]

@@ -22,9 +22,7 @@ async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
     return task
 
 
-async def send_many(
-    tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload: int = MAX_PAYLOAD
-) -> list[TaskId]:
+async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload: int = MAX_PAYLOAD) -> list[TaskId]:
     """Send any number of letters; their task ids come back in the same order.
 
     Under a unique key that is taken, the id is that of the task which holds it.
@@ -113,8 +111,7 @@ async def _copy_alike(tx: Tx, head: Envelope, bodies: Sequence[bytes]) -> list[T
         head.letter.kind, head.owner, "",
     )).encode()  # fmt: skip
     lines = [
-        b"%d%s%s\n" % (id_, between, body.replace(b"\\", b"\\\\"))
-        for id_, body in zip(row.ids, bodies, strict=True)
+        b"%d%s%s\n" % (id_, between, body.replace(b"\\", b"\\\\")) for id_, body in zip(row.ids, bodies, strict=True)
     ]
     await tx.copy(SQL["copy_tasks"], b"".join(lines))
     place = f"\t{where}\t{queue}\n"
@@ -149,9 +146,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) ->
         written = await tx.all(SQL["enqueue"], rows=rows)
         new = [row.id for row in written if row.written]
         joined = Counter(
-            one.parent
-            for one, row in zip(slice_, written, strict=True)
-            if one.unique and one.parent and row.written
+            one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
         )
         if joined:
             await _join(tx, joined)
@@ -189,9 +184,7 @@ def _row(envelope: Envelope, limit: int) -> str:
     return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
 
 
-async def _with_holders(
-    tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int
-) -> list[TaskId]:
+async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):
         return [row.id for row in written]

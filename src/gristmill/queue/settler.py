@@ -9,10 +9,10 @@ from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
 from gristmill.queue.hands import Hands
+from gristmill.queue.link import LOST
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
-from gristmill.queue.link import LOST
 from gristmill.queue.settle import Settled, completion, hand_back, is_plain, settle, tallied
 from gristmill.queue.statements import LEASE_LOST, SQL, array
 from gristmill.telemetry import WorkerMetrics, log
@@ -56,15 +56,11 @@ class Settler:
         clears = self._having("clear_payload")
         async with asyncio.timeout(STATEMENT_LIMIT):
             if is_plain(batch, clears):
-                await connection.execute(
-                    SQL["complete"], completion(self._worker, [claim for claim, _ in batch])
-                )
+                await connection.execute(SQL["complete"], completion(self._worker, [claim for claim, _ in batch]))
                 return
             async with connection.transaction():
                 tx = Tx(connection)
-                await settle(
-                    tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first")
-                )
+                await settle(tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"))
                 await tx.flush()
 
     async def _apart(self, connection: Connection, batch: Sequence[Settled]) -> None:
@@ -80,7 +76,7 @@ class Settler:
             await self._commit(connection, [(claim, outcome)])
         except LOST:
             raise
-        except Exception as error:  # noqa: BLE001 its own write failed: that is a failure of the task
+        except Exception as error:
             if getattr(error, "sqlstate", None) == LEASE_LOST:
                 log.warning("task.lease_lost", task=claim.id, kind=claim.kind)
                 return

@@ -2,11 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-
-import psycopg
 
 from gristmill.db import Database
 from gristmill.ids import TaskId, WorkerId
@@ -25,7 +23,7 @@ from gristmill.queue.runner import Runner
 from gristmill.queue.settler import SETTLE_SESSION, Settler
 from gristmill.queue.statements import CHANNEL, SQL
 from gristmill.settings import QueueSettings
-from gristmill.telemetry import WorkerMetrics, log
+from gristmill.telemetry import WorkerMetrics
 
 FULL_LOOK = 5.0  # seconds between full looks at the line, at least
 CLAIM_LIMIT = 30.0
@@ -49,6 +47,7 @@ class Shift:
         self._health = Health()
         self._hungry = asyncio.Event()
         self._ripe = asyncio.Event()
+        self._emptier = asyncio.Event()  # something left our hands
         self._runner = Runner(
             self._hands, handlers, self._configs, self._health, metrics, processes=processes, ripe=self._ripe,
             notes=notes, answered=self._on_slot_free,
@@ -80,14 +79,19 @@ class Shift:
         self._ending = True
         with suppress(*LOST):
             await self._give_back(self._hands.unstarted())
-        deadline = time.monotonic() + within.total_seconds()
-        while not self._hands.empty and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
-        for claim in list(self._hands.running.values()):
-            claim.finish_early("stop")
-        deadline = time.monotonic() + 2
-        while not self._hands.empty and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
+        if not await self._emptied(within.total_seconds()):
+            for claim in list(self._hands.running.values()):
+                claim.finish_early("stop")
+            await self._emptied(2.0)
+
+    async def _emptied(self, within: float) -> bool:
+        """Wait until nothing is in hand; whether that came true in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while not self._hands.empty:
+                    self._emptier.clear()
+                    await self._emptier.wait()
+        return self._hands.empty
 
     def abandon(self) -> None:
         """The leases are lost: whatever is computed from now on is not ours to write."""
@@ -120,7 +124,7 @@ class Shift:
         while not self._ending:
             room = self._hands.room()
             if room == 0:
-                return
+                return None
             connection = await link.connection()
             began = time.monotonic()
             async with asyncio.timeout(CLAIM_LIMIT):
@@ -168,6 +172,7 @@ class Shift:
                     await link.drop(error)
                     self._ripe.set()
                     continue
+                self._emptier.set()
                 self._runner.dispatch()
                 self._metrics.active(self._hands.busy)
                 if self._hands.answers:
@@ -233,11 +238,11 @@ class Shift:
 
     # --- duties on a timer
 
-    async def _every(self, seconds: float, duty: object) -> None:
+    async def _every(self, seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
         while True:
             await asyncio.sleep(seconds)
             with suppress(*LOST):
-                await duty()  # type: ignore[operator]
+                await duty()
 
     async def _tend(self) -> None:
         self._runner.end_overdue()
@@ -249,8 +254,7 @@ class Shift:
             return
         reports, self._runner.progress = self._runner.progress, {}
         rows = [
-            {"task": task, "current": p.current, "total": p.total, "message": p.message}
-            for task, p in reports.items()
+            {"task": task, "current": p.current, "total": p.total, "message": p.message} for task, p in reports.items()
         ]
         async with self._db.transaction() as tx:
             await tx.execute(SQL["note_progress"], rows=dumped(rows), worker=self.worker)
@@ -266,7 +270,7 @@ class Shift:
             pause = self._settings.poll.total_seconds()
             with suppress(*LOST):
                 async with self._db.transaction() as tx:
-                    promoted = (await tx.one(SQL["promote"], n=500)).promoted  # type: ignore[union-attr]
+                    promoted = await tx.value(SQL["promote"], n=500)
                     due = await tx.value(SQL["next_due"])
                 if promoted == 500:
                     continue

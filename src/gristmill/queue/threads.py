@@ -34,9 +34,7 @@ class DaemonThreads:
     async def run(self, function: Callable[..., R], *args: Any) -> R:
         """Calls the function in a thread, with the caller's context variables."""
         async with self._callers:
-            await (
-                self._threads.acquire()
-            )  # released when the function returns, be its caller still there or not
+            await self._threads.acquire()  # released when the function returns, be its caller still there or not
             if self._closed:
                 self._threads.release()
                 raise Transient("the threads were closed")

@@ -5,12 +5,14 @@ import os
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from gristmill.db import Database
 from gristmill.ids import WorkerId
 from gristmill.queue.handlers import Handlers
 from gristmill.queue.heartbeat import Heartbeat
 from gristmill.queue.link import LOST, Link
+from gristmill.queue.maintenance import maintain
 from gristmill.queue.notes import Notes
 from gristmill.queue.presence import process_key
 from gristmill.queue.shift import Shift
@@ -25,7 +27,7 @@ class Worker:
     def __init__(
         self, db: Database, handlers: Handlers, settings: QueueSettings | None = None, *,
         queues: Sequence[str] | None = None, concurrency: int = 16, processes: int | None = None,
-        name: str | None = None, solo: bool = False, until_idle: bool = False,
+        name: str | None = None, solo: bool = False, until_idle: bool = False, maintenance: bool = True,
     ) -> None:  # fmt: skip
         self._db = db
         self._handlers = handlers
@@ -35,6 +37,7 @@ class Worker:
         self._processes = processes or min(self._concurrency, os.cpu_count() or 1)
         self._solo = solo
         self._until_idle = until_idle
+        self._maintenance = maintenance
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
         self.metrics = WorkerMetrics(self.name)
         self.id: WorkerId | None = None
@@ -53,11 +56,13 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it may claim: registered, renewed in time, not stopping."""
-        return self.id is not None and not self._lost.is_set()
+        """Whether its leases are renewed and its loop turns."""
+        heartbeat = self._heartbeat
+        return heartbeat is not None and heartbeat.fresh and not self._lost.is_set()
 
     @property
     def ready(self) -> bool:
+        """Whether it takes tasks."""
         return self.alive and not self._stopping.is_set()
 
     async def _shift(self) -> None:
@@ -70,7 +75,9 @@ class Worker:
         )  # fmt: skip
         heartbeat = self._start_heartbeat(self.id)
         working = asyncio.create_task(shift.work())
-        ticking = asyncio.create_task(self._tick(heartbeat))
+        duties = [asyncio.create_task(self._tick(heartbeat))]
+        if self._maintenance:
+            duties.append(asyncio.create_task(maintain(self._db, self._settings)))
         try:
             await self._until_the_end(shift, working)
             if self._lost.is_set():
@@ -79,18 +86,19 @@ class Worker:
                 await self._say("stopping")
                 await shift.finish(self._settings.stop)
         finally:
-            for task in (working, ticking):
+            for task in (working, *duties):
                 task.cancel()
-            await asyncio.gather(working, ticking, return_exceptions=True)
+            await asyncio.gather(working, *duties, return_exceptions=True)
             heartbeat.stop()
             await shift.close()
             notes.close()
+        self._heartbeat = None
         if not self._lost.is_set():
             await self._say("stopped")
         self.id = None
 
     async def _until_the_end(self, shift: Shift, working: asyncio.Task[None]) -> None:
-        waits = [asyncio.create_task(event.wait()) for event in (self._stopping, self._lost)]
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(event.wait()) for event in (self._stopping, self._lost)]
         if self._until_idle:
             waits.append(asyncio.create_task(self._idle(shift)))
         try:
@@ -149,6 +157,7 @@ class Worker:
             lost=lost,
         )
         heartbeat.start()
+        self._heartbeat = heartbeat
         return heartbeat
 
     async def _tick(self, heartbeat: Heartbeat) -> None:

@@ -25,38 +25,48 @@ class WorkerMetrics:
     def __init__(self, worker: str) -> None:
         self.worker = worker
         self.registry = CollectorRegistry()
-        kept = {"registry": self.registry}
         self._processed = Counter(
             "worker_jobs_processed_total",
             "Tasks that left a worker's hands.",
             ["worker", "status", "queue"],
-            **kept,
+            registry=self.registry,
         )
         self._duration = Histogram(
             "worker_job_duration_seconds",
             "How long handlers took.",
             ["worker", "queue"],
             buckets=DURATIONS,
-            **kept,
+            registry=self.registry,
         )
         self._depth = Gauge(
-            "worker_queue_depth", "Tasks ready to be claimed (counted to 100,000).", ["queue"], **kept
+            "worker_queue_depth", "Tasks ready to be claimed (counted to 100,000).", ["queue"], registry=self.registry
         )
-        self._active = Gauge("worker_active_jobs", "Handlers at work.", ["worker"], **kept)
+        self._active = Gauge("worker_active_jobs", "Handlers at work.", ["worker"], registry=self.registry)
         self._llm = Counter(
-            "worker_llm_calls_total", "Calls to language models.", ["worker", "status"], **kept
+            "worker_llm_calls_total", "Calls to language models.", ["worker", "status"], registry=self.registry
         )
         self._hits = Counter(
-            "worker_rate_limit_hits_total", "Times a limiter made a call wait.", ["worker", "domain"], **kept
+            "worker_rate_limit_hits_total",
+            "Times a limiter made a call wait.",
+            ["worker", "domain"],
+            registry=self.registry,
         )
         self._claim = Histogram(
-            "worker_claim_seconds", "How long a claim took.", ["worker"], buckets=CLAIMS, **kept
+            "worker_claim_seconds", "How long a claim took.", ["worker"], buckets=CLAIMS, registry=self.registry
         )
         self._claimed = Histogram(
-            "worker_claim_batch_size", "Tasks per claim that found some.", ["worker"], buckets=SIZES, **kept
+            "worker_claim_batch_size",
+            "Tasks per claim that found some.",
+            ["worker"],
+            buckets=SIZES,
+            registry=self.registry,
         )
         self._settled = Histogram(
-            "worker_settle_batch_size", "Tasks per settling transaction.", ["worker"], buckets=SIZES, **kept
+            "worker_settle_batch_size",
+            "Tasks per settling transaction.",
+            ["worker"],
+            buckets=SIZES,
+            registry=self.registry,
         )
         self._durations: dict[str, Any] = {}
 

@@ -138,6 +138,12 @@ CREATE TABLE queue_tally (
   PRIMARY KEY (queue, worker)
 ) WITH (fillfactor = 30);
 
+-- Up to which task the janitor has looked through each queue ('': the groups); whoever holds the row is the one that cleans.
+CREATE TABLE sweep (
+  queue text COLLATE "C" PRIMARY KEY,
+  mark  bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
 -- Errors over time, for the breakers.
 CREATE TABLE queue_health (
   queue  text COLLATE "C" NOT NULL,
@@ -383,7 +389,12 @@ BEGIN
                       error = 'cancelled because task ' || a.id || ', which it waited for, was cancelled'
       FROM task a
      WHERE a.id = ANY (ended) AND a.awaited AND a.outcome = 'cancelled' AND d.after = a.id AND d.wait = 'after'
-    RETURNING d.id
+    RETURNING d.id, d.queue, d.parent IS NULL AND d.owner IS NULL AS prunable
+  ), counted AS (
+    INSERT INTO queue_tally AS y (queue, worker, cancelled, prunable)
+    SELECT queue, 0, count(*), count(*) FILTER (WHERE prunable) FROM gone GROUP BY queue ORDER BY queue
+    ON CONFLICT (queue, worker) DO UPDATE
+       SET cancelled = y.cancelled + excluded.cancelled, prunable = y.prunable + excluded.prunable
   )
   SELECT array_agg(id) INTO stranded FROM gone;
   IF stranded IS NOT NULL THEN
