@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
+from gristmill.queue import statements
 from gristmill.queue.statements import array
 
 SQL = queries("gristmill.queue", "cancel.sql")
@@ -55,5 +56,7 @@ async def _cancel(tx: Tx, ids: str, reason: str) -> tuple[set[TaskId], set[TaskI
     await tx.all(SQL["lock_tickets"], ids=ids)
     await tx.all(SQL["lock_tasks"], ids=ids)
     running = {row.id for row in await tx.all(SQL["ask"], ids=ids)}
-    row = await tx.one(SQL["cancel_pending"], ids=ids, reason=reason)
-    return set(row.ids) if row else set(), running
+    ended = {row.id for row in await tx.all(SQL["cancel_pending"], ids=ids, reason=reason)}
+    if ended:
+        await tx.one(statements.SQL["conclude"], ids=array(ended), was="pending")
+    return ended, running

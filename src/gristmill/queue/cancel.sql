@@ -31,7 +31,7 @@ UPDATE ticket SET cancel = true WHERE id = ANY (%(ids)s::bigint[]) AND worker IS
 RETURNING id, pg_notify('gristmill', 'cancel ' || id);
 
 -- name: cancel_pending
--- pending -> cancelled, whatever it waits for
+-- pending -> cancelled, whatever it waits for; `conclude` comes on its own, as it may count in the same rows
 WITH moment AS MATERIALIZED (
   SELECT clock() AS now
 ), left_line AS (
@@ -49,7 +49,7 @@ WITH moment AS MATERIALIZED (
   ON CONFLICT (queue, worker) DO UPDATE
      SET cancelled = y.cancelled + excluded.cancelled, prunable = y.prunable + excluded.prunable
 )
-SELECT array_agg(id) AS ids, conclude(array_agg(id), 'pending') FROM closed HAVING count(*) > 0;
+SELECT id FROM closed;
 
 -- name: seal_groups
 WITH held AS (

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from gristmill.db import Tx, queries
 from gristmill.ids import TaskId, WorkerId
-from gristmill.queue import notes
+from gristmill.queue import notes, statements
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import dumped
 from gristmill.queue.presence import gone_processes, process_key
@@ -92,7 +92,8 @@ def _judge(row: Any, started: bool, alone: set[int]) -> Verdict:
 async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
     if judged:
         rows = [_buried(row) if sentence == "bury" else _cancelled(row) for row, _, sentence in judged]
-        await tx.one(SQL["end_orphans"], rows=dumped(rows))
+        ended = [row.id for row in await tx.all(SQL["end_orphans"], rows=dumped(rows))]
+        await tx.one(statements.SQL["conclude"], ids=statements.array(ended), was="processing")
 
 
 def _buried(row: Any) -> dict[str, Any]:

@@ -58,7 +58,8 @@ SELECT (SELECT count(*) FROM groups) AS groups,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects;
 
 -- name: end_orphans
--- processing -> failed | cancelled: it killed its worker once too often, or it was to be cancelled anyway
+-- processing -> failed | cancelled: it killed its worker once too often, or it was to be cancelled anyway;
+-- `conclude` comes on its own, as it may count in the same rows
 WITH given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(id bigint, worker int, outcome task_status, error text, fingerprint text)
 ), gone AS (
@@ -85,7 +86,7 @@ WITH given AS (
      SET failed = y.failed + excluded.failed, cancelled = y.cancelled + excluded.cancelled,
          prunable = y.prunable + excluded.prunable
 )
-SELECT conclude(array_agg(id), 'processing') FROM closed HAVING count(*) > 0;
+SELECT id FROM closed;
 
 -- name: release_holds
 DELETE FROM limiter_hold WHERE worker = ANY (%(workers)s::int[]);
