@@ -94,6 +94,9 @@ class Settings(BaseSettings):
         default=None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
     )
     data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
+    app: str = Field(
+        "gristmill.app:handlers", description="Where the handlers are that workers run: module:name or file.py:name."
+    )
     queue: QueueSettings = QueueSettings()
     log: LogSettings = LogSettings()
 

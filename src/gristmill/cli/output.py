@@ -70,7 +70,9 @@ def plain(value: Any) -> Any:
             return str(value)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str, title: str | None = None) -> RenderableType:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str, title: str | None = None
+) -> RenderableType:
     """A table, or the sentence that says why there is none; a column whose name starts with > holds numbers."""
     grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_edge=False)
     for column in columns:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -32,14 +32,11 @@ async def session(*, size: int = 2) -> AsyncGenerator[Session]:
     """The configured database, started and migrated if need be."""
     settings = load()
     set_up_logs(settings.log)
-    opening = open_database(settings, size=size)
     with plainly():
-        with err.status("Opening the database …"):
-            db = await opening.__aenter__()
-        try:
+        async with AsyncExitStack() as stack:
+            with err.status("Opening the database …"):
+                db = await stack.enter_async_context(open_database(settings, size=size))
             yield Session(db, settings)
-        finally:
-            await opening.__aexit__(None, None, None)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

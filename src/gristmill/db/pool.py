@@ -1,12 +1,12 @@
 """Connections to the one database that decides."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Self
 
-from psycopg import AsyncConnection, OperationalError
+from psycopg import AsyncConnection, Error, InterfaceError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -97,9 +97,24 @@ async def _migrated(db: Database) -> None:
     try:
         connection = await db.connect("migrate")
     except OperationalError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
         raise Refused(
-            f"The database at {db.shown} cannot be reached ({reason}): check GRISTMILL_DATABASE_URL."
+            f"The database at {db.shown} cannot be reached ({_reason(error)}): check GRISTMILL_DATABASE_URL."
         ) from error
     async with connection:
         await migrate(connection)
+
+
+@contextmanager
+def plainly() -> Generator[None]:
+    """For those who talk to people: what the driver raises, as one of our errors and in one sentence."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise Transient(f"The database does not answer ({_reason(error)}): run gristmill doctor.") from error
+    except Error as error:
+        raise Refused(f"The database refuses this: {_reason(error)}.") from error
+
+
+def _reason(error: Error) -> str:
+    text = error.diag.message_primary or (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    return text.strip().rstrip(".")
