@@ -12,7 +12,7 @@ from bench.report import Figures, Show
 from bench.scenes.sizes import Sizes
 from bench.stage import NotMeasuredError, Stage
 
-IN_HAND = 2_000  # what two workers hold beyond what is pending
+IN_HAND = 3_000  # what two workers hold beyond what is pending, as sampled
 LOOKS = 16
 PENDING = "SELECT count(*) FROM ticket WHERE worker IS NULL AND NOT suspect"
 
