@@ -35,12 +35,12 @@ class Line:
 
     def handed(self, claims: Iterable[Claim]) -> None:
         """These were claimed: everything before the lowest of them has been handed out."""
-        lowest: dict[Lane, int] = {}
+        queue, lane = "", -1
         for claim in claims:
-            key = Lane(claim.queue, claim.lane)
-            if claim.seq < lowest.get(key, claim.seq + 1):
-                lowest[key] = claim.seq
-        self._marks.update(lowest)
+            # within a lane they come in order: only the first of a run matters
+            if claim.lane != lane or claim.queue != queue:
+                queue, lane = claim.queue, claim.lane
+                self._marks[Lane(queue, lane)] = claim.seq
         # what was noted while the claim was under way may lie before what it found
         for key, seq in self._news.items():
             self._marks[key] = min(self._marks[key], seq)

@@ -59,5 +59,7 @@ class Stop:
     reason: str = "cancelled while it ran"
 
 
+BARE = Done()  # the answer of most tasks: recognised by identity
+
 Answer = Done | Skip | Snooze
 Outcome = Answer | Retry | Bury | Stop

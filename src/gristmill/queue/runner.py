@@ -18,7 +18,7 @@ from gristmill.queue.handlers import Handler, Handlers
 from gristmill.queue.hands import Hands
 from gristmill.queue.letters import Letter, decode, jsonable
 from gristmill.queue.notes import Notes
-from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Skip, Snooze, Stop
+from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
 from gristmill.queue.retry import RetryPolicy, decide
 from gristmill.queue.threads import DaemonThreads
@@ -253,12 +253,12 @@ class Runner:
 
 def _as_outcome(answer: Any) -> Outcome:
     """What a handler returned; a plain value is the result of a task that is done."""
+    if answer is None or answer == BARE:
+        return BARE
     match answer:
         case Done(result=None) | Skip() | Snooze():
             return answer
         case Done(write, then, result):
             return Done(write, then, jsonable(result))
-        case None:
-            return Done()
         case _:
             return Done(result=jsonable(answer))

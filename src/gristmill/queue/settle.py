@@ -9,7 +9,7 @@ from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import dumped
-from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Skip, Snooze, Stop
+from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import send_many
 from gristmill.queue.statements import SQL, array
 
@@ -18,10 +18,9 @@ Settled = tuple[Claim, Outcome]
 
 def is_plain(batch: Sequence[Settled], clears: frozenset[str]) -> bool:
     """Whether every answer is a bare Done, which one statement settles without a transaction around it."""
-    return all(outcome == BARE and claim.queue not in clears for claim, outcome in batch)
-
-
-BARE = Done()
+    if clears:
+        return all(outcome is BARE and claim.queue not in clears for claim, outcome in batch)
+    return all([outcome is BARE for _, outcome in batch])
 
 
 async def settle(
@@ -121,6 +120,8 @@ COUNTED = ("completed", "failed", "skipped", "cancelled", "retried", "snoozed", 
 
 def status_of(outcome: Outcome) -> str:
     """The name of an outcome in counters and metrics."""
+    if outcome is BARE:
+        return "completed"
     match outcome:
         case Done():
             return "completed"

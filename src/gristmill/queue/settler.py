@@ -1,6 +1,7 @@
 """Settles answers in batches; what cannot be settled together is settled alone."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
@@ -13,7 +14,7 @@ from gristmill.queue.link import LOST
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
-from gristmill.queue.settle import Settled, completion, hand_back, is_plain, settle, tallied
+from gristmill.queue.settle import Settled, completion, hand_back, is_plain, settle, status_of
 from gristmill.queue.statements import LEASE_LOST, SQL, array
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -98,12 +99,8 @@ class Settler:
             self._notes.end(claim.id)
         self._hands.pace.note(len(batch))
         self._metrics.settled(len(batch))
-        for counts in tallied(batch):
-            queue = counts.pop("queue")
-            counts.pop("prunable")
-            for status, n in counts.items():
-                if n:
-                    self._metrics.processed(queue, status, n)
+        for (queue, status), n in Counter([(claim.queue, status_of(outcome)) for claim, outcome in batch]).items():
+            self._metrics.processed(queue, status, n)
 
     async def give_back(self, connection: Connection, claims: Sequence[Claim]) -> None:
         if claims:

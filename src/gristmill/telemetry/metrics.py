@@ -1,22 +1,49 @@
 """The metrics of a worker, under the names that dashboards know."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Any
+from itertools import accumulate
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+from typing_extensions import override
 
 disable_created_metrics()  # pyright: ignore[reportUnknownVariableType] the library leaves it untyped
 
 DURATIONS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 CLAIMS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
 SIZES = (1, 5, 20, 50, 100, 200, 500, 1000)
+
+
+class Durations(Collector):
+    """worker_job_duration_seconds; counted by hand, since the library's histogram takes ten times as long a task."""
+
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        self._counts: dict[str, list[int]] = {}
+        self._sums: dict[str, float] = {}
+
+    def observe(self, queue: str, seconds: float) -> None:
+        counts = self._counts.get(queue)
+        if counts is None:
+            counts = self._counts[queue] = [0] * (len(DURATIONS) + 1)
+            self._sums[queue] = 0.0
+        counts[bisect_left(DURATIONS, seconds)] += 1
+        self._sums[queue] += seconds
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        family = HistogramMetricFamily(
+            "worker_job_duration_seconds", "How long handlers took.", labels=["worker", "queue"]
+        )
+        for queue, counts in list(self._counts.items()):
+            bounds = [*map(floatToGoString, DURATIONS), "+Inf"]
+            buckets = list(zip(bounds, accumulate(counts), strict=True))
+            family.add_metric([self._worker, queue], buckets, self._sums[queue])
+        yield family
 
 
 class WorkerMetrics:
@@ -31,13 +58,8 @@ class WorkerMetrics:
             ["worker", "status", "queue"],
             registry=self.registry,
         )
-        self._duration = Histogram(
-            "worker_job_duration_seconds",
-            "How long handlers took.",
-            ["worker", "queue"],
-            buckets=DURATIONS,
-            registry=self.registry,
-        )
+        self._durations = Durations(worker)
+        self.registry.register(self._durations)
         self._depth = Gauge(
             "worker_queue_depth", "Tasks ready to be claimed (counted to 100,000).", ["queue"], registry=self.registry
         )
@@ -68,16 +90,12 @@ class WorkerMetrics:
             buckets=SIZES,
             registry=self.registry,
         )
-        self._durations: dict[str, Any] = {}
 
     def processed(self, queue: str, status: str, n: int) -> None:
         self._processed.labels(self.worker, status, queue).inc(n)
 
     def took(self, queue: str, seconds: float) -> None:
-        child = self._durations.get(queue)
-        if child is None:
-            child = self._durations[queue] = self._duration.labels(self.worker, queue)
-        child.observe(seconds)
+        self._durations.observe(queue, seconds)
 
     def depth(self, queue: str, n: int) -> None:
         self._depth.labels(queue).set(n)
