@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import Any
 
 import psutil
 from engine import audit
-from mill import LEDGER
 
 from gristmill.db import Database
+from mill import LEDGER
 
 MILL = Path(__file__).with_name("mill.py")
 

@@ -130,11 +130,11 @@ async def hang(letter: Hang) -> Done:
 
 def hang_in_thread(letter: HangInThread) -> None:
     Starts.note(letter.n)
-    time.sleep(3600)  # noqa: TID251 this is the fault
+    time.sleep(3600)
 
 
 def hang_in_process(letter: HangInProcess) -> None:
-    time.sleep(3600)  # noqa: TID251 this is the fault
+    time.sleep(3600)
 
 
 HANDLERS = bound(

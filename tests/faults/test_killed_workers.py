@@ -6,11 +6,11 @@ from pathlib import Path
 from time import monotonic
 
 from crew import ask, closed, crew, proven, until
-from mill import Grain
 
 from gristmill.db import Database
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import open_group, seal, send_many
+from mill import Grain
 
 TASKS, GROUPED = 3000, 900
 KILLING = 9.0  # seconds
