@@ -16,9 +16,7 @@ from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import session
 from gristmill.db import Database
 from gristmill.errors import Refused
-from gristmill.queue import Handlers, Worker
-from gristmill.queue.health import HealthPort
-from gristmill.queue.supervisor import Supervisor
+from gristmill.queue import Handlers, HealthPort, Supervisor, Worker
 from gristmill.settings import Settings
 
 try:
