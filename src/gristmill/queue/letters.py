@@ -1,5 +1,6 @@
 """Letters: what one room asks of another, and how they travel through the database."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -85,11 +86,19 @@ def lane_of(position: int | None, priority: int, foreground: bool) -> int:
 
 
 _encoder = msgspec.json.Encoder()
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # not the escaped backslash before a plain "u0000"
 
 
 def encode(letter: Letter, limit: int) -> bytes:
-    """The letter as JSON, refused when it is larger than one task should carry."""
-    body = _encoder.encode(letter)
+    """The letter as JSON, refused when it is larger than one task should carry or PostgreSQL cannot hold it."""
+    try:
+        body = _encoder.encode(letter)
+    except UnicodeEncodeError as error:
+        raise Refused(
+            f"A {letter.kind} letter holds text that is not Unicode ({error.reason}): clean it first."
+        ) from error
+    if b"\\u0000" in body and NUL.search(body):
+        raise Refused(f"A {letter.kind} letter holds a NUL character, which PostgreSQL cannot store: remove it first.")
     if len(body) > limit:
         raise Refused(
             f"A {letter.kind} letter of {len(body):,} bytes is too large (limit {limit:,}): "

@@ -49,7 +49,7 @@ WITH moment AS MATERIALIZED (
          CASE WHEN after IS NOT NULL THEN 'after'::task_wait END, foreground, CASE WHEN unique_key IS NOT NULL THEN true END,
          queue, kind, serial_key, unique_key, owner, payload
     FROM given, moment
-   ORDER BY place
+   ORDER BY unique_key, place  -- one order of locking for all senders
   ON CONFLICT (unique_key) WHERE unique_held DO NOTHING
   RETURNING id
 )
@@ -67,17 +67,15 @@ SELECT t.unique_key, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
 
 -- name: replace
 -- pending -> pending: a newer letter under the same unique key takes the place of the older one
-WITH held AS (
-  SELECT t.id FROM task t LEFT JOIN ticket k ON k.id = t.id
-   WHERE t.id = %(id)s AND t.outcome IS NULL AND k.worker IS NULL FOR UPDATE OF t
-), left_line AS (
-  DELETE FROM ticket k USING held WHERE k.id = held.id AND k.worker IS NULL
+WITH left_line AS (
+  DELETE FROM ticket WHERE id = %(id)s AND worker IS NULL RETURNING id
 )
 UPDATE task t
-   SET payload = %(payload)s::jsonb, lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s,
-       position = %(position)s, run_at = coalesce(%(run_at)s, clock() + %(delay)s),
+   SET queue = %(queue)s, kind = %(kind)s, payload = %(payload)s::jsonb, max_attempts = %(max_attempts)s,
+       lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s, position = %(position)s,
+       run_at = coalesce(%(run_at)s, clock() + %(delay)s),
        wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
-  FROM held WHERE t.id = held.id
+ WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM left_line))
 RETURNING t.id, t.wait;
 
 -- name: ensure_queues
@@ -94,8 +92,8 @@ SELECT bubble(%(ids)s::bigint[], array_fill(NULL::task_status, ARRAY[cardinality
 -- name: await_tasks
 UPDATE task SET awaited = true WHERE id = ANY (%(ids)s) AND outcome IS DISTINCT FROM 'cancelled' AND NOT awaited;
 
--- name: outcomes
-SELECT id, outcome FROM task WHERE id = ANY (%(ids)s);
+-- name: lock_outcomes
+SELECT id, outcome FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR SHARE;
 
 -- name: admit
 SELECT admit(%(ids)s::bigint[]);

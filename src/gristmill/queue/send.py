@@ -1,5 +1,6 @@
 """Puts letters into the line, inside the caller's transaction."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -11,6 +12,7 @@ from gristmill.ids import TaskId
 from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, lane, queue_of
 from gristmill.queue.statements import SQL, array
 
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 MAX_PAYLOAD = 1_000_000
 COPY_FROM = 100  # rows from which COPY pays
 AT_ONCE = 5_000  # rows in one statement: enough to be fast, few enough to hold in memory
@@ -28,7 +30,9 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     Under a unique key that is taken, the id is that of the task which holds it.
     """
     envelopes = [enclosed(letter) for letter in letters]
-    await tx.execute(SQL["ensure_queues"], names=sorted({_queue(one) for one in envelopes}))
+    await tx.execute(SQL["ensure_queues"], names=_named({_queue(one) for one in envelopes}))
+    # tasks before groups: the order in which settling locks them, too
+    await _heed_prerequisites(tx, envelopes)
     await _join_groups(tx, envelopes)
     ids: list[TaskId] = []
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
@@ -63,6 +67,13 @@ async def _known_group(tx: Tx, group: TaskId) -> None:
 
 def _queue(envelope: Envelope) -> str:
     return envelope.queue or queue_of(envelope.letter)
+
+
+def _named(queues: Iterable[str]) -> list[str]:
+    for queue in queues:
+        if not NAME.fullmatch(queue):
+            raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
+    return sorted(queues)
 
 
 async def _join_groups(tx: Tx, envelopes: Sequence[Envelope]) -> None:
@@ -135,7 +146,6 @@ def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int 
 
 
 async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
-    await _heed_prerequisites(tx, envelopes)
     keys = sorted({one.unique.key for one in envelopes if one.unique})
     if keys:
         await tx.execute(SQL["release_unique"], keys=keys)
@@ -159,9 +169,9 @@ async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     wanted = sorted({one.after for one in envelopes if one.after is not None})
     if not wanted:
         return
-    # the lock of this update makes a prerequisite that ends meanwhile wait until our letters are there
     await tx.execute(SQL["await_tasks"], ids=wanted)
-    outcomes = {row.id: row.outcome for row in await tx.all(SQL["outcomes"], ids=wanted)}
+    # locked: a prerequisite that ends meanwhile waits until our letters are there
+    outcomes = {row.id: row.outcome for row in await tx.all(SQL["lock_outcomes"], ids=wanted)}
     for task in wanted:
         if task not in outcomes:
             raise Refused(f"There is no task {task} to come after.")
@@ -195,20 +205,27 @@ async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence
         if row.written or one.unique is None:
             ids.append(row.id)
             continue
-        holder = holders[one.unique.key]
+        holder = holders.get(one.unique.key)
+        if holder is None:  # it ended between the two statements, and the key is free
+            ids += await _send_instructed(tx, [one], limit)
+            continue
         if one.unique.conflict == "error":
             raise Refused(f"The unique key “{one.unique.key}” is taken by task {holder.id}.")
-        if one.unique.conflict == "replace" and holder.replaceable:
-            await _replace(tx, holder.id, one, limit)
+        if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, limit):
+            ids += await _send_instructed(tx, [one], limit)  # it moved under our eyes: look again
+            continue
         ids.append(holder.id)
     return ids
 
 
-async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> None:
+async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> bool:
+    """Whether the task was still there to be replaced."""
     row = await tx.one(
-        SQL["replace"], id=task, payload=encode(envelope.letter, limit).decode(), lane=lane(envelope),
+        SQL["replace"], id=task, queue=_queue(envelope), kind=envelope.letter.kind,
+        payload=encode(envelope.letter, limit).decode(), max_attempts=envelope.max_attempts, lane=lane(envelope),
         priority=envelope.priority, foreground=envelope.foreground, position=envelope.position,
         run_at=envelope.run_at, delay=envelope.delay,
     )  # fmt: skip
     if row is not None and row.wait is None:
         await tx.one(SQL["admit"], ids=array([task]))
+    return row is not None

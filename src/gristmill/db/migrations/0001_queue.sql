@@ -318,29 +318,31 @@ BEGIN
 END $$;
 
 -- Lets open tasks into the line, unless their time has not come or another task of their serial key is before them.
-CREATE FUNCTION admit(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION admit(ids bigint[]) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
+  moment timestamptz := clock();
   heads bigint[];
   told int;
 BEGIN
-  UPDATE task SET wait = 'time' WHERE id = ANY (ids) AND run_at > clock() AND wait IS DISTINCT FROM 'time';
-  IF EXISTS (SELECT FROM task WHERE id = ANY (ids) AND serial_key IS NOT NULL AND wait IS DISTINCT FROM 'time') THEN
+  UPDATE task SET wait = 'time' WHERE id = ANY (ids) AND run_at > moment AND wait IS DISTINCT FROM 'time';
+  IF EXISTS (SELECT FROM task WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE) THEN
     -- DO UPDATE on purpose: it locks the row, so that the head cannot leave while we decide to stand behind it
     WITH first AS (
       SELECT DISTINCT ON (serial_key) serial_key, id FROM task
-       WHERE id = ANY (ids) AND serial_key IS NOT NULL AND wait IS DISTINCT FROM 'time' ORDER BY serial_key, lane, id
+       WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE ORDER BY serial_key, lane, id
     ), head AS (
       INSERT INTO serial_head AS h (key, task) SELECT serial_key, id FROM first ORDER BY serial_key
       ON CONFLICT (key) DO UPDATE SET task = h.task RETURNING h.task
     )
     SELECT array_agg(task) INTO heads FROM head;
     UPDATE task SET wait = 'serial'
-     WHERE id = ANY (ids) AND serial_key IS NOT NULL AND wait IS DISTINCT FROM 'time' AND id <> ALL (heads);
+     WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE AND id <> ALL (heads);
   END IF;
   WITH free AS (
     UPDATE task SET wait = NULL
      WHERE id = ANY (ids) AND outcome IS NULL
-       AND (wait IS NULL OR wait = 'after' OR wait = 'time' AND run_at <= clock() OR wait = 'serial' AND id = ANY (heads))
+       AND (wait IS NULL OR wait = 'after' OR wait = 'time' AND run_at <= moment OR wait = 'serial' AND id = ANY (heads))
     RETURNING id, lane, position, attempts, queue
   ), entered AS (
     INSERT INTO ticket (id, seq, lane, attempts, queue)
