@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,9 @@ from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
 
-out = Console(highlight=False, soft_wrap=False)
-err = Console(stderr=True, highlight=False)
+PAPER = 160  # columns where there is no terminal to ask
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PAPER)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PAPER)
 
 COLOURS = {
     "pending": "yellow", "processing": "cyan", "completed": "green", "skipped": "blue", "failed": "red",
@@ -73,10 +75,17 @@ def plain(value: Any) -> Any:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str, title: str | None = None
 ) -> RenderableType:
-    """A table, or the sentence that says why there is none; a column whose name starts with > holds numbers."""
-    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        grid.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    """A table, or the sentence that says why there is none.
+
+    A column whose name starts with > holds numbers. Only the last one is broken into lines: it holds the longest text.
+    """
+    header = any(columns)
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_header=header)
+    for column in columns[:-1]:
+        grid.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+    grid.add_column(
+        columns[-1].lstrip(">"), justify="right" if columns[-1].startswith(">") else "left", overflow="fold"
+    )
     for row in rows:
         grid.add_row(*(cell(one) for one in row))
     return grid if grid.row_count else Text(empty, style="dim")
