@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from gristmill.db import Connection, Tx
+from gristmill.db import Connection, Tx, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.breaker import half_open
 from gristmill.queue.claim import Claim
@@ -13,6 +13,8 @@ from gristmill.queue.hands import Hands
 from gristmill.queue.line import Lane, Line
 from gristmill.queue.rates import Rate, Recent, after, free
 from gristmill.queue.statements import SQL, array
+
+STRAYS = queries("gristmill.queue", "strays.sql")
 
 # the planner must not be tempted by a table that was small a moment ago
 CLAIM_SESSION = {
@@ -36,6 +38,7 @@ class Feeder:
         self._share = share
         self._solo = solo
         self._lease = 0
+        self._unheard: set[int] = set()  # claims of which we do not know whether they were made
         self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
@@ -55,7 +58,7 @@ class Feeder:
         wanted = [(key, mark, share) for key, mark in lanes if (share := self._share(key.queue)) > 0]
         if not wanted:
             return []
-        self._lease += 1
+        lease = self._next_lease()
         cursor = connection.cursor(binary=True)
         await cursor.execute(
             SQL["claim"],
@@ -66,11 +69,11 @@ class Feeder:
                 "limits": array(min(n, share) for _, _, share in wanted),
                 "n": n,
                 "worker": self._worker,
-                "lease": self._lease,
+                "lease": lease,
             },
         )
-        lease = self._lease
         claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        self._unheard.discard(lease)
         self._line.handed(claims)
         return claims
 
@@ -99,11 +102,29 @@ class Feeder:
             return claims
 
     async def _claim_suspect(self, connection: Connection, configs: Sequence[QueueConfig]) -> list[Claim]:
-        self._lease += 1
+        lease = self._next_lease()
         cursor = connection.cursor(binary=True)
         queues = [config.name for config in configs if not config.paused]
-        await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": self._lease})
-        return [Claim(*row, lease=self._lease) for row in await cursor.fetchall()]
+        await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": lease})
+        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        self._unheard.discard(lease)
+        return claims
+
+    def _next_lease(self) -> int:
+        self._lease += 1
+        self._unheard.add(self._lease)
+        return self._lease
+
+    async def give_back_unheard(self, tx: Tx) -> int:
+        """Hand back what was claimed for us by a statement whose answer never came; how many those were.
+
+        Such a task is leased to a worker that lives and does not know of it: nobody else would ever take it back. The
+        numbers are kept, for the server may still be at it when we ask.
+        """
+        if not self._unheard:
+            return 0
+        row = await tx.one(STRAYS["hand_back_leases"], worker=self._worker, leases=array(self._unheard))
+        return row.n if row else 0
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:
         """Look at the whole line, in case a notification was missed."""

@@ -7,11 +7,11 @@ from typing import Self
 import psycopg
 
 from gristmill.db import Connection, Database
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unreachable
 from gristmill.telemetry import log
 
 BACKOFF = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError, TimeoutError)
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError, TimeoutError, Unreachable)
 
 
 class Link:

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from gristmill.ids import TaskId
+from gristmill.queue.claim import Claim
 
 SIZE = 8192  # tasks; far more than a worker holds
 WORD = 8
@@ -39,22 +40,26 @@ class Notes:
             os.close(descriptor)
         self._words = memoryview(self._map).cast("q")
         self._free = list(range(SIZE))
-        self._places: dict[TaskId, int] = {}
+        self._open = True
 
-    def begin(self, task: TaskId) -> None:
-        place = self._places[task] = self._free.pop()
-        self._words[place] = task
+    def begin(self, claim: Claim) -> None:
+        claim.noted = self._free.pop()
+        self._words[claim.noted] = claim.id
 
-    def end(self, task: TaskId) -> None:
-        place = self._places.pop(task, None)
-        if place is not None:
-            self._words[place] = 0
-            self._free.append(place)
+    def end(self, claim: Claim) -> None:
+        """By the claim, not by the task: the same task may have come back and begun again meanwhile."""
+        if claim.noted is not None and self._open:
+            self._words[claim.noted] = 0
+            self._free.append(claim.noted)
+            claim.noted = None
 
-    def close(self) -> None:
+    def close(self, *, leave: bool = False) -> None:
+        """Nothing more will be noted; `leave` the file where somebody else must still read it."""
+        self._open = False
         self._words.release()
         self._map.close()
-        self._path.unlink(missing_ok=True)
+        if not leave:
+            self._path.unlink(missing_ok=True)
 
 
 def read(name: str) -> frozenset[TaskId] | None:

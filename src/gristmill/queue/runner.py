@@ -124,7 +124,7 @@ class Runner:
         for claim in work:
             claim.since = began
             self._hands.running[claim.id] = claim
-            self._notes.begin(claim.id)
+            self._notes.begin(claim)
         handler = self._handlers.get(work[0].kind)
         try:
             if handler is not None and handler.batch:
@@ -137,9 +137,11 @@ class Runner:
                 self._hands.running.pop(claim.id, None)
         self._metrics.took(queue, loop.time() - began)
         for claim, outcome in zip(work, outcomes, strict=True):
-            if claim.end != "lost":
-                self._hands.answers.append((claim, outcome))
-                self._note(claim, outcome)
+            if claim.end == "lost":
+                self._notes.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
+                continue
+            self._hands.answers.append((claim, outcome))
+            self._note(claim, outcome)
         self._ripe.set()
 
     async def _one(self, handler: Handler | None, claim: Claim) -> Outcome:

@@ -96,11 +96,17 @@ class Settler:
     def _done(self, batch: Sequence[Settled]) -> None:
         del self._hands.answers[: len(batch)]
         for claim, _ in batch:
-            self._notes.end(claim.id)
+            self._notes.end(claim)
         self._hands.pace.note(len(batch))
         self._metrics.settled(len(batch))
         for (queue, status), n in Counter([(claim.queue, status_of(outcome)) for claim, outcome in batch]).items():
             self._metrics.processed(queue, status, n)
+
+    def forget(self) -> None:
+        """The leases are lost: these answers are nobody's any more, and those who gave them are not to blame."""
+        for claim, _ in self._hands.answers:
+            self._notes.end(claim)
+        self._hands.answers.clear()
 
     async def give_back(self, connection: Connection, claims: Sequence[Claim]) -> None:
         if claims:

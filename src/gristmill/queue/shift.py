@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-from gristmill.db import Database
+from gristmill.db import Connection, Database
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.breaker import Health
 from gristmill.queue.claim import Claim
@@ -23,10 +23,12 @@ from gristmill.queue.runner import Runner
 from gristmill.queue.settler import SETTLE_SESSION, Settler
 from gristmill.queue.statements import CHANNEL, SQL
 from gristmill.settings import QueueSettings
-from gristmill.telemetry import WorkerMetrics
+from gristmill.telemetry import WorkerMetrics, log
 
 FULL_LOOK = 5.0  # seconds between full looks at the line, at least
 CLAIM_LIMIT = 30.0
+CLOSE_LIMIT = 5.0
+QUIET = 30.0  # seconds without a notification after which the listener asks whether somebody is there
 
 
 class Shift:
@@ -56,6 +58,7 @@ class Shift:
         self._settler = Settler(worker, self._hands, self._configs, metrics, notes)
         self._solo = solo
         self._ending = False
+        self._lost = False
         self._next_due = 0.0
         self._look_every = FULL_LOOK
         self.idle = asyncio.Event()  # the last claim found nothing and nothing is in hand
@@ -78,7 +81,8 @@ class Shift:
         """Claim nothing more, give back what has not begun, and wait for the rest; then interrupt it."""
         self._ending = True
         with suppress(*LOST):
-            await self._give_back(self._hands.unstarted())
+            async with asyncio.timeout(within.total_seconds()):  # the database may be away just now
+                await self._give_back(self._hands.unstarted())
         if not await self._emptied(within.total_seconds()):
             for claim in list(self._hands.running.values()):
                 claim.finish_early("stop")
@@ -95,13 +99,18 @@ class Shift:
 
     def abandon(self) -> None:
         """The leases are lost: whatever is computed from now on is not ours to write."""
-        self._ending = True
+        self._ending = self._lost = True
         self._hands.unstarted()
-        self._hands.answers.clear()
+        self._settler.forget()
         for claim in list(self._hands.running.values()):
             claim.finish_early("lost")
 
     async def close(self) -> None:
+        """After the loops have ended: the last claim may have been made and not been heard."""
+        if not self._lost:
+            with suppress(*LOST):
+                async with asyncio.timeout(CLOSE_LIMIT):
+                    await self._give_back_unheard()
         await self._runner.close()
 
     # --- feeding
@@ -110,14 +119,23 @@ class Shift:
         async with Link(self._db, "claim", **CLAIM_SESSION) as link:
             while True:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._hungry.wait(), self._settings.poll.total_seconds())
+                    # not wait_for: before Python 3.12 it loses a cancellation that comes together with the event
+                    async with asyncio.timeout(self._settings.poll.total_seconds()):
+                        await self._hungry.wait()
                 self._hungry.clear()
                 try:
                     await self._feed_all(link)
                     link.ok()
                 except LOST as error:
                     await link.drop(error)
+                    with suppress(*LOST):
+                        await self._give_back_unheard()
                     self._hungry.set()
+
+    async def _give_back_unheard(self) -> None:
+        async with self._db.transaction() as tx:
+            if n := await self._feeder.give_back_unheard(tx):
+                log.warning("claim.unheard", worker=self.worker, tasks=n)
 
     async def _feed_all(self, link: Link) -> None:
         """Claim until there is enough in hand or nothing more to be had."""
@@ -190,10 +208,17 @@ class Shift:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     await self._catch_up()
                     link.ok()
-                    async for notice in connection.notifies():
-                        await self._heed(notice.payload)
+                    await self._hear(connection)
                 except LOST as error:
                     await link.drop(error)
+
+    async def _hear(self, connection: Connection) -> None:
+        """Heed what is said; in silence, make sure now and then that the line is not dead."""
+        while True:
+            async for notice in connection.notifies(timeout=QUIET):
+                await self._heed(notice.payload)
+            async with asyncio.timeout(CLAIM_LIMIT):
+                await connection.execute("SELECT")
 
     async def _catch_up(self) -> None:
         """What may have been said while nobody listened."""
@@ -285,6 +310,7 @@ class Shift:
             began = time.monotonic()
             with suppress(*LOST):
                 await self._catch_up()
+                await self._give_back_unheard()
                 await self._measure_depths()
             self._look_every = max(FULL_LOOK, 20 * (time.monotonic() - began))
 
@@ -295,5 +321,6 @@ class Shift:
 
     async def anything_left(self) -> bool:
         """Whether these queues hold anything that will still run by itself."""
+        query = SQL["suspects_waiting"] if self._solo else SQL["anything_left"]
         async with self._db.transaction() as tx:
-            return await tx.value(SQL["anything_left"], queues=self._queues)
+            return await tx.value(query, queues=self._queues)

@@ -5,6 +5,7 @@ import signal
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gristmill.db import Database
 from gristmill.queue.link import LOST
@@ -68,16 +69,18 @@ class Supervisor:
             deaths = 1 if loop.time() - began > STEADY else deaths + 1
             log.error("worker.died", place=place, how=_told(code), deaths=deaths)
             await self._take_back()
-            pause = BACKOFF[min(deaths - 1, len(BACKOFF) - 1)]
-            await asyncio.wait([asyncio.create_task(self._stopping.wait())], timeout=pause)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BACKOFF[min(deaths - 1, len(BACKOFF) - 1)]):
+                    await self._stopping.wait()
 
     async def _run_child(self, extra: Sequence[str]) -> int:
         child = await asyncio.create_subprocess_exec(sys.executable, *self._command, *extra, start_new_session=True)
         self._children.add(child)
-        try:
-            return await child.wait()
-        finally:
-            self._children.discard(child)
+        if self._stopping.is_set():  # it was told while this one was on its way
+            child.send_signal(signal.SIGTERM)
+        code = await child.wait()
+        self._children.discard(child)  # not if we are cancelled: then it still has to be ended
+        return code
 
     async def _take_back(self) -> None:
         """Do not wait for the lease to run out: we have seen it die."""

@@ -3,14 +3,14 @@
 import asyncio
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from gristmill.db import Database
 from gristmill.ids import WorkerId
 from gristmill.queue.handlers import Handlers
-from gristmill.queue.heartbeat import Heartbeat
+from gristmill.queue.heartbeat import TAKEN_BACK, Heartbeat
 from gristmill.queue.link import LOST, Link
 from gristmill.queue.maintenance import maintain
 from gristmill.queue.notes import Notes
@@ -19,6 +19,10 @@ from gristmill.queue.shift import Shift
 from gristmill.queue.statements import SQL
 from gristmill.settings import QueueSettings
 from gristmill.telemetry import WorkerMetrics, log
+
+R = TypeVar("R")
+
+SAY_LIMIT = 5.0  # seconds; a database that is away must not keep us from ending
 
 
 class Worker:
@@ -43,6 +47,7 @@ class Worker:
         self.id: WorkerId | None = None
         self._stopping = asyncio.Event()
         self._lost = asyncio.Event()
+        self._taken_back = False  # … because a rescuer took them, who has read our notes
         self._heartbeat: Heartbeat | None = None
 
     def stop(self) -> None:
@@ -52,6 +57,7 @@ class Worker:
     async def run(self) -> None:
         while not self._stopping.is_set():
             self._lost.clear()
+            self._taken_back = False
             await self._shift()
 
     @property
@@ -68,7 +74,11 @@ class Worker:
     async def _shift(self) -> None:
         """From registering to stopping, or to the loss of the leases."""
         notes = Notes()
-        self.id = await self._register(notes.name)
+        registered = await self._unless_stopped(self._register(notes.name))
+        if registered is None:
+            notes.close()
+            return
+        self.id = registered
         shift = Shift(
             self._db, self.id, self._handlers, self._settings, self.metrics, queues=self._queues,
             concurrency=self._concurrency, processes=self._processes, solo=self._solo, notes=notes,
@@ -78,6 +88,7 @@ class Worker:
         duties = [asyncio.create_task(self._tick(heartbeat))]
         if self._maintenance:
             duties.append(asyncio.create_task(maintain(self._db, self._settings)))
+        finished = False
         try:
             await self._until_the_end(shift, working)
             if self._lost.is_set():
@@ -85,17 +96,30 @@ class Worker:
             else:
                 await self._say("stopping")
                 await shift.finish(self._settings.stop)
+                finished = True
         finally:
             for task in (working, *duties):
                 task.cancel()
             await asyncio.gather(working, *duties, return_exceptions=True)
             heartbeat.stop()
             await shift.close()
-            notes.close()
+            nothing_left = self._taken_back or (finished and await self._say("stopped"))
+            # whoever takes back what we still hold will want to know what of it had begun
+            notes.close(leave=not nothing_left)
         self._heartbeat = None
-        if not self._lost.is_set():
-            await self._say("stopped")
         self.id = None
+
+    async def _unless_stopped(self, doing: Coroutine[Any, Any, R]) -> R | None:
+        """What comes of it, or None if we are told to stop before anything does."""
+        task = asyncio.create_task(doing)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            for one in (task, stopping):
+                one.cancel()
+            await asyncio.gather(task, stopping, return_exceptions=True)
 
     async def _until_the_end(self, shift: Shift, working: asyncio.Task[None]) -> None:
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(event.wait()) for event in (self._stopping, self._lost)]
@@ -143,13 +167,14 @@ class Worker:
         loop = asyncio.get_running_loop()
 
         def lost(why: str) -> None:
+            self._taken_back = why == TAKEN_BACK
             log.error("worker.lost", worker=worker, why=why)
             with suppress(RuntimeError):  # the loop may have ended meanwhile
                 loop.call_soon_threadsafe(self._lost.set)
 
         settings = self._settings
         heartbeat = Heartbeat(
-            self._db.url,
+            self._db,
             worker,
             every=settings.heartbeat,
             lease=settings.lease,
@@ -165,7 +190,10 @@ class Worker:
             heartbeat.tick()
             await asyncio.sleep(0.5)
 
-    async def _say(self, state: str) -> None:
+    async def _say(self, state: str) -> bool:
+        """Whether the database heard it."""
         with suppress(*LOST):
-            async with self._db.transaction() as tx:
+            async with asyncio.timeout(SAY_LIMIT), self._db.transaction() as tx:
                 await tx.one(SQL["set_worker_state"], worker=self.id, state=state)
+            return True
+        return False
