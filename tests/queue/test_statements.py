@@ -8,6 +8,7 @@ import pytest
 from gristmill.db import Database, queries
 
 FILES = sorted(one.name for one in files("gristmill.queue").iterdir() if one.name.endswith(".sql"))
+SENT_AS = {"now": "timestamptz"}  # the driver says so of a datetime; of most others it lets the server decide
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
@@ -20,4 +21,6 @@ async def test_every_statement_can_be_prepared(file: str, db: Database) -> None:
                 continue  # COPY cannot be prepared; sending many letters runs it
             names = list(dict.fromkeys(PARAMETER.findall(text)))
             numbered = PARAMETER.sub(lambda found, names=names: f"${names.index(found[1]) + 1}", text)
-            await connection.execute((f'PREPARE "{name}" AS ' + numbered.replace("%%", "%")).encode())
+            types = ", ".join(SENT_AS.get(one, "unknown") for one in names)
+            prepare = f'PREPARE "{name}" ({types}) AS ' if names else f'PREPARE "{name}" AS '
+            await connection.execute((prepare + numbered.replace("%%", "%")).encode())
