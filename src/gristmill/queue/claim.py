@@ -26,11 +26,14 @@ class Claim:
     since: float = 0.0  # the loop's clock when its handler began
     slot: asyncio.Task[None] | None = None  # what runs its handler
     noted: int | None = None  # where in the worker's notes it stands, from its start until it is settled
+    together: int = 1  # how many tasks one call answers
     end: End | None = None  # why its handler is being ended from outside
     cancelled: bool = False  # somebody asked for it; handlers that look will see it
 
     def finish_early(self, why: End) -> None:
-        """End the handler at its next await."""
+        """End the handler at its next await; nobody's company is ended because one of it was cancelled."""
+        if why == "cancel" and self.together > 1:
+            return
         if self.end is None and self.slot is not None:
             self.end = why
             self.slot.cancel()

@@ -275,7 +275,15 @@ WITH moment AS MATERIALIZED (
          unique_held = CASE WHEN gone.cancel THEN NULL ELSE t.unique_held END,
          error = coalesce(g.error, t.error), fingerprint = coalesce(g.fingerprint, t.fingerprint)
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
-  RETURNING t.id, t.parent, t.outcome, t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+  RETURNING t.id, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
+            t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+), counted AS (  -- the tally of the batch takes these for retried
+  INSERT INTO queue_tally AS y (queue, worker, cancelled, retried, prunable)
+  SELECT queue, %(worker)s, count(*), -count(*) FILTER (WHERE counts), count(*) FILTER (WHERE prunable)
+    FROM moved WHERE outcome IS NOT NULL GROUP BY queue ORDER BY queue
+  ON CONFLICT (queue, worker) DO UPDATE
+     SET cancelled = y.cancelled + excluded.cancelled, retried = y.retried + excluded.retried,
+         prunable = y.prunable + excluded.prunable
 ), remembered AS (
   INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
   SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
@@ -290,6 +298,20 @@ SELECT fence(%(n)s::int, count(*)::int),
             THEN conclude(array_agg(id) FILTER (WHERE followed AND outcome IS NOT NULL), 'processing') END,
        (SELECT count(*) FROM back)
   FROM moved;
+
+-- name: lock_families
+-- before several statements that each lock groups from high to low ids: all of them at once, in that order; tickets come
+-- first, as everywhere
+WITH RECURSIVE mine AS MATERIALIZED (
+  SELECT id FROM ticket WHERE id = ANY (%(ids)s::bigint[]) AND worker = %(worker)s ORDER BY id FOR UPDATE
+), family(id) AS (
+  SELECT t.parent FROM mine JOIN task t USING (id) WHERE t.parent IS NOT NULL
+  UNION
+  SELECT unnest(%(groups)s::bigint[])
+  UNION
+  SELECT g.parent FROM family JOIN task_group g USING (id) WHERE g.parent IS NOT NULL
+)
+SELECT g.id FROM task_group g WHERE g.id IN (SELECT id FROM family) ORDER BY g.id DESC FOR NO KEY UPDATE;
 
 -- name: tally
 INSERT INTO queue_tally AS t (queue, worker, completed, failed, skipped, cancelled, retried, prunable)

@@ -1,10 +1,13 @@
 """Decides what a failure means: another try, and when, or the dead letters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Self
 
 from gristmill.errors import Cancelled, Overloaded, Permanent
 from gristmill.queue.outcome import Bury, Retry, Stop
+
+LONGEST = timedelta(days=30)  # whatever the other side says
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,10 @@ class RetryPolicy:
     attempts: int | None = 3
     base: timedelta = timedelta(seconds=10)
     cap: timedelta = timedelta(minutes=5)
+
+    def of(self, max_attempts: int | None) -> Self:
+        """The same for a task that has a number of attempts of its own."""
+        return self if max_attempts is None else replace(self, attempts=max_attempts)
 
 
 def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5) -> Retry | Bury | Stop:
@@ -27,7 +34,7 @@ def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: f
         case _ if policy.attempts is not None and attempt >= policy.attempts:
             return Bury(text)
         case Overloaded(retry_after=wait):
-            return Retry(wait, text)
+            return Retry(min(max(wait, timedelta(0)), LONGEST), text)
         case _:
             return Retry(backoff(attempt, policy) * (0.8 + 0.4 * chance), text)
 
@@ -42,4 +49,9 @@ def described(error: BaseException) -> str:
     """One line for people: our own errors speak for themselves, others say what they are."""
     text = str(error).strip() or type(error).__name__
     from_us = type(error).__module__.startswith("gristmill.")
-    return (text if from_us else f"{type(error).__name__}: {text}")[:2000]
+    return storable(text if from_us else f"{type(error).__name__}: {text}")[:2000]
+
+
+def storable(text: str) -> str:
+    """Text that PostgreSQL takes, whatever a handler put into it."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\0")

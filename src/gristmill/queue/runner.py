@@ -20,7 +20,7 @@ from gristmill.queue.letters import Letter, decode, jsonable
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
-from gristmill.queue.retry import RetryPolicy, decide
+from gristmill.queue.retry import decide
 from gristmill.queue.threads import DaemonThreads
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -96,6 +96,7 @@ class Runner:
                     loop.call_soon(self.dispatch)
                 for claim in work:
                     claim.slot = me
+                    claim.together = len(work)
                 await self._answer(work, loop)
                 if work[0].end:
                     return
@@ -150,7 +151,7 @@ class Runner:
                 raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
             letter = decode(handler.letter, claim.payload)
             enter(Running(claim, self._report))
-            return _as_outcome(await self._call(handler, letter))
+            return _as_outcome(await self._call(handler, letter, claim.queue))
         except asyncio.CancelledError:
             return self._ended(claim)
         except Exception as error:  # noqa: BLE001 an unknown error is the handler's bug: retried, counted, shown
@@ -170,7 +171,7 @@ class Runner:
         try:
             if fitting:
                 enter(Running(fitting[0], self._report))
-                answers = await self._call(handler, letters)
+                answers = await self._call(handler, letters, fitting[0].queue)
                 if len(answers) != len(fitting):
                     raise Transient(f"{handler.letter.kind} answered {len(answers)} of {len(fitting)} letters")
                 outcomes.update({c.id: self._member(c, answer) for c, answer in zip(fitting, answers, strict=True)})
@@ -180,23 +181,39 @@ class Runner:
             if len(fitting) == 1:
                 outcomes[fitting[0].id] = self._decided(fitting[0], error)
             else:
-                for claim in fitting:
-                    (outcomes[claim.id],) = await self._batch(handler, [claim])
+                outcomes.update(await self._one_by_one(handler, fitting))
         return [outcomes[claim.id] for claim in work]
 
-    def _member(self, claim: Claim, answer: Any) -> Outcome:
-        if isinstance(answer, Exception):
-            return self._decided(claim, answer)
-        return _as_outcome(answer)
+    async def _one_by_one(self, handler: Handler, work: Sequence[Claim]) -> dict[TaskId, Outcome]:
+        outcomes: dict[TaskId, Outcome] = {}
+        for place, claim in enumerate(work):
+            if claim.end:  # we were interrupted: no more calls
+                outcomes[claim.id] = self._ended(claim)
+                continue
+            if claim.cancelled:
+                outcomes[claim.id] = Stop()
+                continue
+            for waiting in work[place:]:  # the time of the others does not begin before theirs
+                waiting.since = asyncio.get_running_loop().time()
+            (outcomes[claim.id],) = await self._batch(handler, [claim])
+        return outcomes
 
-    async def _call(self, handler: Handler, what: Any) -> Any:
+    def _member(self, claim: Claim, answer: Any) -> Outcome:
+        if claim.cancelled:
+            return Stop()
+        try:
+            return self._decided(claim, answer) if isinstance(answer, Exception) else _as_outcome(answer)
+        except Exception as error:  # noqa: BLE001 a result that cannot be written is this member's trouble alone
+            return self._decided(claim, error)
+
+    async def _call(self, handler: Handler, what: Any, queue: str) -> Any:
         match handler.mode:
             case "async":
                 return await handler.run(what)
             case "thread":
                 return await self._threads.run(handler.run, what)
             case "process":
-                limit = self.timeout(handler, handler.queue).total_seconds()
+                limit = self.timeout(handler, queue).total_seconds()
                 return await self._processes.run(handler.run, what, timeout=limit, memory=handler.memory)
 
     def _ended(self, claim: Claim) -> Outcome:
@@ -214,9 +231,7 @@ class Runner:
                 return self._decided(claim, Transient("the handler was cancelled from within"))
 
     def _decided(self, claim: Claim, error: Exception) -> Outcome:
-        policy = self._configs[claim.queue].retry
-        if claim.max_attempts is not None:
-            policy = RetryPolicy(claim.max_attempts, policy.base, policy.cap)
+        policy = self._configs[claim.queue].retry.of(claim.max_attempts)
         outcome = decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
         if isinstance(error, TimedOut) and self._configs[claim.queue].breaker:
             self._health.timed_out(claim.queue, f"task {claim.id}: {error}")

@@ -8,7 +8,7 @@ from gristmill.db import Tx
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
-from gristmill.queue.letters import dumped
+from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import send_many
 from gristmill.queue.statements import SQL, array
@@ -57,6 +57,8 @@ async def settle(
             case _:
                 assert_never(outcome)
         rest.append((claim, outcome))
+    letters = [letter for _, outcome in batch if isinstance(outcome, Done) for letter in outcome.then]
+    await _lock_families(tx, worker, batch, letters, steps=bool(plain) + bool(closing) + bool(again))
     if plain:
         await tx.execute(SQL["complete"], **completion(worker, plain))
     if closing:
@@ -65,7 +67,23 @@ async def settle(
         await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
     if rest:
         await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
-    await _write_and_send(tx, batch)
+    for _, outcome in batch:
+        if isinstance(outcome, Done | Skip) and outcome.write is not None:
+            await outcome.write(tx)
+    if letters:
+        await send_many(tx, letters)
+
+
+async def _lock_families(
+    tx: Tx, worker: WorkerId, batch: Sequence[Settled], letters: Sequence[Letter | Envelope], *, steps: int
+) -> None:
+    """Each step locks its groups in one order; where there are several steps, that takes all locks beforehand."""
+    joined = {one.parent for one in letters if isinstance(one, Envelope) and one.parent is not None}
+    with_groups = [claim.id for claim, _ in batch if not claim.prunable]
+    if with_groups and steps + bool(joined) > 1:
+        await tx.all(
+            SQL["lock_families"], worker=worker, ids=array(claim.id for claim, _ in batch), groups=array(joined)
+        )
 
 
 def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
@@ -77,15 +95,6 @@ def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
         "leases": array([claim.lease for claim in claims]), "queues": list(completed),
         "completed": array(completed.values()), "prunable": array(prunable[queue] for queue in completed),
     }  # fmt: skip
-
-
-async def _write_and_send(tx: Tx, batch: Sequence[Settled]) -> None:
-    letters = [letter for _, outcome in batch if isinstance(outcome, Done) for letter in outcome.then]
-    for _, outcome in batch:
-        if isinstance(outcome, Done | Skip) and outcome.write is not None:
-            await outcome.write(tx)
-    if letters:
-        await send_many(tx, letters)
 
 
 def _closed(
