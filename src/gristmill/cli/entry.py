@@ -4,7 +4,8 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import cast
+from importlib import metadata
+from typing import Annotated, cast
 
 import typer
 
@@ -62,7 +63,17 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
-def _root() -> None:
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gristmill {metadata.version('gristmill')}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
     """Grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own."""
 
 

@@ -16,7 +16,7 @@ from gristmill.cli.session import run, session
 from gristmill.cli.tasks import cancelled, revived
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue import Cancelling, GroupProgress, Revived, cancel, group_progress, retry, seal
+from gristmill.queue import Cancelling, GroupProgress, Revived, cancel, group_progress, retry_tasks, seal
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the group.")]
@@ -112,7 +112,7 @@ async def _watch(group: TaskId, every: float, as_json: bool) -> None:
 async def _retry(group: TaskId, kind: str | None, queue: str | None) -> Revived:
     async with session() as at, at.db.transaction() as tx:
         await group_progress(tx, group, errors=0)
-        return await retry(tx, [group], kind=kind, queue=queue)
+        return await retry_tasks(tx, [group], kind=kind, queue=queue)
 
 
 async def _cancel(group: TaskId) -> Cancelling:

@@ -24,7 +24,7 @@ from gristmill.queue import (
     get_task,
     history,
     list_tasks,
-    retry,
+    retry_tasks,
     send_many,
     set_foreground,
     set_position,
@@ -193,7 +193,7 @@ async def _cancel(tasks: Sequence[TaskId]) -> Cancelling:
 
 async def _retry(tasks: Sequence[TaskId], again: bool) -> Revived:
     async with session() as at, at.db.transaction() as tx:
-        return await retry(tx, tasks, any_outcome=again)
+        return await retry_tasks(tx, tasks, any_outcome=again)
 
 
 async def _move(task: TaskId, position: str | None, priority: int | None, foreground: bool | None) -> Why:
