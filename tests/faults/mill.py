@@ -167,7 +167,7 @@ def orders() -> argparse.Namespace:
 async def main() -> None:
     given = orders()
     Starts.path = given.starts
-    set_up_logs(LogSettings(level="info"))
+    set_up_logs(LogSettings(level="info", json_lines=True))
     spans = {
         name: timedelta(seconds=getattr(given, name)) for name in ("heartbeat", "lease", "rescue", "stall", "stop")
     }
