@@ -95,7 +95,8 @@ class Settings(BaseSettings):
     )
     data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
     app: str = Field(
-        "gristmill.app:handlers", description="Where the handlers are that workers run: module:name or file.py:name."
+        default="gristmill.app:handlers",
+        description="Where the handlers are that workers run: module:name or file.py:name.",
     )
     queue: QueueSettings = QueueSettings()
     log: LogSettings = LogSettings()

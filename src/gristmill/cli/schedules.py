@@ -16,6 +16,7 @@ from gristmill.ids import TaskId
 from gristmill.queue import (
     Schedule,
     add_schedule,
+    check_zone,
     enable_schedule,
     list_schedules,
     remove_schedule,
@@ -62,6 +63,7 @@ def add(
     """
     if cron and daily:
         raise Refused("Give --cron or --daily, not both.")
+    check_zone(zone)
     when = {"cron": cron or daily, "zone": zone, "once_at": instant(at, zone) if at else None, "follows": follow}
     letter = (kind, queue or kind.partition(".")[0], payload_of(payload))
     found = run(_add(name, letter, app, {**when, "delay": duration(delay), "replace": replace}))

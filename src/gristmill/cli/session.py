@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -62,8 +63,6 @@ def duration(text: str | None) -> timedelta | None:
 
 def instant(text: str, zone: str | None = None) -> datetime:
     """ISO 8601; without an offset it is meant in `zone`, or where this machine is."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 few commands need it
-
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

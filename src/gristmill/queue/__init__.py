@@ -3,6 +3,7 @@
 from gristmill.queue import dead
 from gristmill.queue.cancel import Cancelling, cancel
 from gristmill.queue.context import current
+from gristmill.queue.cron import check_zone
 from gristmill.queue.handlers import Handler, Handlers, bound, on
 from gristmill.queue.health import HealthPort
 from gristmill.queue.janitor import forget
@@ -56,6 +57,7 @@ __all__ = [
     "add_schedule",
     "bound",
     "cancel",
+    "check_zone",
     "current",
     "dead",
     "decode",

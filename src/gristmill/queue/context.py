@@ -1,12 +1,16 @@
 """What a running handler can ask about its own task."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from gristmill.errors import Cancelled
 from gristmill.ids import TaskId
 from gristmill.queue.claim import Claim
+from gristmill.queue.limiter import Limit, Limiters
+from gristmill.telemetry import WorkerMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Running:
 
     claim: Claim
     report: Callable[[TaskId, Progress], None]
+    limiters: Limiters
+    metrics: WorkerMetrics
 
     @property
     def id(self) -> TaskId:
@@ -47,6 +53,23 @@ class Running:
         """Raises Cancelled if somebody cancelled this task."""
         if self.claim.cancelled:
             raise Cancelled("cancelled while it ran")
+
+    @asynccontextmanager
+    async def take(self, name: str, limit: Limit | None = None, **patience: Any) -> AsyncGenerator[None]:
+        """Wait for one's turn before a call to the outside: `async with current().take("llm", Limit(concurrency=5))`.
+
+        Calls under the name `llm`, or `llm:…`, are counted as calls to language models.
+        """
+        async with self.limiters.take(name, limit, **patience):
+            if name.partition(":")[0] != "llm":
+                yield
+                return
+            try:
+                yield
+            except BaseException:
+                self.metrics.llm_call("failed")
+                raise
+            self.metrics.llm_call("ok")
 
 
 _current: ContextVar[Running] = ContextVar("gristmill_task")

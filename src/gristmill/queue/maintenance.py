@@ -1,10 +1,12 @@
 """What every worker does beside its tasks: take back lost leases, fire schedules, clean up. Any number may do it."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from gristmill.db import Database
 from gristmill.queue import notes
+from gristmill.queue.janitor import clean
 from gristmill.queue.link import LOST
 from gristmill.queue.presence import gone_processes
 from gristmill.queue.rescuer import Rescued, known_processes, rescue
@@ -12,12 +14,16 @@ from gristmill.queue.schedules import fire, next_fire
 from gristmill.settings import QueueSettings
 from gristmill.telemetry import log
 
+CLEAN_EVERY = 10.0
+CLEAN_SHARE = 0.1  # of the time, while there is much to clean: tasks come first
+
 
 async def maintain(db: Database, settings: QueueSettings) -> None:
     """Run all duties until cancelled."""
     async with asyncio.TaskGroup() as duties:
         duties.create_task(_again(lambda: _rescue(db, settings), "rescue"))
         duties.create_task(_again(lambda: _fire(db, settings), "schedules"))
+        duties.create_task(_again(lambda: _clean(db, settings), "janitor"))
 
 
 async def _again(duty: Callable[[], Awaitable[float]], name: str) -> None:
@@ -53,7 +59,16 @@ async def _fire(db: Database, settings: QueueSettings) -> float:
     async with db.transaction() as tx:
         for fired in await fire(tx):
             log.info("schedule.fired", schedule=fired.name, task=fired.task, due=fired.due.isoformat())
+            if fired.problem:
+                log.error("schedule.disabled", schedule=fired.name, problem=fired.problem)
     async with db.transaction() as tx:
         wait = await next_fire(tx)
     longest = settings.poll.total_seconds()
-    return longest if wait is None else min(longest, max(0.0, wait.total_seconds()))
+    return longest if wait is None else min(longest, max(0.02, wait.total_seconds()))
+
+
+async def _clean(db: Database, settings: QueueSettings) -> float:
+    began = time.monotonic()
+    async with db.transaction() as tx:
+        cleaned = await clean(tx, settings)
+    return (time.monotonic() - began) / CLEAN_SHARE if cleaned.more else CLEAN_EVERY

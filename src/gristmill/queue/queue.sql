@@ -213,7 +213,7 @@ WITH moment AS MATERIALIZED (
          worker = %(worker)s, error = NULL, fingerprint = NULL,
          unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
     FROM gone, moment c WHERE t.id = gone.id
-  RETURNING t.id, t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+  RETURNING t.id, t.parent, t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (
   INSERT INTO queue_tally AS q (queue, worker, completed, prunable)
   SELECT queue, %(worker)s, completed, prunable FROM unnest(%(queues)s::text[], %(completed)s::bigint[], %(prunable)s::bigint[])
@@ -221,9 +221,14 @@ WITH moment AS MATERIALIZED (
    ORDER BY queue
   ON CONFLICT (queue, worker) DO UPDATE
      SET completed = q.completed + excluded.completed, prunable = q.prunable + excluded.prunable
+), ended AS MATERIALIZED (
+  SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('completed'::task_status), array_agg(n)) AS ids
+    FROM (SELECT parent, count(*)::int AS n FROM closed WHERE parent IS NOT NULL GROUP BY parent) p
+  HAVING count(*) > 0
 )
 SELECT fence(%(n)s::int, count(*)::int),
-       CASE WHEN bool_or(followed) THEN conclude(array_agg(id) FILTER (WHERE followed), 'processing') END
+       CASE WHEN bool_or(followed) OR (SELECT ids <> '{}' FROM ended)
+            THEN follow(coalesce(array_agg(id) FILTER (WHERE followed), '{}') || coalesce((SELECT ids FROM ended), '{}')) END
   FROM closed;
 
 -- name: close

@@ -10,6 +10,7 @@ from gristmill.ids import TaskId, WorkerId
 from gristmill.queue import notes, statements
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import dumped
+from gristmill.queue.limiter import release_holds
 from gristmill.queue.presence import gone_processes, process_key
 
 __all__ = ["Rescued", "Verdict", "gone_processes", "known_processes", "process_key", "rescue", "verdict"]
@@ -72,8 +73,8 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = notes.read) -
     judged: list[Judged] = [(row, yes, _judge(row, yes, alone)) for row, yes in started]
     await _end(tx, [one for one in judged if one[2] in ("bury", "cancel")])
     await _put_back(tx, [one for one in judged if one[2] in ("back", "suspect")], company)
-    if dead:
-        await tx.execute(SQL["release_holds"], workers=list(dead))
+    for worker in dead:
+        await release_holds(tx, WorkerId(worker))
     return _reported(dead, judged)
 
 

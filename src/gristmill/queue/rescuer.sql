@@ -87,6 +87,3 @@ WITH given AS (
          prunable = y.prunable + excluded.prunable
 )
 SELECT id FROM closed;
-
--- name: release_holds
-DELETE FROM limiter_hold WHERE worker = ANY (%(workers)s::int[]);

@@ -17,6 +17,7 @@ from gristmill.queue.context import Progress, Running, enter
 from gristmill.queue.handlers import Handler, Handlers
 from gristmill.queue.hands import Hands
 from gristmill.queue.letters import Letter, decode, jsonable
+from gristmill.queue.limiter import Limiters
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
@@ -46,7 +47,7 @@ class Runner:
 
     def __init__(
         self, hands: Hands, handlers: Handlers, configs: Mapping[str, QueueConfig], health: Health,
-        metrics: WorkerMetrics, *, processes: int, ripe: asyncio.Event, notes: Notes,
+        metrics: WorkerMetrics, *, processes: int, limiters: Limiters, ripe: asyncio.Event, notes: Notes,
         answered: Callable[[], None],
     ) -> None:  # fmt: skip
         self._hands = hands
@@ -54,6 +55,7 @@ class Runner:
         self._configs = configs
         self._health = health
         self._metrics = metrics
+        self._limiters = limiters
         self._ripe = ripe
         self._notes = notes
         self._answered = answered
@@ -150,7 +152,7 @@ class Runner:
             if handler is None:
                 raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
             letter = decode(handler.letter, claim.payload)
-            enter(Running(claim, self._report))
+            enter(Running(claim, self._report, self._limiters, self._metrics))
             return _as_outcome(await self._call(handler, letter, claim.queue))
         except asyncio.CancelledError:
             return self._ended(claim)
@@ -170,7 +172,7 @@ class Runner:
                 outcomes[claim.id] = self._decided(claim, error)
         try:
             if fitting:
-                enter(Running(fitting[0], self._report))
+                enter(Running(fitting[0], self._report, self._limiters, self._metrics))
                 answers = await self._call(handler, letters, fitting[0].queue)
                 if len(answers) != len(fitting):
                     raise Transient(f"{handler.letter.kind} answered {len(answers)} of {len(fitting)} letters")

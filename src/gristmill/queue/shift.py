@@ -15,6 +15,7 @@ from gristmill.queue.feeder import CLAIM_SESSION, Feeder
 from gristmill.queue.handlers import Handlers
 from gristmill.queue.hands import Hands
 from gristmill.queue.letters import dumped
+from gristmill.queue.limiter import Limiters
 from gristmill.queue.line import Line
 from gristmill.queue.link import LOST, Link
 from gristmill.queue.notes import Notes
@@ -47,12 +48,13 @@ class Shift:
         self._hands = Hands(concurrency, settings.batch)
         self._line = Line()
         self._health = Health()
+        self._limiters = Limiters(db, worker=worker, on_hit=metrics.rate_limited)
         self._hungry = asyncio.Event()
         self._ripe = asyncio.Event()
         self._emptier = asyncio.Event()  # something left our hands
         self._runner = Runner(
-            self._hands, handlers, self._configs, self._health, metrics, processes=processes, ripe=self._ripe,
-            notes=notes, answered=self._on_slot_free,
+            self._hands, handlers, self._configs, self._health, metrics, processes=processes,
+            limiters=self._limiters, ripe=self._ripe, notes=notes, answered=self._on_slot_free,
         )  # fmt: skip
         self._feeder = Feeder(worker, self._hands, self._line, self._runner.share, solo=solo)
         self._settler = Settler(worker, self._hands, self._configs, metrics, notes)
@@ -240,6 +242,8 @@ class Shift:
             case ["queue", queue] if queue in self._configs:
                 await self._reload()
                 self._hungry.set()
+            case ["limiter", name]:
+                self._limiters.wake(name)
             case ["suspects"] if self._solo:
                 self._hungry.set()
             case _:

@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 from typing_extensions import override
 
 disable_created_metrics()  # pyright: ignore[reportUnknownVariableType] the library leaves it untyped
@@ -40,7 +39,7 @@ class Durations(Collector):
             "worker_job_duration_seconds", "How long handlers took.", labels=["worker", "queue"]
         )
         for queue, counts in list(self._counts.items()):
-            bounds = [*map(floatToGoString, DURATIONS), "+Inf"]
+            bounds = [*map(str, map(float, DURATIONS)), "+Inf"]
             buckets = list(zip(bounds, accumulate(counts), strict=True))
             family.add_metric([self._worker, queue], buckets, self._sums[queue])
         yield family

@@ -96,7 +96,7 @@ CREATE TABLE task_group (
 -- Whose turn it is within each serial key.
 CREATE TABLE serial_head (
   key  text COLLATE "C" PRIMARY KEY,
-  task bigint NOT NULL
+  task bigint NOT NULL UNIQUE
 ) WITH (fillfactor = 50);
 
 CREATE TABLE queue (
@@ -258,7 +258,8 @@ RETURNS task_status LANGUAGE sql IMMUTABLE AS $$
 -- up the tree. A group's id is always lower than its children's, so going from high to low ids is one order of locking
 -- for everybody. Returns the groups that reached an end.
 CREATE FUNCTION bubble(groups bigint[], olds task_status[], news task_status[], counts int[])
-RETURNS bigint[] LANGUAGE plpgsql AS $$
+RETURNS bigint[] LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   ended bigint[] := '{}';
   ends bigint[];
@@ -354,19 +355,14 @@ BEGIN
     FROM (SELECT queue, lane, min(seq) AS first FROM entered GROUP BY queue, lane) e;
 END $$;
 
--- What follows when tasks have come to an end: their groups count, those behind them may go.
-CREATE FUNCTION conclude(ids bigint[], was task_status) RETURNS void LANGUAGE plpgsql AS $$
+-- Those behind tasks and groups that have come to an end may go: the next of their serial key, and what came after them.
+CREATE FUNCTION follow(ended bigint[]) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
-  ended bigint[];
   next_ids bigint[];
   stranded bigint[];
   step record;
 BEGIN
-  SELECT bubble(array_agg(parent), array_agg(was), array_agg(outcome), array_agg(n)) INTO ended
-    FROM (SELECT parent, outcome, count(*)::int AS n FROM task WHERE id = ANY (ids) AND parent IS NOT NULL GROUP BY 1, 2) m
-  HAVING count(*) > 0;
-  ended := ids || coalesce(ended, '{}');
-
   FOR step IN SELECT h.key, h.task FROM serial_head h WHERE h.task = ANY (ended) ORDER BY h.key FOR UPDATE LOOP
     UPDATE serial_head SET task = n.id
       FROM (SELECT id FROM task WHERE serial_key = step.key AND wait = 'serial' ORDER BY lane, id LIMIT 1 FOR UPDATE) n
@@ -381,7 +377,7 @@ BEGIN
 
   SELECT next_ids || array_agg(d.id) INTO next_ids
     FROM task d JOIN task a ON a.id = d.after
-   WHERE d.after = ANY (ended) AND d.wait = 'after' AND a.awaited AND a.outcome IN ('completed', 'skipped');
+   WHERE d.after = ANY (ended) AND d.wait = 'after' AND a.outcome IN ('completed', 'skipped');
   IF cardinality(next_ids) > 0 THEN
     PERFORM admit(next_ids);
   END IF;
@@ -390,7 +386,7 @@ BEGIN
     UPDATE task d SET outcome = 'cancelled', finished_at = clock(), wait = NULL, unique_held = NULL,
                       error = 'cancelled because task ' || a.id || ', which it waited for, was cancelled'
       FROM task a
-     WHERE a.id = ANY (ended) AND a.awaited AND a.outcome = 'cancelled' AND d.after = a.id AND d.wait = 'after'
+     WHERE a.id = ANY (ended) AND a.outcome = 'cancelled' AND d.after = a.id AND d.wait = 'after'
     RETURNING d.id, d.queue, d.parent IS NULL AND d.owner IS NULL AS prunable
   ), counted AS (
     INSERT INTO queue_tally AS y (queue, worker, cancelled, prunable)
@@ -402,6 +398,18 @@ BEGIN
   IF stranded IS NOT NULL THEN
     PERFORM conclude(stranded, 'pending');
   END IF;
+END $$;
+
+-- What follows when tasks have come to an end: their groups count, those behind them may go.
+CREATE FUNCTION conclude(ids bigint[], was task_status) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+  ended bigint[];
+BEGIN
+  SELECT bubble(array_agg(parent), array_agg(was), array_agg(outcome), array_agg(n)) INTO ended
+    FROM (SELECT parent, outcome, count(*)::int AS n FROM task WHERE id = ANY (ids) AND parent IS NOT NULL GROUP BY 1, 2) m
+  HAVING count(*) > 0;
+  PERFORM follow(ids || coalesce(ended, '{}'));
 END $$;
 
 -- A worker that lost one of its leases writes nothing: the transaction ends here.
