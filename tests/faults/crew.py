@@ -62,6 +62,12 @@ class Crew:
             return Counter()
         return Counter(int(line.split()[0]) for line in self.starts.read_text().splitlines())
 
+    def interrupted(self) -> dict[int, float]:
+        """When each handler was last interrupted, on the clock of `monotonic`."""
+        file = self.starts.with_suffix(".interrupted")
+        lines = file.read_text().splitlines() if file.exists() else []
+        return {int(n): float(when) for n, _, when in map(str.split, lines)}
+
     def said(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 

@@ -81,15 +81,15 @@ class HangInProcess:
 
 
 class Starts:
-    """The file in which every start is written down: `n attempt pid`."""
+    """The file in which every start is written down, and in another one every interruption: `n pid when`."""
 
     path: ClassVar[Path | None] = None
 
     @classmethod
-    def note(cls, n: int) -> None:
+    def note(cls, n: int, suffix: str = "") -> None:
         if cls.path is not None:
-            handle = os.open(cls.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            os.write(handle, f"{n} {current().attempt} {os.getpid()}\n".encode())
+            handle = os.open(cls.path.with_suffix(suffix), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            os.write(handle, f"{n} {os.getpid()} {time.monotonic()}\n".encode())
             os.close(handle)
 
 
@@ -100,7 +100,11 @@ async def enter(tx: Tx, *, n: int) -> None:
 async def grind(letter: Grain) -> Done:
     Starts.note(letter.n)
     if letter.seconds:
-        await asyncio.sleep(letter.seconds)
+        try:
+            await asyncio.sleep(letter.seconds)
+        except asyncio.CancelledError:
+            Starts.note(letter.n, ".interrupted")
+            raise
     if current().attempt <= letter.fails:
         raise Transient("the stone is dull")
     follow = (Flour(-letter.n),) if letter.n % 10 == 9 else ()
