@@ -41,8 +41,8 @@ def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: f
 
 def backoff(attempt: int, policy: RetryPolicy) -> timedelta:
     """base · 2^(attempt-1), at most cap."""
-    doubled = policy.base * 2 ** min(attempt - 1, 30)
-    return min(doubled, policy.cap)
+    seconds = policy.base.total_seconds() * 2 ** min(attempt - 1, 60)  # a timedelta would overflow
+    return policy.cap if seconds >= policy.cap.total_seconds() else timedelta(seconds=seconds)
 
 
 def described(error: BaseException) -> str:
