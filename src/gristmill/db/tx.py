@@ -1,6 +1,6 @@
 """A transaction, as handlers and stores see it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -38,11 +38,12 @@ class Tx:
         row = await self.one(query, **params)
         return None if row is None else row[0]
 
-    async def copy(self, query: Query, lines: bytes) -> None:
+    async def copy(self, query: Query, pieces: Iterable[bytes]) -> None:
         """COPY … FROM STDIN."""
         await self.flush()
         async with self._connection.cursor() as cursor, cursor.copy(query) as copy:
-            await copy.write(lines)
+            for piece in pieces:
+                await copy.write(piece)
 
     async def flush(self) -> None:
         """Send what waits."""
