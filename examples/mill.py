@@ -82,7 +82,7 @@ def fetch(letter: Fetch) -> Done:
     """A plain function: it runs in a thread."""
     sleep(0.05)
     if current().attempt < 3:
-        raise Transient(f"connection to 10.0.0.{letter.item}:8080 was reset")
+        raise Transient(f"connection to 192.0.2.{letter.item}:8080 was reset")
     return Done(result={"bytes": 1024 * letter.item})
 
 
