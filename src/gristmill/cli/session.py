@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -29,13 +29,13 @@ class Session:
 
 
 @asynccontextmanager
-async def session(*, size: int = 2) -> AsyncGenerator[Session]:
-    """The configured database, started and migrated if need be."""
+async def session(*, size: int = 2, quiet: bool = False) -> AsyncGenerator[Session]:
+    """The configured database, started and migrated if need be; `quiet` for those who share a terminal."""
     settings = load()
     set_up_logs(settings.log)
     with plainly():
         async with AsyncExitStack() as stack:
-            with err.status("Opening the database …"):
+            with nullcontext() if quiet else err.status("Opening the database …"):
                 db = await stack.enter_async_context(open_database(settings, size=size))
             yield Session(db, settings)
 

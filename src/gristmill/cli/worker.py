@@ -141,7 +141,7 @@ def _on_signals(stop: Callable[[], None]) -> None:
 
 
 async def _child(given: Orders, solo: bool) -> None:
-    async with session(size=4) as at:
+    async with session(size=4, quiet=True) as at:
         orders, handlers = _checked(given, at.db, at.settings)
         worker = Worker(
             at.db, handlers, at.settings.queue, queues=orders.queues, concurrency=orders.concurrency,

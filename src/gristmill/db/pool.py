@@ -152,5 +152,7 @@ def plainly() -> Generator[None]:
 
 
 def _reason(error: Error) -> str:
-    text = error.diag.message_primary or (str(error).strip().splitlines() or [type(error).__name__])[-1]
-    return text.strip().rstrip(".")
+    """What happened, without the driver's advice about it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("Is the")]
+    text = error.diag.message_primary or (lines or [type(error).__name__])[-1]
+    return text.removeprefix("connection failed: ").rstrip(".")
