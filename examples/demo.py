@@ -25,12 +25,25 @@ from rich.text import Text
 from gristmill.db import Database, Tx, open_database
 from gristmill.errors import GristmillError
 from gristmill.ids import TaskId
-from gristmill.queue import Envelope, Letter, open_group, seal, send, send_many
-from gristmill.queue.dead import clusters
-from gristmill.queue.janitor import forget
-from gristmill.queue.lookup import GroupProgress, get_task, group_progress
-from gristmill.queue.queues import QueueReport, list_queues, resume, set_queue
-from gristmill.queue.why import Why, why
+from gristmill.queue import (
+    Envelope,
+    GroupProgress,
+    Letter,
+    QueueReport,
+    Why,
+    dead,
+    forget,
+    get_task,
+    group_progress,
+    list_queues,
+    open_group,
+    resume,
+    seal,
+    send,
+    send_many,
+    set_queue,
+    why,
+)
 from gristmill.settings import load
 from mill import BindBook, Convert, Extract, Fetch, ReadPage, Render
 
@@ -260,8 +273,8 @@ def picture(show: Show) -> RenderableType:
         grid.add_column(name, justify="right")
     for queue in show.queues:
         numbers = (queue.pending.n, queue.processing, show.count(queue, "completed"), show.count(queue, "retried"))
-        dead = Text(str(queue.dead.n), style="red" if queue.dead.n else "dim")
-        grid.add_row(queue.name, Text(NOTES[queue.name], style="dim"), *map(str, numbers), dead)
+        lost = Text(str(queue.dead.n), style="red" if queue.dead.n else "dim")
+        grid.add_row(queue.name, Text(NOTES[queue.name], style="dim"), *map(str, numbers), lost)
     return Group("", grid, "", book(show), "", *(Text(line, style="dim") for line in show.events))
 
 
@@ -288,13 +301,15 @@ async def sum_up(db: Database, show: Show) -> None:
         console.print(picture(show))
     async with db.transaction() as tx:
         await look(tx, show)
-        found = [one for one in await clusters(tx) if set(one.queues) & QUEUES.keys()]
+        found = [one for one in await dead.clusters(tx) if set(one.queues) & QUEUES.keys()]
         dead_why = await why(tx, show.poison)
         answer = await get_task(tx, show.question) if show.question else None
     done = sum(show.count(queue, "completed") for queue in show.queues)
     retried = sum(show.count(queue, "retried") for queue in show.queues)
-    dead = sum(queue.dead.n for queue in show.queues)
-    console.print(f"\n[bold]{done} tasks done in {show.seconds:.1f} s, {retried} retries, {dead} dead letters.[/bold]")
+    buried = sum(queue.dead.n for queue in show.queues)
+    console.print(
+        f"\n[bold]{done} tasks done in {show.seconds:.1f} s, {retried} retries, {buried} dead letters.[/bold]"
+    )
     if show.progress:
         took = (show.progress.finished_at or show.progress.created_at) - show.progress.created_at
         console.print(f"The book of {PAGES} pages was {show.progress.status} after {took.total_seconds():.1f} s.")

@@ -1,8 +1,10 @@
 """The command as a whole: help, exit codes, and one sentence for whatever goes wrong."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -42,6 +44,18 @@ def test_help_names_every_command_and_loads_nothing_heavy():
 def test_the_package_runs_as_a_module():
     shown = subprocess.run([sys.executable, "-m", "gristmill", "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"gristmill \d+\.\d+\.\d+\n", shown.stdout)
+
+
+def test_the_shell_is_told_how_words_go_on():
+    asked = {"_GRISTMILL_COMPLETE": "complete_bash", "COMP_WORDS": "gristmill queue ", "COMP_CWORD": "2"}
+    command = [sys.executable, "-m", "gristmill"]
+    told = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False).stdout
+    assert set(told.split()) == set(GROUPS["queue"])
+
+
+def test_every_command_is_in_the_manual():
+    manual = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    assert [words for words in map(" ".join, COMMANDS) if words not in manual] == []
 
 
 def test_what_is_not_understood_ends_with_2(speak):
