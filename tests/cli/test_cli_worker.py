@@ -17,6 +17,26 @@ from desk import MILL
 
 from mill import Extract, ReadPage, Render
 
+SLOW = """
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gristmill.queue import bound, on
+
+
+@dataclass(frozen=True)
+class Sleep:
+    kind: ClassVar[str] = "slow.sleep"
+    seconds: float
+
+
+async def sleep(letter):
+    await asyncio.sleep(letter.seconds)
+
+
+handlers = bound(on(Sleep, sleep))
+"""
 COMMAND = [sys.executable, "-m", "gristmill", "worker", "--app", MILL]
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -98,6 +118,21 @@ def test_a_running_task_is_finished_before_it_stops(cli, start, sent):
     process.communicate(timeout=20)
     assert process.returncode == 0
     assert cli("task", "show", task, "--json").json["task"]["status"] == "completed"
+
+
+def test_the_second_signal_stops_it_at_once(cli, start, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    app = f"{tmp_path}/slow.py:handlers"
+    task = cli("task", "send", "slow.sleep", '{"seconds": 60}', "--app", app, "--json").json["task"]
+    process = start("--app", app)
+    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.communicate(timeout=1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "Stopped at once" in err
 
 
 def test_what_kills_its_process_ends_in_the_dead_letters_and_its_neighbours_do_not(cli, start, sent):

@@ -84,9 +84,19 @@ async def _supervise(given: Orders, as_json: bool) -> None:
             at.db, orders.command(), queues=orders.queues, processes=orders.processes,
             grace=at.settings.queue.stop.total_seconds() + 5,
         )  # fmt: skip
-        _on_signals(supervisor.stop)
+        asked = 0
+
+        def stop() -> None:
+            nonlocal asked
+            asked += 1
+            supervisor.stop()
+
+        _on_signals(stop)
         _tell(as_json, "started", orders)
         await supervisor.run()
+        if asked > 1:
+            _tell(as_json, "killed", orders)
+            raise typer.Exit(130)
         _tell(as_json, "stopped", orders)
 
 
@@ -125,13 +135,14 @@ def _tell(as_json: bool, event: str, orders: Orders) -> None:
         share = {"processes": orders.processes, "concurrency": orders.concurrency}
         say_json({"event": event, "queues": orders.queues, **share})
         return
-    if event == "started":
-        many = f"{orders.processes} processes" if orders.processes > 1 else "one process"
-        until = "until nothing is left" if orders.once else "until Ctrl-C"
-        share = f"with {many}, {orders.concurrency} tasks at once in each"
-        err.print(f"Serving {', '.join(orders.queues)} {share}, {until}.")
-    else:
-        err.print("Stopped; nothing is left in hand.")
+    many = f"{orders.processes} processes" if orders.processes > 1 else "one process"
+    until = "until nothing is left" if orders.once else "until Ctrl-C"
+    share = f"with {many}, {orders.concurrency} tasks at once in each"
+    err.print({
+        "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
+        "stopped": "Stopped; nothing is left in hand.",
+        "killed": "Stopped at once; what was running is taken back by the next worker, and tried again.",
+    }[event])  # fmt: skip
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
