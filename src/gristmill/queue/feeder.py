@@ -7,8 +7,9 @@ from typing import Any
 from gristmill.db import Connection, Tx, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.breaker import half_open
+from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
-from gristmill.queue.config import QueueConfig
+from gristmill.queue.config import QueueConfig, locked_limits
 from gristmill.queue.hands import Hands
 from gristmill.queue.line import Lane, Line
 from gristmill.queue.rates import Rate, Recent, after, free
@@ -38,6 +39,7 @@ class Feeder:
         self._share = share
         self._solo = solo
         self._lease = 0
+        self._under_way: set[int] = set()  # claims that are not in our hands yet
         self._unheard: set[int] = set()  # claims of which we do not know whether they were made
         self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
 
@@ -73,7 +75,6 @@ class Feeder:
             },
         )
         claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
-        self._unheard.discard(lease)
         self._line.handed(claims)
         return claims
 
@@ -84,7 +85,7 @@ class Feeder:
             return []
         async with connection.transaction():
             tx = Tx(connection)
-            row = await tx.one(SQL["lock_queue"], name=config.name)
+            row = await locked_limits(tx, config.name)
             if row is None:
                 return []
             allowed, until = await _allowance(tx, row)
@@ -96,7 +97,9 @@ class Feeder:
             most = min(allowed, n, self._hands.free)
             claims = await self._claim_lanes(connection, lanes, most) if most > 0 else []
             if claims and row.rate_count:
-                used = after(Rate(row.rate_count, row.rate_period), _recent(row), row.now, len(claims))
+                # counted from when they were claimed, not from when we asked: no window may hold more than it should
+                now = await tx.value(SQL["now"])
+                used = after(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
                 await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
                 await tx.flush()
             return claims
@@ -106,14 +109,21 @@ class Feeder:
         cursor = connection.cursor(binary=True)
         queues = [config.name for config in configs if not config.paused]
         await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": lease})
-        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
-        self._unheard.discard(lease)
-        return claims
+        return [Claim(*row, lease=lease) for row in await cursor.fetchall()]
 
     def _next_lease(self) -> int:
         self._lease += 1
-        self._unheard.add(self._lease)
+        self._under_way.add(self._lease)
         return self._lease
+
+    def heard(self) -> None:
+        """What was claimed is in our hands, or given back."""
+        self._under_way.clear()
+
+    def not_heard(self) -> None:
+        """What was under way failed: whether anything was claimed, nobody has told us."""
+        self._unheard |= self._under_way
+        self._under_way.clear()
 
     async def give_back_unheard(self, tx: Tx) -> int:
         """Hand back what was claimed for us by a statement whose answer never came; how many those were.
@@ -124,6 +134,8 @@ class Feeder:
         if not self._unheard:
             return 0
         row = await tx.one(STRAYS["hand_back_leases"], worker=self._worker, leases=array(self._unheard))
+        if row is not None and row.cancelled:
+            await cancel(tx, row.cancelled)
         return row.n if row else 0
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:
