@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -66,6 +66,7 @@ class Database:
             max_size=self._size,
             open=False,
             timeout=20,
+            configure=_observed,
             kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
         await self._pool.open()
@@ -92,10 +93,12 @@ class Database:
     async def connect(self, name: str, **session: str) -> Connection:
         """A connection of one's own, with session settings; the caller closes it."""
         options = " ".join(f"-c {key}={value}" for key, value in session.items())
-        return await Connection.connect(
+        connection = await Connection.connect(
             self.url, autocommit=True, prepare_threshold=0, application_name=f"gristmill {name}", options=options,
             connect_timeout=10, **self.watchful,
         )  # fmt: skip
+        await _observed(connection)
+        return connection
 
     @property
     def watchful(self) -> dict[str, Any]:
@@ -113,6 +116,15 @@ class Database:
         """Where the database is, without its password."""
         parts = conninfo_to_dict(self.url)
         return f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
+
+
+async def _observed(connection: Connection) -> None:
+    """Let the server notice in the middle of a statement that we are gone: its locks must not outlive us."""
+    autocommit = connection.autocommit
+    await connection.set_autocommit(True)
+    with suppress(Error):  # not every system can
+        await connection.execute("SET client_connection_check_interval = '500ms'")
+    await connection.set_autocommit(autocommit)
 
 
 @asynccontextmanager
