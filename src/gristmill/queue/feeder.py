@@ -1,5 +1,6 @@
 """Claims tasks: as many as can start, from every queue that has some, people first."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -31,30 +32,43 @@ class Feeder:
     """Knows the line and the limits; hands over claims."""
 
     def __init__(
-        self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False
-    ) -> None:
+        self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False,
+        width: Callable[[str], int] = lambda _: 1,
+    ) -> None:  # fmt: skip
         self._worker = worker
         self._hands = hands
         self._line = line
         self._share = share
+        self._width = width  # how many tasks of a queue fill a slot
         self._solo = solo
         self._lease = 0
+        self._turn = 0
         self._under_way: set[int] = set()  # claims that are not in our hands yet
         self._unheard: set[int] = set()  # claims of which we do not know whether they were made
         self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
-        """Up to `n` tasks; limited queues ask the database first, all others share one statement."""
+        """What `n` slots can take; limited queues ask the database first, batches are filled, others share a statement."""
         if self._solo:
             return await self._claim_suspect(connection, configs)
+        open_ = [config for config in configs if not config.paused]
+        easy = [one.name for one in open_ if not one.limited and self._width(one.name) == 1]
         claims: list[Claim] = []
-        for config in configs:
-            if config.limited and not config.paused and len(claims) < n:
-                claims += await self._claim_limited(connection, config, n - len(claims))
-        easy = [config.name for config in configs if not config.limited and not config.paused]
-        if len(claims) < n and easy:
-            claims += await self._claim_lanes(connection, self._line.lanes(easy), n - len(claims))
+        for config in open_:
+            if config.limited and (left := n - self._slots(claims)) > 0:
+                claims += await self._claim_limited(connection, config, left)
+        self._turn += 1
+        batched = [[one.name] for one in open_ if not one.limited and self._width(one.name) > 1]
+        # in turn, so that neither starves the other
+        for queues in [easy, *batched] if self._turn % 2 else [*batched, easy]:
+            if queues and (left := n - self._slots(claims)) > 0:
+                most = left if queues is easy else min(left, self._hands.free) * self._width(queues[0])
+                claims += await self._claim_lanes(connection, self._line.lanes(queues), min(most, self._hands.batch))
         return claims
+
+    def _slots(self, claims: Sequence[Claim]) -> int:
+        """How many slots these take, once they are gathered into batches."""
+        return sum(-(-n // self._width(queue)) for queue, n in Counter([claim.queue for claim in claims]).items())
 
     async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
         wanted = [(key, mark, share) for key, mark in lanes if (share := self._share(key.queue)) > 0]
@@ -94,7 +108,7 @@ class Feeder:
                 return []
             self.held_back.pop(config.name, None)
             # what a limit counts starts at once: nothing of it is claimed ahead
-            most = min(allowed, n, self._hands.free)
+            most = min(allowed, min(n, self._hands.free) * self._width(config.name), self._hands.batch)
             claims = await self._claim_lanes(connection, lanes, most) if most > 0 else []
             if claims and row.rate_count:
                 # counted from when they were claimed, not from when we asked: no window may hold more than it should

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-import psycopg
-
 from gristmill.db import Connection, Database
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.breaker import Health
@@ -59,7 +57,7 @@ class Shift:
             self._hands, handlers, self._configs, self._health, metrics, processes=processes,
             limiters=self._limiters, ripe=self._ripe, notes=notes, answered=self._on_slot_free,
         )  # fmt: skip
-        self._feeder = Feeder(worker, self._hands, self._line, self._runner.share, solo=solo)
+        self._feeder = Feeder(worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width)
         self._settler = Settler(worker, self._hands, self._configs, metrics, notes)
         self._solo = solo
         self._ending = False
@@ -305,7 +303,9 @@ class Shift:
         try:
             async with self._db.transaction() as tx:
                 await tx.execute(SQL["note_progress"], rows=dumped(rows), worker=self.worker)
-        except psycopg.DataError as error:  # half a page, a NUL: not worth a worker
+        except LOST:
+            raise
+        except Exception as error:  # noqa: BLE001 half a page, a NUL: whatever a handler says is not worth a worker
             log.warning("progress.unwritable", tasks=list(reports), error=str(error)[:200])
 
     async def _report_health(self) -> None:
