@@ -146,11 +146,11 @@ WITH lane AS MATERIALIZED (
 ), claimed AS (
   UPDATE ticket t
      SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1
-    FROM picked p WHERE t.id = p.id
+    FROM picked p WHERE t.id = ANY (ARRAY[p.id])  -- with = the planner may hash and lose the order
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
-    FROM claimed c JOIN task t ON t.id = c.id
+    FROM claimed c, LATERAL (SELECT * FROM task WHERE id = c.id OFFSET 0) t  -- OFFSET 0 for the same reason
 ), told AS MATERIALIZED (
   SELECT bubble(array_agg(parent), array_agg('pending'::task_status), array_agg('processing'::task_status), array_agg(n))
     FROM (SELECT parent, count(*)::int AS n FROM entered WHERE parent IS NOT NULL GROUP BY parent) p
