@@ -48,7 +48,7 @@ class Feeder:
         self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
-        """What `n` slots can take; limited queues ask the database first, batches are filled, others share a statement."""
+        """What `n` slots can take: limited queues ask the database first, batches are filled, others share a claim."""
         if self._solo:
             return await self._claim_suspect(connection, configs)
         open_ = [config for config in configs if not config.paused]
