@@ -3,7 +3,7 @@
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
-from gristmill.db.pool import Connection, Database, open_database, plainly
+from gristmill.db.pool import Connection, Database, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
 from gristmill.db.sql import Query, queries
 from gristmill.db.tx import Row, Tx
@@ -23,4 +23,5 @@ __all__ = [
     "programs_for",
     "queries",
     "schema_state",
+    "without_secret",
 ]

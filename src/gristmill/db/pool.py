@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from psycopg import AsyncConnection, Error, InterfaceError, OperationalError
 from psycopg.abc import PQGen
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg.waiting import wait_async
@@ -59,7 +59,11 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] | None = None
 
     async def __aenter__(self) -> Self:
-        self._pool = AsyncConnectionPool(
+        self._pool = await self._opened()
+        return self
+
+    async def _opened(self) -> AsyncConnectionPool[Connection]:
+        pool = AsyncConnectionPool(
             self.url,
             connection_class=Connection,
             min_size=0,
@@ -69,8 +73,8 @@ class Database:
             configure=_observed,
             kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
-        await self._pool.open()
-        return self
+        await pool.open()
+        return pool
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -88,6 +92,7 @@ class Database:
                 yield tx
                 await tx.flush()
         except PoolTimeout as error:
+            await self.refresh()
             raise Unreachable(f"the database at {self.shown} does not answer") from error
 
     async def connect(self, name: str, **session: str) -> Connection:
@@ -105,6 +110,13 @@ class Database:
         """How connections notice a dead network, unless the URL says it otherwise."""
         given = conninfo_to_dict(self.url)
         return {name: value for name, value in WATCHFUL.items() if name not in given}
+
+    async def refresh(self) -> None:
+        """After an outage, start with a new pool: the old one waits ever longer, for minutes, before it tries again."""
+        old = self._pool
+        if old is not None and old.get_stats().get("connections_errors"):
+            self._pool = await self._opened()
+            await old.close(timeout=0)
 
     async def revive(self) -> None:
         """Start the embedded server again if it is down; any other server is its owner's business."""
@@ -168,3 +180,10 @@ def _reason(error: Error) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("Is the")]
     text = error.diag.message_primary or (lines or [type(error).__name__])[-1]
     return text.removeprefix("connection failed: ").rstrip(".")
+
+
+def without_secret(url: str) -> tuple[str, str | None]:
+    """Where to connect, and the password apart from it, for programs whose arguments everybody on the machine can read."""
+    parts = conninfo_to_dict(url)
+    secret = parts.pop("password", None)
+    return make_conninfo("", **parts), None if secret is None else str(secret)
