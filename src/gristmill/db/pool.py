@@ -183,7 +183,7 @@ def _reason(error: Error) -> str:
 
 
 def without_secret(url: str) -> tuple[str, str | None]:
-    """Where to connect, and the password apart from it, for programs whose arguments everybody on the machine can read."""
+    """Where to connect, and the password apart: a program's arguments are for everybody on the machine to read."""
     parts = conninfo_to_dict(url)
     secret = parts.pop("password", None)
     return make_conninfo("", **parts), None if secret is None else str(secret)
