@@ -27,6 +27,10 @@ CANCELED_STATEMENT = "57014"  # what took too long will take too long again
 STATEMENT_LIMIT = 60.0  # seconds; a network that swallows packets must not hold us for ever
 
 
+class TooLong(TimeoutError):
+    """Settling took longer than it may; the connection is given up."""
+
+
 def raise_if_nobodys_fault(error: Exception, connection: Connection) -> None:
     """Raise again what the database is to blame for, and not what one of the answers wanted written."""
     state: str = getattr(error, "sqlstate", None) or ""
@@ -65,7 +69,7 @@ class Settler:
                 settled = await self._apart(connection, batch)
             else:
                 await self._commit(connection, batch)
-        except TimeoutError:
+        except TooLong:
             self._stuck = True  # the connection is gone; on the next one, each by itself
             raise
         except Exception as error:  # noqa: BLE001 writes are the handlers', and may raise anything
@@ -77,15 +81,24 @@ class Settler:
         self._done(batch, settled)
 
     async def _commit(self, connection: Connection, batch: Sequence[Settled]) -> None:
+        limit = asyncio.timeout(STATEMENT_LIMIT)
+        try:
+            async with limit:
+                await self._commit_at_leisure(connection, batch)
+        except TimeoutError as error:
+            if limit.expired():  # and not one that a write raised
+                raise TooLong(f"{len(batch)} answers were not settled after {STATEMENT_LIMIT:g} s") from error
+            raise
+
+    async def _commit_at_leisure(self, connection: Connection, batch: Sequence[Settled]) -> None:
         clears = self._having("clear_payload")
-        async with asyncio.timeout(STATEMENT_LIMIT):
-            if is_plain(batch, clears):
-                await connection.execute(SQL["complete"], completion(self._worker, [claim for claim, _ in batch]))
-                return
-            async with connection.transaction():
-                tx = Tx(connection)
-                await settle(tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"))
-                await tx.flush()
+        if is_plain(batch, clears):
+            await connection.execute(SQL["complete"], completion(self._worker, [claim for claim, _ in batch]))
+            return
+        async with connection.transaction():
+            tx = Tx(connection)
+            await settle(tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"))
+            await tx.flush()
 
     async def _apart(self, connection: Connection, batch: Sequence[Settled]) -> list[Settled]:
         """Settle one by one; what became of those that were still ours."""
@@ -101,7 +114,7 @@ class Settler:
     async def _alone(self, connection: Connection, claim: Claim, outcome: Outcome) -> list[Settled]:
         try:
             await self._commit(connection, [(claim, outcome)])
-        except TimeoutError:
+        except TooLong:
             if not isinstance(outcome, Retry | Bury):
                 late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
                 self._answer_instead(claim, self._failed(claim, late))
