@@ -57,6 +57,7 @@ class Database:
         self._size = size
         self._revive = revive
         self._pool: AsyncConnectionPool[Connection] | None = None
+        self._refreshing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         self._pool = await self._opened()
@@ -113,10 +114,11 @@ class Database:
 
     async def refresh(self) -> None:
         """After an outage, start with a new pool: the old one waits ever longer, for minutes, before it tries again."""
-        old = self._pool
-        if old is not None and old.get_stats().get("connections_errors"):
-            self._pool = await self._opened()
-            await old.close(timeout=0)
+        async with self._refreshing:
+            old = self._pool
+            if old is not None and old.get_stats().get("connections_errors"):
+                self._pool = await self._opened()
+                await old.close(timeout=0)
 
     async def revive(self) -> None:
         """Start the embedded server again if it is down; any other server is its owner's business."""
