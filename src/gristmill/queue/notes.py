@@ -7,14 +7,19 @@ process. Where they cannot be read (another machine), everything the worker held
 import mmap
 import os
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
+
+import psutil
 
 from gristmill.ids import TaskId
 from gristmill.queue.claim import Claim
 
 SIZE = 8192  # tasks; far more than a worker holds
 WORD = 8
+KEPT = 86_400.0  # seconds that the notes of a dead worker wait for a rescuer
 
 
 def folder() -> Path:
@@ -30,8 +35,9 @@ class Notes:
     """One file per worker; `begin` before a handler starts, `end` when its task is settled."""
 
     def __init__(self) -> None:
-        self.name = uuid4().hex
+        self.name = f"{os.getpid()}-{uuid4().hex}"
         self._path = folder() / self.name
+        sweep()
         descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         try:
             os.truncate(descriptor, SIZE * WORD)
@@ -69,6 +75,20 @@ def read(name: str) -> frozenset[TaskId] | None:
     except OSError:
         return None
     return frozenset(TaskId(word) for word in words if word)
+
+
+def sweep() -> None:
+    """Remove what dead workers left behind and nobody came for: their database is gone, or it never knew them."""
+    yesterday = time.time() - KEPT
+    for path in folder().iterdir():
+        with suppress(OSError):
+            if path.stat().st_mtime < yesterday and not psutil.pid_exists(_writer(path)):
+                path.unlink()
+
+
+def _writer(path: Path) -> int:
+    pid = path.name.partition("-")[0]
+    return int(pid) if pid.isdigit() and len(pid) < 12 else 0
 
 
 def forget(name: str) -> None:
