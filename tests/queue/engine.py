@@ -46,9 +46,7 @@ async def later(db: Database, offset: timedelta) -> AsyncIterator[Tx]:
 
 async def travel(tx: Tx, offset: timedelta) -> None:
     """Set the clock of this transaction ahead of the world's by `offset`."""
-    await tx.one(
-        "SELECT set_config('gristmill.clock_offset', %(offset)s, true)", offset=f"{offset.total_seconds()} s"
-    )
+    await tx.one("SELECT set_config('gristmill.clock_offset', %(offset)s, true)", offset=f"{offset.total_seconds()} s")
 
 
 async def registered(
@@ -57,8 +55,8 @@ async def registered(
 ) -> WorkerId:  # fmt: skip
     """A worker that lives as long as nobody travels past its lease."""
     return await tx.value(
-        SQL["register"], name=name, process=process, notes=f"notes of {name}", queues=list(queues or ("mill",)), concurrency=4,
-        solo=solo, lease=lease,
+        SQL["register"], name=name, process=process, notes=f"notes of {name}", queues=list(queues or ("mill",)),
+        concurrency=4, solo=solo, lease=lease,
     )  # fmt: skip
 
 
@@ -100,9 +98,7 @@ async def ground(
     return [claim.id for claim in claims]
 
 
-async def buried(
-    tx: Tx, n: int = 1, error: str = "too hard", *, queues: Sequence[str] = ("mill",)
-) -> list[TaskId]:
+async def buried(tx: Tx, n: int = 1, error: str = "too hard", *, queues: Sequence[str] = ("mill",)) -> list[TaskId]:
     return await ground(tx, n, Bury(error), queues=queues)
 
 

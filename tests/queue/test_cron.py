@@ -148,9 +148,7 @@ ZONES = st.sampled_from([ZAGREB, NEW_YORK, "UTC", "Africa/Cairo", "America/Santi
 EXPRESSIONS = st.sampled_from(
     ["02:30", "01:30", "00:00", "*/15 * * * *", "0 */2 * * *", "30 1-3 * * *", "*/30 2 * * *", "0 0 1 * MON"]
 )
-MOMENTS = st.integers(0, 280 * 24 * 60).map(
-    lambda minutes: utc("2026-03-01 00:00") + timedelta(minutes=minutes)
-)
+MOMENTS = st.integers(0, 280 * 24 * 60).map(lambda minutes: utc("2026-03-01 00:00") + timedelta(minutes=minutes))
 
 
 @settings(deadline=None)

@@ -196,9 +196,7 @@ async def test_what_cannot_travel_is_refused_for_good_and_costs_no_child(pool: P
         await pool.run(len, threading.Lock(), timeout=LONG)
     with pytest.raises(Permanent, match="its result cannot be sent between processes"):
         await pool.run(threading.Lock, timeout=LONG)
-    with pytest.raises(
-        Permanent, match="cannot be read in a process: ImportError: no module named elsewhere"
-    ):
+    with pytest.raises(Permanent, match="cannot be read in a process: ImportError: no module named elsewhere"):
         await pool.run(len, ForTheParentOnly(), timeout=LONG)
     assert await pool.run(os.getpid, timeout=LONG) == child
 
@@ -214,9 +212,7 @@ async def test_a_crash_costs_one_call(pool: ProcessPool) -> None:
     assert await pool.run(operator.add, 1, 2, timeout=LONG) == 3
 
 
-async def test_a_child_that_is_killed_from_outside_answers_its_call(
-    pool: ProcessPool, tmp_path: Path
-) -> None:
+async def test_a_child_that_is_killed_from_outside_answers_its_call(pool: ProcessPool, tmp_path: Path) -> None:
     child = await pool.run(os.getpid, timeout=LONG)
     call = asyncio.create_task(pool.run(hang_with_helper, f"{tmp_path}/begun", timeout=LONG))
     await number_in(tmp_path / "begun")

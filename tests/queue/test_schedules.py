@@ -53,9 +53,7 @@ async def fired(db: Database, when: str, **options) -> list[str]:
 
 async def letters(db: Database) -> list[tuple[str, str, dict]]:
     async with db.transaction() as tx:
-        rows = await tx.all(
-            "SELECT t.queue, t.kind, t.payload FROM task t JOIN ticket USING (id) ORDER BY t.id"
-        )
+        rows = await tx.all("SELECT t.queue, t.kind, t.payload FROM task t JOIN ticket USING (id) ORDER BY t.id")
         return [tuple(row) for row in rows]
 
 
