@@ -19,9 +19,9 @@ from engine import (
     status,
     statuses,
 )
-from psycopg import DatabaseError
 
 from gristmill.db import Database, Tx
+from gristmill.errors import LeaseLost
 from gristmill.ids import TaskId
 from gristmill.queue import janitor
 from gristmill.queue.cancel import cancel
@@ -269,7 +269,7 @@ async def test_owned_tasks_stay_until_their_owner_is_forgotten(db: Database) -> 
         assert not {root, inner, alone, *leaves} & set(await statuses(tx))
         assert (await status(tx, other), await status(tx, follower)) == ("pending", "cancelled")
         await audit(tx)
-    with pytest.raises(DatabaseError, match="1 of 1 leases are lost"):
+    with pytest.raises(LeaseLost, match="1 of 1 leases are lost"):
         async with db.transaction() as tx:
             await settled(tx, worker, running)
 

@@ -37,22 +37,25 @@ DEAD = LEASE + MINUTE
 
 
 @pytest.mark.parametrize(
-    ("started", "alone", "cancel", "attempts", "expected"),
+    ("facts", "attempts", "expected"),
     [
-        (False, False, False, 3, "back"),
-        (False, False, True, 1, "cancel"),
-        (True, True, False, 1, "suspect"),
-        (True, True, False, 2, "suspect"),
-        (True, True, False, 3, "bury"),
-        (True, True, False, 4, "bury"),
-        (True, False, False, 3, "suspect"),
-        (True, False, False, 99, "suspect"),
-        (True, True, True, 3, "cancel"),
-        (True, False, True, 1, "cancel"),
+        ("", 3, "back"),
+        ("cancel", 1, "cancel"),
+        ("started alone", 1, "suspect"),
+        ("started alone seen_dead", 3, "suspect"),  # nobody suspected it yet
+        ("started alone seen_dead suspect", 2, "suspect"),
+        ("started alone seen_dead suspect", 3, "bury"),
+        ("started alone seen_dead suspect", 4, "bury"),
+        ("started alone suspect", 3, "suspect"),  # its worker only fell silent
+        ("started alone suspect", 6, "bury"),
+        ("started seen_dead suspect", 99, "suspect"),
+        ("started alone seen_dead suspect cancel", 3, "cancel"),
+        ("started cancel", 1, "cancel"),
     ],
 )
-def test_the_verdict(started: bool, alone: bool, cancel: bool, attempts: int, expected: str) -> None:
-    assert verdict(started=started, alone=alone, cancel=cancel, attempts=attempts, max_attempts=3) == expected
+def test_the_verdict(facts: str, attempts: int, expected: str) -> None:
+    known = {name: name in facts.split() for name in ("started", "alone", "suspect", "seen_dead", "cancel")}
+    assert verdict(**known, attempts=attempts, max_attempts=3) == expected
 
 
 async def dying(tx: Tx, n: int, *, name: str = "host") -> tuple[WorkerId, list[Claim]]:
@@ -79,9 +82,7 @@ async def test_what_was_not_started_goes_back_to_its_place_and_loses_no_attempt(
         assert await rescue(tx, read=noted()) == [Rescued(worker, "host", True, back=ids)]
         other = await registered(tx)
         again = await claimed(tx, other, 4)
-        assert [(one.id, one.seq, one.attempt) for one in again[:3]] == [
-            (one.id, one.seq, 1) for one in claims
-        ]
+        assert [(one.id, one.seq, one.attempt) for one in again[:3]] == [(one.id, one.seq, 1) for one in claims]
         assert await tx.value("SELECT state FROM worker WHERE id = %(id)s", id=worker) == "lost"
         await audit(tx)
 
@@ -102,12 +103,12 @@ async def test_what_ran_alone_is_a_suspect_and_the_rest_of_the_buffer_is_not(db:
 async def killed_alone(db: Database, id: TaskId, days: int) -> tuple[Rescued, int]:
     """A solo worker runs the suspect and dies of it; each death a day after the one before."""
     async with later(db, timedelta(days=days)) as tx:
-        solo = await registered(tx, solo=True)
+        solo = await registered(tx, solo=True, process=f"solo {days}")
         claim = await claimed_suspect(tx, solo)
         assert claim is not None
         assert claim.id == id
     async with later(db, timedelta(days=days) + DEAD) as tx:
-        (rescued,) = [one for one in await rescue(tx) if one.worker == solo]
+        (rescued,) = [one for one in await rescue(tx, gone=[f"solo {days}"]) if one.worker == solo]
         return rescued, claim.attempt
 
 
@@ -127,7 +128,10 @@ async def test_a_task_that_kills_every_worker_is_buried_when_its_attempts_are_us
         failures = await tx.all("SELECT attempt, fingerprint FROM task_failure ORDER BY attempt")
         assert [one.attempt for one in failures] == [1, 2, 3]
         assert failures[2].fingerprint == row.fingerprint
-        assert tuple(await tx.one("SELECT sum(failed) AS failed, sum(retried) AS retried FROM queue_tally") or ()) == (1, 2)
+        assert tuple(await tx.one("SELECT sum(failed) AS failed, sum(retried) AS retried FROM queue_tally") or ()) == (
+            1,
+            2,
+        )
         await audit(tx)
 
 
@@ -154,18 +158,18 @@ async def test_a_task_that_a_queue_never_gives_up_on_is_still_buried_when_it_kil
     async with db.transaction() as tx:
         await tx.execute("INSERT INTO queue (name, max_attempts) VALUES ('mill', NULL)")
         _, (poison,) = await dying(tx, 1)
-        await tx.execute("UPDATE ticket SET attempts = 3")
+        await tx.execute("UPDATE ticket SET attempts = 3, suspect = true")
     async with later(db, DEAD) as tx:
-        assert (await rescue(tx))[0].buried == (poison.id,)
+        assert (await rescue(tx, gone=["unseen"]))[0].buried == (poison.id,)
 
 
 async def test_the_buried_one_is_of_one_cluster_on_any_machine(db: Database) -> None:
     async with db.transaction() as tx:
         for name in ("emmer", "spelt"):
             _, (poison,) = await dying(tx, 1, name=name)
-            await tx.execute("UPDATE ticket SET attempts = 3 WHERE id = %(id)s", id=poison.id)
+            await tx.execute("UPDATE ticket SET attempts = 3, suspect = true WHERE id = %(id)s", id=poison.id)
     async with later(db, DEAD) as tx:
-        await rescue(tx)
+        await rescue(tx, gone=["unseen"])
         assert await tx.value("SELECT count(DISTINCT fingerprint) FROM task WHERE died_at IS NOT NULL") == 1
 
 
@@ -192,8 +196,9 @@ async def test_groups_count_what_was_taken_back_and_what_was_buried(db: Database
         (culprit,) = await claimed(tx, first, 1)
         await claimed(tx, second, 1)
         assert await group(tx, inner) == {"processing": 2}
+        await tx.execute("UPDATE ticket SET suspect = true WHERE id = %(id)s", id=culprit.id)
     async with later(db, DEAD) as tx:
-        await rescue(tx, read=noted(culprit))
+        await rescue(tx, gone=["unseen"], read=noted(culprit))
         assert (await group(tx, inner), await group(tx, outer)) == (
             {"pending": 1, "failed": 1},
             {"pending": 1},
@@ -211,8 +216,9 @@ async def test_what_follows_a_buried_task_in_its_series_may_go(db: Database) -> 
         second = await send(tx, Grind(2), serial_key="wheel")
         worker = await registered(tx)
         assert [one.id for one in await claimed(tx, worker, 2)] == [first]
+        await tx.execute("UPDATE ticket SET suspect = true")
     async with later(db, DEAD) as tx:
-        await rescue(tx)
+        await rescue(tx, gone=["unseen"])
         other = await registered(tx)
         assert [one.id for one in await claimed(tx, other, 2)] == [second]
         await audit(tx)
@@ -327,9 +333,7 @@ async def test_the_dead_stay_dead(db: Database) -> None:
 
 def test_this_process_is_not_gone_and_an_ended_one_is() -> None:
     script = "from gristmill.queue.presence import process_key; print(process_key())"
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
     assert gone_processes([process_key(), ended]) == [ended]
 
 

@@ -82,7 +82,7 @@ async def _supervise(given: Orders, as_json: bool) -> None:
         _refuse_taken_ports(orders)
         supervisor = Supervisor(
             at.db, orders.command(), queues=orders.queues, processes=orders.processes,
-            grace=at.settings.queue.stop.total_seconds() + 5,
+            grace=at.settings.queue.stop.total_seconds() + 5, once=orders.once,
         )  # fmt: skip
         asked = 0
 
@@ -156,7 +156,7 @@ async def _child(given: Orders, solo: bool) -> None:
         orders, handlers = _checked(given, at.db, at.settings)
         worker = Worker(
             at.db, handlers, at.settings.queue, queues=orders.queues, concurrency=orders.concurrency,
-            name=orders.name, solo=solo, until_idle=orders.once or solo, maintenance=not solo,
+            name=orders.name, solo=solo, supervised=True, until_idle=orders.once or solo, maintenance=not solo,
         )  # fmt: skip
         health = None if solo else _health(orders, worker)
         _on_signals(_stopper(worker))

@@ -55,6 +55,7 @@ async def _known(tx: Tx, ids: Iterable[TaskId]) -> list[TaskId]:
 async def _cancel(tx: Tx, ids: str, reason: str) -> tuple[set[TaskId], set[TaskId]]:
     await tx.all(SQL["lock_tickets"], ids=ids)
     await tx.all(SQL["lock_tasks"], ids=ids)
+    await tx.all(SQL["lock_tickets"], ids=ids)  # again: one may have got its ticket while we waited for its task
     running = {row.id for row in await tx.all(SQL["ask"], ids=ids)}
     ended = {row.id for row in await tx.all(SQL["cancel_pending"], ids=ids, reason=reason)}
     if ended:

@@ -33,7 +33,7 @@ class Feeder:
 
     def __init__(
         self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False,
-        width: Callable[[str], int] = lambda _: 1,
+        width: Callable[[str], int] = lambda _: 1, lonely: bool = False,
     ) -> None:  # fmt: skip
         self._worker = worker
         self._hands = hands
@@ -41,6 +41,7 @@ class Feeder:
         self._share = share
         self._width = width  # how many tasks of a queue fill a slot
         self._solo = solo
+        self._lonely = lonely  # no supervisor runs suspects for us
         self._lease = 0
         self._turn = 0
         self._under_way: set[int] = set()  # claims that are not in our hands yet
@@ -48,23 +49,38 @@ class Feeder:
         self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
-        """What `n` slots can take: limited queues ask the database first, batches are filled, others share a claim."""
+        """What `n` slots can take, people first: the queues that hold the foremost lane are asked before the others."""
         if self._solo:
             return await self._claim_suspect(connection, configs)
-        open_ = [config for config in configs if not config.paused]
-        easy = [one.name for one in open_ if not one.limited and self._width(one.name) == 1]
+        self._hands.alone = False
         claims: list[Claim] = []
-        for config in open_:
-            if config.limited and (left := n - self._slots(claims)) > 0:
-                claims += await self._claim_limited(connection, config, left)
-        self._turn += 1
-        batched = [[one.name] for one in open_ if not one.limited and self._width(one.name) > 1]
-        # in turn, so that neither starves the other
-        for queues in [easy, *batched] if self._turn % 2 else [*batched, easy]:
-            if queues and (left := n - self._slots(claims)) > 0:
-                most = left if queues is easy else min(left, self._hands.free) * self._width(queues[0])
-                claims += await self._claim_lanes(connection, self._line.lanes(queues), min(most, self._hands.batch))
+        for portion in self._portions([config for config in configs if not config.paused]):
+            if (left := n - self._slots(claims)) <= 0:
+                break
+            claims += await self._claim_portion(connection, portion, left)
+        if not claims and self._lonely and self._hands.empty:
+            # nobody else runs suspects here: do it now, when nothing runs beside them
+            claims = await self._claim_suspect(connection, configs)
+            self._hands.alone = bool(claims)
         return claims
+
+    def _portions(self, configs: Sequence[QueueConfig]) -> list[list[QueueConfig]]:
+        """Queues that share a claim: all easy ones together, each with a limit or batches by itself; taking turns."""
+        single = [[one] for one in configs if one.limited or self._width(one.name) > 1]
+        easy = [one for one in configs if not one.limited and self._width(one.name) == 1]
+        portions = [*single, easy] if easy else single
+        self._turn = (self._turn + 1) % (len(portions) or 1)
+        turned = portions[self._turn :] + portions[: self._turn]
+        return sorted(turned, key=lambda portion: self._line.best([one.name for one in portion]))
+
+    async def _claim_portion(self, connection: Connection, portion: Sequence[QueueConfig], slots: int) -> list[Claim]:
+        first = portion[0]
+        if first.limited:
+            return await self._claim_limited(connection, first, slots)
+        width = self._width(first.name)
+        most = slots if width == 1 else min(slots, self._hands.free) * width
+        lanes = self._line.lanes([one.name for one in portion])
+        return await self._claim_lanes(connection, lanes, min(most, self._hands.batch))
 
     def _slots(self, claims: Sequence[Claim]) -> int:
         """How many slots these take, once they are gathered into batches."""
@@ -90,6 +106,8 @@ class Feeder:
         )
         claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
         self._line.handed(claims)
+        if len(claims) < n:
+            self._line.drained([key for key, _, _ in wanted], claims)
         return claims
 
     async def _claim_limited(self, connection: Connection, config: QueueConfig, n: int) -> list[Claim]:

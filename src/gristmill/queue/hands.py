@@ -34,8 +34,9 @@ class Pace:
 class Hands:
     """Bounded by the pace: slow work is claimed when it can start, fast work a few milliseconds ahead."""
 
-    def __init__(self, concurrency: int, batch: int) -> None:
+    def __init__(self, concurrency: int, batch: int, *, alone: bool = False) -> None:
         self.concurrency = concurrency
+        self.alone = alone  # what is in hand is run, and settled, before anything else is taken
         self.batch = batch
         self.pace = Pace()
         self.waiting: deque[Claim] = deque()
@@ -52,6 +53,8 @@ class Hands:
 
     def room(self) -> int:
         """How many more tasks to claim now; 0 while there is enough to do."""
+        if self.alone:
+            return 1 if self.empty else 0
         ahead = self.ahead()
         if len(self.waiting) > ahead // 2 and len(self.waiting) >= self.free:
             return 0

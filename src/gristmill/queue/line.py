@@ -12,6 +12,7 @@ from gristmill.queue.claim import Claim
 from gristmill.queue.letters import POSITIONED
 
 LOWEST = -(2**62)
+LAST = 2**31
 
 
 class Lane(NamedTuple):
@@ -33,6 +34,18 @@ class Line:
         self._marks[key] = min(self._marks.get(key, seq), seq)
         self._news[key] = min(self._news.get(key, seq), seq)
 
+    def best(self, queues: Iterable[str]) -> int:
+        """The foremost lane in which these queues are known to hold something."""
+        wanted = set(queues)
+        return min((key.lane for key in self._marks if key.queue in wanted), default=LAST)
+
+    def drained(self, asked: Iterable[Lane], claims: Iterable[Claim]) -> None:
+        """A claim that was not filled found nothing more in these lanes: forget them until somebody tells of one."""
+        fruitful = {(claim.queue, claim.lane) for claim in claims}
+        for key in asked:
+            if key not in self._news and tuple(key) not in fruitful:
+                self._marks.pop(key, None)
+
     def handed(self, claims: Iterable[Claim]) -> None:
         """These were claimed: everything before the lowest of them has been handed out."""
         queue, lane = "", -1
@@ -43,7 +56,7 @@ class Line:
                 self._marks[Lane(queue, lane)] = claim.seq
         # what was noted while the claim was under way may lie before what it found
         for key, seq in self._news.items():
-            self._marks[key] = min(self._marks[key], seq)
+            self._marks[key] = min(self._marks.get(key, seq), seq)
 
     def lanes(self, queues: Iterable[str]) -> list[tuple[Lane, int]]:
         """The lanes of these queues with their marks, in the order of claim; queues take turns within a lane."""

@@ -36,6 +36,9 @@ async def _again(duty: Callable[[], Awaitable[float]], name: str) -> None:
         except LOST as error:
             log.warning("maintenance.failed", duty=name, error=str(error).strip()[:200])
             pause = 1.0
+        except Exception as error:  # noqa: BLE001 a fault of ours: to be seen, but no reason to neglect the other duties
+            log.error("maintenance.broken", duty=name, exc_info=error)
+            pause = 10.0
         await asyncio.sleep(pause)
 
 

@@ -6,6 +6,7 @@ process. Where they cannot be read (another machine), everything the worker held
 
 import mmap
 import os
+import stat
 import tempfile
 import time
 from contextlib import suppress
@@ -14,10 +15,11 @@ from uuid import uuid4
 
 import psutil
 
+from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue.claim import Claim
 
-SIZE = 8192  # tasks; far more than a worker holds
+SPARE = 8192  # more tasks than a worker holds beside those that run
 WORD = 8
 KEPT = 86_400.0  # seconds that the notes of a dead worker wait for a rescuer
 
@@ -28,24 +30,30 @@ def folder() -> Path:
     root = memory if os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     path = root / f"gristmill-{os.geteuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    # anybody may have made it before us: whoever owns it could say who is guilty
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise Refused(f"{path} is not a private folder of ours: remove it, then start again.")
     return path
 
 
 class Notes:
     """One file per worker; `begin` before a handler starts, `end` when its task is settled."""
 
-    def __init__(self) -> None:
+    def __init__(self, concurrency: int = 0) -> None:
+        size = concurrency + SPARE
         self.name = f"{os.getpid()}-{uuid4().hex}"
         self._path = folder() / self.name
         sweep()
-        descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         try:
-            os.truncate(descriptor, SIZE * WORD)
-            self._map = mmap.mmap(descriptor, SIZE * WORD)
+            # all of it now: a full memory would otherwise kill us at the first note
+            os.posix_fallocate(descriptor, 0, size * WORD)
+            self._map = mmap.mmap(descriptor, size * WORD)
         finally:
             os.close(descriptor)
         self._words = memoryview(self._map).cast("q")
-        self._free = list(range(SIZE))
+        self._free = list(range(size))
         self._open = True
 
     def begin(self, claim: Claim) -> None:
@@ -72,7 +80,7 @@ def read(name: str) -> frozenset[TaskId] | None:
     """What the worker with these notes had begun and not settled; None if this machine does not know."""
     try:
         words = memoryview((folder() / name).read_bytes()).cast("q")
-    except OSError:
+    except (OSError, TypeError, Refused):  # TypeError: it is cut off
         return None
     return frozenset(TaskId(word) for word in words if word)
 

@@ -39,7 +39,7 @@ WITH moment AS MATERIALIZED (
     FROM ROWS FROM (jsonb_to_recordset(%(rows)s::jsonb) AS (
            payload jsonb, queue text, kind text, lane int, priority smallint, foreground boolean, "position" bigint,
            run_at timestamptz, delay interval, parent bigint, after bigint, serial_key text, unique_key text,
-           unique_for interval, max_attempts smallint, owner text)) WITH ORDINALITY
+           unique_for interval, max_attempts int, owner text)) WITH ORDINALITY
       AS r(payload, queue, kind, lane, priority, foreground, "position", run_at, delay, parent, after, serial_key,
            unique_key, unique_for, max_attempts, owner, place)
 ), written AS (
@@ -204,7 +204,7 @@ SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND worker IS N
 WITH moment AS MATERIALIZED (
   SELECT clock() AS now  -- once: it is dear to ask for every row
 ), gone AS (
-  DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
+  DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
    WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at
 ), closed AS (
@@ -237,7 +237,7 @@ WITH moment AS MATERIALIZED (
   SELECT clock() AS now  -- once: it is dear to ask for every row
 ), given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
-    id bigint, lease int, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
+    id bigint, lease bigint, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
 ), gone AS (
   DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at
@@ -265,7 +265,7 @@ WITH moment AS MATERIALIZED (
   SELECT clock() AS now  -- once: it is dear to ask for every row
 ), given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
-    id bigint, lease int, wait interval, counts boolean, first boolean, error text, fingerprint text)
+    id bigint, lease bigint, wait interval, counts boolean, first boolean, error text, fingerprint text)
 ), gone AS (
   DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at, k.cancel
@@ -293,6 +293,9 @@ WITH moment AS MATERIALIZED (
   INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
   SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
     FROM gone JOIN given g USING (id) WHERE g.error IS NOT NULL
+), forgotten AS (
+  -- where a queue never gives up, the last hundred say enough
+  DELETE FROM task_failure f USING gone WHERE f.task = gone.id AND f.attempt <= gone.attempts - 100
 ), back AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
     FROM (SELECT parent, count(*)::int AS n FROM moved WHERE parent IS NOT NULL AND outcome IS NULL GROUP BY parent) p
@@ -334,7 +337,7 @@ ON CONFLICT (queue, worker) DO UPDATE
 WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
-    FROM unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
+    FROM unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
    WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.queue, k.lane, k.seq, k.cancel
 ), groups AS (
@@ -414,7 +417,7 @@ ON CONFLICT (task) DO UPDATE
 SELECT id FROM ticket WHERE worker = %(worker)s AND cancel;
 
 -- name: still_mine
-SELECT k.id FROM ticket k JOIN unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease) USING (id, lease)
+SELECT k.id FROM ticket k JOIN unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease) USING (id, lease)
  WHERE k.worker = %(worker)s;
 
 -- name: anything_left

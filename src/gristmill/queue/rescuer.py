@@ -36,17 +36,22 @@ class Rescued:
     cancelled: tuple[TaskId, ...] = ()
 
 
-def verdict(*, started: bool, alone: bool, cancel: bool, attempts: int, max_attempts: int) -> Verdict:
+DOUBT = 3  # more attempts for a task whose worker only fell silent: the machine may have slept, the network been cut
+
+
+def verdict(
+    *, started: bool, alone: bool, suspect: bool, seen_dead: bool, cancel: bool, attempts: int, max_attempts: int
+) -> Verdict:
     """What becomes of a task whose worker died.
 
-    Only what ran alone is known to be the culprit. Where several ran, any may be innocent, however often it
-    was tried: each is run alone before anything is held against it.
+    Only a suspect that was run alone, and whose worker died again, is known to be the culprit. Where several ran, or
+    where nobody suspected it yet, it may be innocent, however often it was tried.
     """
     if cancel:
         return "cancel"
     if not started:
         return "back"
-    if alone and attempts >= max_attempts:
+    if alone and suspect and attempts >= max_attempts + (0 if seen_dead else DOUBT):
         return "bury"
     return "suspect"
 
@@ -70,7 +75,8 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = notes.read) -
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
     # of a straggler's company nothing is known any more, so it is never said to have been alone
     alone = {worker for worker, n in company.items() if n == 1}
-    judged: list[Judged] = [(row, yes, _judge(row, yes, alone)) for row, yes in started]
+    seen_dead = {worker for worker, row in dead.items() if row.process in gone}
+    judged: list[Judged] = [(row, yes, _judge(row, yes, alone, seen_dead)) for row, yes in started]
     await _end(tx, [one for one in judged if one[2] in ("bury", "cancel")])
     await _put_back(tx, [one for one in judged if one[2] in ("back", "suspect")], company)
     for worker in dead:
@@ -83,10 +89,10 @@ def _started(row: Any, begun: Mapping[int, frozenset[TaskId] | None]) -> bool:
     return known is None or row.id in known
 
 
-def _judge(row: Any, started: bool, alone: set[int]) -> Verdict:
+def _judge(row: Any, started: bool, alone: set[int], seen_dead: set[int]) -> Verdict:
     return verdict(
-        started=started, alone=row.worker in alone, cancel=row.cancel, attempts=row.attempts,
-        max_attempts=row.max_attempts,
+        started=started, alone=row.worker in alone, suspect=row.suspect, seen_dead=row.worker in seen_dead,
+        cancel=row.cancel, attempts=row.attempts, max_attempts=row.max_attempts,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ WITH dead AS MATERIALIZED (
    ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE worker w SET state = 'lost' FROM dead WHERE w.id = dead.id AND w.state IN ('live', 'stopping')
-RETURNING w.id, w.name, w.notes;
+RETURNING w.id, w.name, w.notes, w.process;
 
 -- name: held_by
 -- also what a zombie is settling right now and we cannot lock
@@ -20,7 +20,7 @@ SELECT worker, count(*) AS n FROM ticket WHERE worker = ANY (%(workers)s::int[])
 -- name: orphans
 -- every ticket whose worker does not live; SKIP LOCKED because a zombie may be settling some: it wins or leaves them to
 -- the next rescue, and nobody waits in a circle
-SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempts, k.cancel,
+SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempts, k.cancel, k.suspect,
        coalesce(t.max_attempts, q.max_attempts, 3) AS max_attempts
   FROM ticket k
   JOIN task t ON t.id = k.id

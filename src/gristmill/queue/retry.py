@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
 
-from gristmill.errors import Cancelled, Overloaded, Permanent
+from gristmill.errors import Cancelled, Overloaded, Permanent, Refused
 from gristmill.queue.outcome import Bury, Retry, Stop
 
 LONGEST = timedelta(days=30)  # whatever the other side says
@@ -29,7 +29,7 @@ def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: f
     match error:
         case Cancelled():
             return Stop(text)
-        case Permanent():
+        case Permanent() | Refused():
             return Bury(text, permanent=True)
         case _ if policy.attempts is not None and attempt >= policy.attempts:
             return Bury(text)

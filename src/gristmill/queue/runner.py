@@ -128,12 +128,12 @@ class Runner:
     async def _answer(self, work: Sequence[Claim], loop: asyncio.AbstractEventLoop) -> None:
         queue, began = work[0].queue, loop.time()
         self._in_queue[queue] += 1
-        for claim in work:
-            claim.since = began
-            self._hands.running[claim.id] = claim
-            self._notes.begin(claim)
         handler = self._handlers.get(work[0].kind)
         try:
+            for claim in work:
+                claim.since = began
+                self._hands.running[claim.id] = claim
+                self._notes.begin(claim)
             if handler is not None and handler.batch:
                 outcomes = await self._batch(handler, work)
             else:
@@ -215,7 +215,10 @@ class Runner:
     async def _call(self, handler: Handler, what: Any, queue: str) -> Any:
         match handler.mode:
             case "async":
-                return await handler.run(what)
+                try:
+                    return await handler.run(what)
+                except SystemExit as wish:  # a handler may fail, but it may not end the worker
+                    raise Transient(f"the handler wanted to end the process (SystemExit {wish.code!r})") from wish
             case "thread":
                 return await self._threads.run(handler.run, what)
             case "process":

@@ -1,10 +1,13 @@
 """Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, assert_never
 
+from psycopg import DatabaseError
+
 from gristmill.db import Tx
+from gristmill.errors import LeaseLost
 from gristmill.ids import WorkerId
 from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
@@ -12,7 +15,7 @@ from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import send_many
-from gristmill.queue.statements import SQL, array
+from gristmill.queue.statements import LEASE_LOST, SQL, array
 
 Settled = tuple[Claim, Outcome]
 
@@ -22,6 +25,21 @@ def is_plain(batch: Sequence[Settled], clears: frozenset[str]) -> bool:
     if clears:
         return all(outcome is BARE and claim.queue not in clears for claim, outcome in batch)
     return all([outcome is BARE for _, outcome in batch])
+
+
+async def fenced(statement: Awaitable[Any]) -> None:
+    """Run what fence() guards: LeaseLost if a task of it is not ours any more."""
+    try:
+        await statement
+    except DatabaseError as error:
+        if error.sqlstate == LEASE_LOST:
+            raise LeaseLost(str(error).strip()) from error
+        raise
+
+
+def writes(outcome: Outcome) -> bool:
+    """Whether it wants something of its own written: then that may be what fails, or never ends."""
+    return isinstance(outcome, Done | Skip) and (outcome.write is not None or bool(getattr(outcome, "then", ())))
 
 
 async def settle(
@@ -68,6 +86,7 @@ async def settle(
         await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
     if rest:
         await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
+    await fenced(tx.flush())
     for _, outcome in batch:
         if isinstance(outcome, Done | Skip) and outcome.write is not None:
             await outcome.write(tx)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from gristmill.db import Connection, Tx
-from gristmill.errors import Transient
+from gristmill.errors import LeaseLost, Transient
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
@@ -16,8 +16,8 @@ from gristmill.queue.link import LOST
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
-from gristmill.queue.settle import Settled, completion, hand_back, is_plain, settle, status_of
-from gristmill.queue.statements import LEASE_LOST, SQL, array
+from gristmill.queue.settle import Settled, completion, fenced, hand_back, is_plain, settle, status_of, writes
+from gristmill.queue.statements import SQL, array
 from gristmill.telemetry import WorkerMetrics, log
 
 SETTLE_SESSION = {"plan_cache_mode": "force_custom_plan"}
@@ -93,7 +93,8 @@ class Settler:
     async def _commit_at_leisure(self, connection: Connection, batch: Sequence[Settled]) -> None:
         clears = self._having("clear_payload")
         if is_plain(batch, clears):
-            await connection.execute(SQL["complete"], completion(self._worker, [claim for claim, _ in batch]))
+            claims = [claim for claim, _ in batch]
+            await fenced(connection.execute(SQL["complete"], completion(self._worker, claims)))
             return
         async with connection.transaction():
             tx = Tx(connection)
@@ -115,13 +116,14 @@ class Settler:
         try:
             await self._commit(connection, [(claim, outcome)])
         except TooLong:
-            if not isinstance(outcome, Retry | Bury):
+            # without a write of its own it only waited for somebody else's lock: no fault of the task
+            if writes(outcome):
                 late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
                 self._answer_instead(claim, self._failed(claim, late))
             raise
         except Exception as error:
             raise_if_nobodys_fault(error, connection)
-            if getattr(error, "sqlstate", None) == LEASE_LOST:
+            if isinstance(error, LeaseLost):
                 log.warning("task.lease_lost", task=claim.id, kind=claim.kind)
                 return []
             log.warning("task.write_failed", task=claim.id, kind=claim.kind, error=str(error)[:200])

@@ -1,6 +1,7 @@
 """One registration of a worker: what it claims, runs and settles until it stops or loses its leases."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -33,12 +34,15 @@ CLOSE_LIMIT = 5.0
 QUIET = 30.0  # seconds without a notification after which the listener asks whether somebody is there
 
 
+INTEGERS = re.compile(r"\d{1,9} -?\d{1,18}")  # anybody may notify: a lane and a place, or nothing we know
+
+
 class Shift:
     """Three loops around what is in hand: feed it, settle it, listen; and small duties on a timer."""
 
     def __init__(
         self, db: Database, worker: WorkerId, handlers: Handlers, settings: QueueSettings, metrics: WorkerMetrics, *,
-        queues: Sequence[str], concurrency: int, processes: int, solo: bool, notes: Notes,
+        queues: Sequence[str], concurrency: int, processes: int, solo: bool, lonely: bool, notes: Notes,
     ) -> None:  # fmt: skip
         self.worker = worker
         self._db = db
@@ -46,7 +50,7 @@ class Shift:
         self._metrics = metrics
         self._queues = list(queues)
         self._configs: dict[str, QueueConfig] = {name: QueueConfig(name) for name in queues}
-        self._hands = Hands(concurrency, settings.batch)
+        self._hands = Hands(concurrency, settings.batch, alone=solo)
         self._line = Line()
         self._health = Health()
         self._limiters = Limiters(db, worker=worker, on_hit=metrics.rate_limited)
@@ -57,7 +61,9 @@ class Shift:
             self._hands, handlers, self._configs, self._health, metrics, processes=processes,
             limiters=self._limiters, ripe=self._ripe, notes=notes, answered=self._on_slot_free,
         )  # fmt: skip
-        self._feeder = Feeder(worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width)
+        self._feeder = Feeder(
+            worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width, lonely=lonely
+        )
         self._settler = Settler(worker, self._hands, self._configs, metrics, notes)
         self._solo = solo
         self._ending = False
@@ -81,19 +87,26 @@ class Shift:
             self._look(),
         )
 
-    async def finish(self, within: timedelta) -> None:
-        """Claim nothing more, give back what has not begun, and wait for the rest; then interrupt it."""
+    async def finish(self, within: timedelta) -> bool:
+        """Claim nothing more, give back what has not begun, wait for the rest, then interrupt it.
+
+        Whether nothing is left in our name: if the database is away, others must take it back.
+        """
         self._ending = True
+        given_back = False
         with suppress(*LOST):
             async with asyncio.timeout(within.total_seconds()):  # the database may be away just now
                 await self._give_back(self._hands.unstarted())
-        if not await self._emptied(within.total_seconds()):
+                given_back = True
+        emptied = await self._emptied(within.total_seconds())
+        if not emptied:
             for claim in list(self._hands.running.values()):
                 claim.finish_early("stop")
-            await self._emptied(2.0)
+            emptied = await self._emptied(2.0)
         with suppress(*LOST):  # or a breaker would not learn how its last task went
             async with asyncio.timeout(CLOSE_LIMIT):
                 await self._report_health()
+        return given_back and emptied
 
     async def _emptied(self, within: float) -> bool:
         """Wait until nothing is in hand; whether that came true in time."""
@@ -243,17 +256,17 @@ class Shift:
 
     async def _heed(self, payload: str) -> None:
         match payload.split(" "):
-            case ["line", queue, lane, seq] if queue in self._configs:
-                self._line.note(queue, int(lane), int(seq))
+            case ["line", queue, *place] if queue in self._configs and INTEGERS.fullmatch(" ".join(place)):
+                self._line.note(queue, int(place[0]), int(place[1]))
                 self._hungry.set()
-            case ["cancel", task]:
+            case ["cancel", task] if task.isdecimal():
                 self._cancel(TaskId(int(task)))
             case ["queue", queue] if queue in self._configs:
                 await self._reload()
                 self._hungry.set()
             case ["limiter", name]:
                 self._limiters.wake(name)
-            case ["suspects"] if self._solo:
+            case ["suspects"]:
                 self._hungry.set()
             case _:
                 pass
@@ -324,7 +337,8 @@ class Shift:
                 if promoted == 500:
                     continue
                 if due is not None:
-                    pause = min(pause, max(0.005, due))
+                    # overdue, and yet not promoted: somebody else has it under lock
+                    pause = min(pause, max(0.005 if promoted or due > 0 else 0.1, due))
             await asyncio.sleep(pause)
 
     async def _look(self) -> None:

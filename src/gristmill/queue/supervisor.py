@@ -29,12 +29,14 @@ class Supervisor:
         queues: Sequence[str],
         processes: int = 1,
         grace: float = 30.0,
+        once: bool = False,
     ) -> None:
         self._db = db
         self._command = list(command)
         self._queues = list(queues)
         self._processes = processes
         self._grace = grace
+        self._once = once
         self._children: set[Process] = set()
         self._stopping = asyncio.Event()
 
@@ -64,7 +66,7 @@ class Supervisor:
             loop = asyncio.get_running_loop()
             began = loop.time()
             code = await self._run_child([])
-            if code == 0 or self._stopping.is_set():
+            if self._stopping.is_set() or (code == 0 and self._once):
                 return
             deaths = 1 if loop.time() - began > STEADY else deaths + 1
             log.error("worker.died", place=place, how=_told(code), deaths=deaths)
@@ -92,7 +94,10 @@ class Supervisor:
     async def _watch_suspects(self) -> None:
         while True:
             await asyncio.sleep(LOOK)
-            await self._run_suspects()
+            try:
+                await self._run_suspects()
+            except OSError as error:  # no process could be started: later, then
+                log.error("supervisor.no_process", error=str(error))
 
     async def _run_suspects(self) -> bool:
         """Run waiting suspects in a process of their own; whether there were any."""
@@ -103,7 +108,7 @@ class Supervisor:
             return False
         if waiting and not self._stopping.is_set():
             code = await self._run_child(["--solo"])
-            if code != 0:
+            if code != 0 and not self._stopping.is_set():
                 log.error("suspect.killed_its_worker", how=_told(code))
                 await self._take_back()
         return bool(waiting)
@@ -125,6 +130,7 @@ class Supervisor:
 
 
 def _told(code: int) -> str:
+    known = {number.value: number.name for number in signal.Signals}
     if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
+        return f"killed by {known.get(-code, f'signal {-code}')}"
     return f"exit code {code}"

@@ -32,7 +32,8 @@ class Worker:
     def __init__(
         self, db: Database, handlers: Handlers, settings: QueueSettings | None = None, *,
         queues: Sequence[str] | None = None, concurrency: int = 16, processes: int | None = None,
-        name: str | None = None, solo: bool = False, until_idle: bool = False, maintenance: bool = True,
+        name: str | None = None, solo: bool = False, supervised: bool = False, until_idle: bool = False,
+        maintenance: bool = True,
     ) -> None:  # fmt: skip
         self._db = db
         self._handlers = handlers
@@ -41,6 +42,7 @@ class Worker:
         self._concurrency = 1 if solo else concurrency
         self._processes = processes or min(self._concurrency, os.cpu_count() or 1)
         self._solo = solo
+        self._supervised = supervised
         self._until_idle = until_idle
         self._maintenance = maintenance
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
@@ -74,7 +76,7 @@ class Worker:
 
     async def _shift(self) -> None:
         """From registering to stopping, or to the loss of the leases."""
-        notes = Notes()
+        notes = Notes(self._concurrency)
         registered = await self._unless_stopped(self._register(notes.name))
         if registered is None:
             notes.close()
@@ -82,7 +84,8 @@ class Worker:
         self.id = registered
         shift = Shift(
             self._db, self.id, self._handlers, self._settings, self.metrics, queues=self._queues,
-            concurrency=self._concurrency, processes=self._processes, solo=self._solo, notes=notes,
+            concurrency=self._concurrency, processes=self._processes, solo=self._solo,
+            lonely=not self._supervised, notes=notes,
         )  # fmt: skip
         heartbeat = self._start_heartbeat(self.id)
         working = asyncio.create_task(shift.work())
@@ -96,8 +99,7 @@ class Worker:
                 shift.abandon()
             else:
                 await self._say("stopping")
-                await shift.finish(self._settings.stop)
-                finished = True
+                finished = await shift.finish(self._settings.stop)
         finally:
             await ended([working, *duties])
             heartbeat.stop()

@@ -27,8 +27,8 @@ CREATE TABLE task (
   worker       int,
   lane         int NOT NULL,
   priority     smallint NOT NULL DEFAULT 0,
-  attempts     smallint NOT NULL DEFAULT 0,
-  max_attempts smallint,                           -- null: as the queue says
+  attempts     int NOT NULL DEFAULT 0,             -- a queue that never gives up tries for years
+  max_attempts int,                                -- null: as the queue says
   outcome      task_status,                        -- null: still open
   wait         task_wait,                          -- null: closed, or it has a ticket
   foreground   boolean NOT NULL DEFAULT false,
@@ -66,8 +66,8 @@ CREATE TABLE ticket (
   claimed_at timestamptz,
   lane       int NOT NULL,
   worker     int,
-  lease      int,                                  -- the worker's own number of the claim: with worker, the fencing token
-  attempts   smallint NOT NULL DEFAULT 0,
+  lease      bigint,                                -- the worker's own number of the claim: with worker, the fencing token
+  attempts   int NOT NULL DEFAULT 0,
   suspect    boolean NOT NULL DEFAULT false,       -- it ran when a worker died: run it alone
   cancel     boolean NOT NULL DEFAULT false,
   queue      text COLLATE "C" NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE ticket (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.1);
 CREATE INDEX ticket_ready ON ticket (queue, lane, seq) WHERE worker IS NULL AND NOT suspect;
 CREATE INDEX ticket_suspect ON ticket (queue, lane, seq) WHERE worker IS NULL AND suspect;
-CREATE INDEX ticket_leased ON ticket (worker) WHERE worker IS NOT NULL;
+CREATE INDEX ticket_leased ON ticket (queue, worker) WHERE worker IS NOT NULL;
 
 -- Counters of a group, changed in the transaction of the child that moved.
 CREATE TABLE task_group (
@@ -105,7 +105,7 @@ CREATE TABLE queue (
   concurrency       int CHECK (concurrency > 0),
   rate_count        int CHECK (rate_count > 0),
   rate_period       interval CHECK (rate_period > '0'),
-  max_attempts      smallint DEFAULT 3 CHECK (max_attempts > 0),            -- null: never give up
+  max_attempts      int DEFAULT 3 CHECK (max_attempts > 0),            -- null: never give up
   retry_base        interval NOT NULL DEFAULT '10 s',
   retry_cap         interval NOT NULL DEFAULT '5 min',
   retries_first     boolean NOT NULL DEFAULT false,
@@ -200,7 +200,7 @@ CREATE TABLE task_progress (
 -- Every failure of every attempt.
 CREATE TABLE task_failure (
   task        bigint NOT NULL,
-  attempt     smallint NOT NULL,
+  attempt     int NOT NULL,
   at          timestamptz NOT NULL,
   worker      int,
   error       text NOT NULL,
@@ -326,6 +326,8 @@ DECLARE
   heads bigint[];
   told int;
 BEGIN
+  -- somebody may be ending one of them this very moment: what has ended must not become the head of its series
+  ids := ARRAY (SELECT id FROM task WHERE id = ANY (ids) AND outcome IS NULL ORDER BY id FOR UPDATE);
   UPDATE task SET wait = 'time' WHERE id = ANY (ids) AND run_at > moment AND wait IS DISTINCT FROM 'time';
   IF EXISTS (SELECT FROM task WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE) THEN
     -- DO UPDATE on purpose: it locks the row, so that the head cannot leave while we decide to stand behind it
