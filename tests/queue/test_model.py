@@ -203,7 +203,9 @@ class Mill(RuleBasedStateMachine):
         process = self.act(process_of, worker)
         self.act(rescue, gone=[process], read=noted(*(self.claims[task.id] for task in started)))
         sentenced = [t for t in held if t.cancel]
-        buried = [t for t in started if not t.cancel and len(started) == 1 and t.attempts >= t.max_attempts]
+        buried = [
+            t for t in started if not t.cancel and len(started) == 1 and t.suspect and t.attempts >= t.max_attempts
+        ]
         for task in held:
             del self.claims[task.id]
             if task not in sentenced and task not in buried:

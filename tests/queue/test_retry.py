@@ -33,7 +33,7 @@ FOR_EVER = RetryPolicy(attempts=None)
         (Cancelled("stopped"), 9, FOR_EVER, Stop("stopped")),
         (ValueError("odd"), 1, RetryPolicy(), Retry(10 * SECOND, "ValueError: odd")),
         (ValueError("odd"), 3, RetryPolicy(), Bury("ValueError: odd")),
-        (Refused("sealed"), 1, RetryPolicy(), Retry(10 * SECOND, "sealed")),
+        (Refused("sealed"), 1, RetryPolicy(), Bury("sealed", permanent=True)),
     ],
 )
 def test_what_an_error_means(

@@ -425,7 +425,7 @@ async def test_a_letter_that_cannot_be_sent_fails_its_sender_alone(db: Database)
         db, worker, (a, Done(then=(Bake(1),))), (b, Done(then=(Envelope(Bake(2), parent=closed),))), (c, Done())
     )
     async with db.transaction() as tx:
-        assert [await status(tx, one.id) for one in (a, b, c)] == ["completed", "pending", "completed"]
+        assert [await status(tx, one.id) for one in (a, b, c)] == ["completed", "failed", "completed"]
         assert f"Group {closed} is sealed" in (await task(tx, b.id)).error
         assert await tx.value("SELECT count(*) FROM task WHERE queue = 'oven'") == 1
         await audit(tx)
