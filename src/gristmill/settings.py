@@ -6,8 +6,22 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    IPvAnyNetwork,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 from typing_extensions import override
 
 from gristmill.durations import duration
@@ -23,7 +37,11 @@ Duration = Annotated[timedelta, BeforeValidator(_parsed)]
 
 def _bytes(value: Any) -> Any:
     """`24GB`, `800 MiB` or a number of bytes; GPU makers and Ollama count a GB as 2³⁰."""
-    match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)i?b?\s*", value, re.IGNORECASE) if isinstance(value, str) else None
+    match = (
+        re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)i?b?\s*", value, re.IGNORECASE)
+        if isinstance(value, str)
+        else None
+    )
     return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")) if match else value
 
 
@@ -49,12 +67,25 @@ class QueueSettings(Slice):
 
     heartbeat: Duration = Field(timedelta(seconds=30), description="How often a worker says that it lives.")
     lease: Duration = Field(timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
-    poll: Duration = Field(timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of.")
-    rescue: Duration = Field(timedelta(seconds=15), description="How often the leases of dead workers are taken back.")
-    stop: Duration = Field(timedelta(seconds=20), description="How long a stopping worker waits for its running tasks.")
-    flush: Duration = Field(timedelta(milliseconds=4), description="How long an outcome may wait for company before it is settled.")
-    batch: int = Field(500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most.")
-    max_payload: int = Field(1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON.")
+    poll: Duration = Field(
+        timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of."
+    )
+    rescue: Duration = Field(
+        timedelta(seconds=15), description="How often the leases of dead workers are taken back."
+    )
+    stop: Duration = Field(
+        timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
+    )
+    flush: Duration = Field(
+        timedelta(milliseconds=4),
+        description="How long an outcome may wait for company before it is settled.",
+    )
+    batch: int = Field(
+        500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
+    )
+    max_payload: int = Field(
+        1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
+    )
     dead_alert: int = Field(10, ge=1, description="How many dead letters raise an alarm.")
     dead_keep_for: Duration = Field(timedelta(days=30), description="How long dead letters are kept.")
     dead_keep: int = Field(5_000, ge=0, description="How many dead letters are kept at most.")
@@ -65,17 +96,37 @@ class QueueSettings(Slice):
 class BackendSettings(Slice):
     """One server that answers requests for the router."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How status, logs and metrics call it.")
-    kind: Literal["ollama", "openai", "embedded"] = Field("ollama", description="What it speaks; embedded serves a GGUF file in a child process.")
-    url: str = Field("", description="Where it listens, for example http://127.0.0.1:11434; for openai up to and without /v1.")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How status, logs and metrics call it."
+    )
+    kind: Literal["ollama", "openai", "embedded"] = Field(
+        "ollama", description="What it speaks; embedded serves a GGUF file in a child process."
+    )
+    url: str = Field(
+        "",
+        description="Where it listens, for example http://127.0.0.1:11434; for openai up to and without /v1.",
+    )
     key: SecretStr | None = Field(None, description="The key it asks for, sent as a bearer token.")
-    parallel: int = Field(2, ge=1, le=4096, description="How many requests it runs at once (Ollama: OLLAMA_NUM_PARALLEL).")
-    vram: Bytes | None = Field(None, ge=1, description="The memory for models, for example 24GB; without it one model set fits.")
-    models: tuple[str, ...] = Field((), description="Patterns of the models it serves; without any, it is asked.")
-    role: Literal["orchestrator", "background"] | None = Field(None, description="Which model set lives here; by itself with two GPUs or more.")
-    extras: bool = Field(False, description="Whether an openai backend takes llama.cpp's parameters (top_k, min_p, repeat_penalty).")
+    parallel: int = Field(
+        2, ge=1, le=4096, description="How many requests it runs at once (Ollama: OLLAMA_NUM_PARALLEL)."
+    )
+    vram: Bytes | None = Field(
+        None, ge=1, description="The memory for models, for example 24GB; without it one model set fits."
+    )
+    models: tuple[str, ...] = Field(
+        (), description="Patterns of the models it serves; without any, it is asked."
+    )
+    role: Literal["orchestrator", "background"] | None = Field(
+        None, description="Which model set lives here; by itself with two GPUs or more."
+    )
+    extras: bool = Field(
+        False,
+        description="Whether an openai backend takes llama.cpp's parameters (top_k, min_p, repeat_penalty).",
+    )
     gguf: Path | None = Field(None, description="The model file of an embedded backend.")
-    context: int = Field(4096, ge=256, description="The context of one request on an embedded backend, in tokens.")
+    context: int = Field(
+        4096, ge=256, description="The context of one request on an embedded backend, in tokens."
+    )
     threads: int = Field(0, ge=0, description="The threads of an embedded backend; 0 takes one per core.")
 
     @model_validator(mode="after")
@@ -90,9 +141,17 @@ class BackendSettings(Slice):
 class ModelSettings(Slice):
     """What is pinned for one model, so that no client makes a backend load it anew."""
 
-    num_ctx: int | None = Field(None, ge=1, description="The context every request for it gets; without it, the largest that was asked for.")
-    keep_alive: str | int | None = Field(None, description="How long a backend keeps it after its last request; -1 for ever.")
-    vram: Bytes | None = Field(None, ge=1, description="The memory it needs, until /api/ps says how much it really takes.")
+    num_ctx: int | None = Field(
+        None,
+        ge=1,
+        description="The context every request for it gets; without it, the largest that was asked for.",
+    )
+    keep_alive: str | int | None = Field(
+        None, description="How long a backend keeps it after its last request; -1 for ever."
+    )
+    vram: Bytes | None = Field(
+        None, ge=1, description="The memory it needs, until /api/ps says how much it really takes."
+    )
 
 
 class KeySettings(Slice):
@@ -127,43 +186,105 @@ class RouterSettings(Slice):
     """Where the LLM router listens, what it spreads work over, and how it decides."""
 
     host: str = Field("127.0.0.1", description="The address the router listens on.")
-    port: int = Field(11430, ge=0, le=65535, description="The port the router listens on; 0 takes any free one.")
-    gpu_backends: tuple[BackendSettings, ...] = Field((LOCAL_OLLAMA,), description="The backends with a GPU, as JSON or in gristmill.toml.")
-    cpu_backends: tuple[BackendSettings, ...] = Field((), description="The backends that background work falls back to.")
+    port: int = Field(
+        11430, ge=0, le=65535, description="The port the router listens on; 0 takes any free one."
+    )
+    gpu_backends: tuple[BackendSettings, ...] = Field(
+        (LOCAL_OLLAMA,), description="The backends with a GPU, as JSON or in gristmill.toml."
+    )
+    cpu_backends: tuple[BackendSettings, ...] = Field(
+        (), description="The backends that background work falls back to."
+    )
     orchestrator_models: tuple[str, ...] = Field((), description="The models that P0 work needs together.")
-    background_models: tuple[str, ...] = Field((), description="The models that are loaded when no P0 session holds the GPU.")
+    background_models: tuple[str, ...] = Field(
+        (), description="The models that are loaded when no P0 session holds the GPU."
+    )
     models: dict[str, ModelSettings] = Field({}, description="Model pattern → what is pinned for it.")
-    keep_alive: str | int = Field("30m", description="How long backends keep a model that has no keep_alive of its own.")
+    keep_alive: str | int = Field(
+        "30m", description="How long backends keep a model that has no keep_alive of its own."
+    )
     priorities: dict[str, Level] = Field(
         {"qwen3-coder-tool:*": "P0", "qwen2.5:*": "P3", "*embedding*": "P3"},
         description="Model pattern → priority of requests that name none; the first match counts.",
     )
-    keys: tuple[KeySettings, ...] = Field((), description="Keys of clients and the highest priority each may ask for.")
-    networks: tuple[NetworkSettings, ...] = Field((), description="Networks and the highest priority of clients in them.")
-    anonymous_max_priority: Level = Field("P0", description="The highest priority of a client without a key, in no listed network.")
-    admin_key: SecretStr | None = Field(None, description="The key for /router/*, needed unless the router listens on loopback.")
-    reserve_for: Duration = Field(timedelta(minutes=30), description="How long a P0 session may hold a GPU at most.")
-    reserve_idle: Duration = Field(timedelta(minutes=5), description="How long a P0 session without requests keeps its GPU.")
-    min_residency: Duration = Field(timedelta(seconds=10), description="How long a model stays before anything but P0 may replace it.")
-    aging: Duration = Field(timedelta(seconds=30), description="After how long a waiting request moves up one priority (never to P0).")
-    trickle: Duration = Field(timedelta(seconds=10), description="How often at least one background request gets the next free place.")
-    patience: Duration = Field(timedelta(seconds=30), description="How long a P1 request waits for a GPU before a CPU will do.")
-    finish_grace: Duration = Field(timedelta(seconds=2), description="How long a preempted stream that has begun may go on.")
-    release_wait: Duration = Field(timedelta(seconds=10), description="How long a backend may take to confirm that it stopped.")
+    keys: tuple[KeySettings, ...] = Field(
+        (), description="Keys of clients and the highest priority each may ask for."
+    )
+    networks: tuple[NetworkSettings, ...] = Field(
+        (), description="Networks and the highest priority of clients in them."
+    )
+    anonymous_max_priority: Level = Field(
+        "P0", description="The highest priority of a client without a key, in no listed network."
+    )
+    admin_key: SecretStr | None = Field(
+        None, description="The key for /router/*, needed unless the router listens on loopback."
+    )
+    reserve_for: Duration = Field(
+        timedelta(minutes=30), description="How long a P0 session may hold a GPU at most."
+    )
+    reserve_idle: Duration = Field(
+        timedelta(minutes=5), description="How long a P0 session without requests keeps its GPU."
+    )
+    min_residency: Duration = Field(
+        timedelta(seconds=10), description="How long a model stays before anything but P0 may replace it."
+    )
+    aging: Duration = Field(
+        timedelta(seconds=30),
+        description="After how long a waiting request moves up one priority (never to P0).",
+    )
+    trickle: Duration = Field(
+        timedelta(seconds=10),
+        description="How often at least one background request gets the next free place.",
+    )
+    patience: Duration = Field(
+        timedelta(seconds=30), description="How long a P1 request waits for a GPU before a CPU will do."
+    )
+    finish_grace: Duration = Field(
+        timedelta(seconds=2), description="How long a preempted stream that has begun may go on."
+    )
+    release_wait: Duration = Field(
+        timedelta(seconds=10), description="How long a backend may take to confirm that it stopped."
+    )
     max_preemptions: int = Field(3, ge=0, description="How often one request is preempted and run anew.")
-    max_attempts: int = Field(3, ge=1, description="How many backends are tried for one request when they fail.")
-    connect_timeout: Duration = Field(timedelta(seconds=5), description="How long connecting to a backend may take.")
-    header_timeout: Duration = Field(timedelta(seconds=300), description="How long a backend may take before its answer begins.")
-    idle_timeout: Duration = Field(timedelta(seconds=300), description="How long a backend may be silent within an answer.")
+    max_attempts: int = Field(
+        3, ge=1, description="How many backends are tried for one request when they fail."
+    )
+    connect_timeout: Duration = Field(
+        timedelta(seconds=5), description="How long connecting to a backend may take."
+    )
+    header_timeout: Duration = Field(
+        timedelta(seconds=300), description="How long a backend may take before its answer begins."
+    )
+    idle_timeout: Duration = Field(
+        timedelta(seconds=300), description="How long a backend may be silent within an answer."
+    )
     load_timeout: Duration = Field(timedelta(seconds=600), description="How long loading a model may take.")
-    probe: Duration = Field(timedelta(seconds=5), description="How often every backend is asked whether it lives and what is loaded.")
-    breaker_failures: int = Field(3, ge=1, description="How many failures of one kind in a row open a backend's breaker.")
-    breaker_cooldown: Duration = Field(timedelta(seconds=10), description="How long an open breaker waits before its first trial; doubles up to 5min.")
-    deadlines: DeadlineSettings = Field(DeadlineSettings(), description="How long requests wait for their turn before they get a 503.")
-    queue_limit: int = Field(1_000, ge=0, description="How many requests of one priority may wait; more get a 503.")
+    probe: Duration = Field(
+        timedelta(seconds=5),
+        description="How often every backend is asked whether it lives and what is loaded.",
+    )
+    breaker_failures: int = Field(
+        3, ge=1, description="How many failures of one kind in a row open a backend's breaker."
+    )
+    breaker_cooldown: Duration = Field(
+        timedelta(seconds=10),
+        description="How long an open breaker waits before its first trial; doubles up to 5min.",
+    )
+    deadlines: DeadlineSettings = Field(
+        DeadlineSettings(), description="How long requests wait for their turn before they get a 503."
+    )
+    queue_limit: int = Field(
+        1_000, ge=0, description="How many requests of one priority may wait; more get a 503."
+    )
     body_limit: Bytes = Field(64 * 1024**2, ge=1024, description="The largest body of one request.")
-    holdback_limit: Bytes = Field(8 * 1024**2, ge=1024, description="How much of a held-back answer is kept before it is sent after all.")
-    stop: Duration = Field(timedelta(seconds=20), description="How long a stopping router waits for running requests.")
+    holdback_limit: Bytes = Field(
+        8 * 1024**2,
+        ge=1024,
+        description="How much of a held-back answer is kept before it is sent after all.",
+    )
+    stop: Duration = Field(
+        timedelta(seconds=20), description="How long a stopping router waits for running requests."
+    )
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -179,13 +300,17 @@ class LlmSettings(Slice):
     url: str = Field("http://127.0.0.1:11430", description="Where the router listens.")
     model: str = Field("", description="The model that is asked when a room names none.")
     key: SecretStr | None = Field(None, description="The key the router asks for.")
-    timeout: Duration = Field(timedelta(minutes=30), description="How long one answer may take, waiting included.")
+    timeout: Duration = Field(
+        timedelta(minutes=30), description="How long one answer may take, waiting included."
+    )
 
 
 class LogSettings(Slice):
     """How events are written."""
 
-    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="The least level that is logged.")
+    level: str = Field(
+        "info", pattern="^(debug|info|warning|error)$", description="The least level that is logged."
+    )
     json_lines: bool = Field(False, description="One JSON object a line instead of text for people.")
 
 
@@ -201,8 +326,12 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
-    database_url: str | None = Field(None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder.")
-    data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
+    database_url: str | None = Field(
+        None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
+    )
+    data: Path = Field(
+        default_factory=default_data, description="The data folder of the embedded PostgreSQL."
+    )
     queue: QueueSettings = QueueSettings()
     router: RouterSettings = RouterSettings()
     llm: LlmSettings = LlmSettings()

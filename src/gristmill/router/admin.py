@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import math
+import time
 from typing import Any
 
 import orjson
@@ -24,7 +25,7 @@ class Admin:
     def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
         self._settings, self._scheduler = settings, scheduler
         self._ids = itertools.count(-1, -1)  # apart from requests, which count upwards
-        self._now = asyncio.get_running_loop().time
+        self._now = time.monotonic
 
     async def announce(self, request: web.BaseRequest, sender: Sender) -> Json:
         """Make a GPU ready for a session: background work goes, the model comes; answered when it is there."""
@@ -41,7 +42,9 @@ class Admin:
             self._scheduler.submit(ticket)
             lease = await self._scheduler.turn(ticket)
         except TurnedAway as away:
-            raise BadRequest(f"no GPU could be made ready: {away.refusal.reason}", away.refusal.status) from None
+            raise BadRequest(
+                f"no GPU could be made ready: {away.refusal.reason}", away.refusal.status
+            ) from None
         finally:
             # an announcement takes a place like a request, and gives it back the moment it has it
             if not ticket.ended:
@@ -74,7 +77,9 @@ class Admin:
         return {"status": "resumed" if not on else "draining" if self._at_work(backend) else "drained"}
 
     def _at_work(self, backend: str | None) -> bool:
-        return self._scheduler.busy if backend is None else bool(self._scheduler.lanes.backends[backend].leases)
+        return (
+            self._scheduler.busy if backend is None else bool(self._scheduler.lanes.backends[backend].leases)
+        )
 
     async def status(self, request: web.BaseRequest, sender: Sender) -> Json:
         del request, sender

@@ -46,11 +46,15 @@ class Pins:
     """What every request for a model carries, so that no client makes a backend load it anew."""
 
     def __init__(self, settings: RouterSettings) -> None:
-        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
+        self._listed = [
+            (re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()
+        ]
         self._keep_alive = settings.keep_alive
         self._largest: dict[str, int] = {}
         self.of = lru_cache(maxsize=1024)(self._look_up)
-        self.keep_alive_raw = lru_cache(maxsize=1024)(lambda model: msgspec.Raw(orjson.dumps(self.keep_alive(model))))
+        self.keep_alive_raw = lru_cache(maxsize=1024)(
+            lambda model: msgspec.Raw(orjson.dumps(self.keep_alive(model)))
+        )
 
     def _look_up(self, model: str) -> ModelSettings:
         return next((pinned for pattern, pinned in self._listed if pattern.match(model)), UNSAID)
@@ -98,7 +102,11 @@ class Adapter:
     def own_name(self, model: str) -> str | None:
         """What this backend calls a model: OpenAI's ids carry no tag, Ollama's names always do."""
         for name in (model, model.removesuffix(":latest")):
-            if any(pattern.match(name) for pattern in self._patterns) if self._patterns else name in (self.models or ()):
+            if (
+                any(pattern.match(name) for pattern in self._patterns)
+                if self._patterns
+                else name in (self.models or ())
+            ):
                 return name
         return None
 
@@ -138,7 +146,9 @@ class Adapter:
     async def send(self, question: Question, outgoing: Outgoing) -> Exchange:
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        return await self._client.send("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+        return await self._client.send(
+            "POST", outgoing.call.path, self._headers + question.extra, outgoing.body
+        )
 
     def prepare(self, question: Question) -> Outgoing:
         """A client's request in this backend's own words."""
@@ -169,12 +179,21 @@ class Adapter:
 
     def _for_openai(self, question: Question) -> Outgoing:
         call, model = question.call, self.own_name(question.full_model) or question.model
-        streams: Json = {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
+        streams: Json = (
+            {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
+        )
         if call.api == "ollama":
-            call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
+            call, sent = to_openai(
+                call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded"
+            )
             return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
-        usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(b" ", b"")
-        fields: Fields = {**question.fields, **({"stream": TRUE, "stream_options": INCLUDE_USAGE} if streams else {})}
+        usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(
+            b" ", b""
+        )
+        fields: Fields = {
+            **question.fields,
+            **({"stream": TRUE, "stream_options": INCLUDE_USAGE} if streams else {}),
+        }
         if model != question.model:
             fields["model"] = msgspec.Raw(orjson.dumps(model))
         return Outgoing(call, msgspec.json.encode(fields), usage)
@@ -200,7 +219,9 @@ class Adapter:
     async def _probe_ollama(self) -> Seen:
         tags = await self.ask("GET", "/api/tags")
         version = self.version or (await self.ask("GET", "/api/version")).get("version", "")
-        return Seen({item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version)
+        return Seen(
+            {item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version
+        )
 
     async def _in_memory(self) -> dict[str, Json]:
         listed = await self.ask("GET", "/api/ps")
@@ -251,7 +272,9 @@ class Adapter:
         """One short question to the backend itself, outside of the lanes."""
         if self._control is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        exchange = await self._control.send(method, path, self._headers, orjson.dumps(body) if body is not None else b"")
+        exchange = await self._control.send(
+            method, path, self._headers, orjson.dumps(body) if body is not None else b""
+        )
         try:
             await exchange.begun()
             text = await whole(exchange)

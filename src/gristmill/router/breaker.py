@@ -67,7 +67,9 @@ class Breaker:
     def succeed(self) -> None:
         if self.in_a_row:
             self.in_a_row.clear()
-        if self.state is not State.CLOSED:  # a closed one may be holding off after a 429, which one success does not end
+        if (
+            self.state is not State.CLOSED
+        ):  # a closed one may be holding off after a 429, which one success does not end
             self.state, self.trial, self.wait, self.until = State.CLOSED, False, 0.0, 0.0
         self.unsure_until = 0.0
 
@@ -81,7 +83,9 @@ class Breaker:
             return self._hold_off(now, retry_after)
         self.in_a_row[kind] += 1
         self.unsure_until = now + min(self.cooldown, 0.5 * 2 ** self.in_a_row[kind])
-        opens = self.state is State.HALF_OPEN or (self.state is State.CLOSED and self.in_a_row[kind] >= self.threshold)
+        opens = self.state is State.HALF_OPEN or (
+            self.state is State.CLOSED and self.in_a_row[kind] >= self.threshold
+        )
         if opens:
             self.wait = min(LONGEST_COOLDOWN, self.wait * 2 or self.cooldown)
             self.state, self.until, self.trial = State.OPEN, now + self.wait, False
@@ -99,7 +103,10 @@ class Breaker:
             return self.fail(Failure.PROBE, now)
         del self.in_a_row[Failure.PROBE]
         if self.state is State.OPEN and not self._refuses_work():
-            self.state, self.trial = State.HALF_OPEN, False  # it can be reached again: the next request may try
+            self.state, self.trial = (
+                State.HALF_OPEN,
+                False,
+            )  # it can be reached again: the next request may try
         return False
 
     def _refuses_work(self) -> bool:

@@ -29,11 +29,19 @@ class Catalogue:
         models = adapter.models or {}
         if adapter.speaks == "ollama":
             return {name: item for name, item in models.items() if adapter.serves(name)}
-        return {canonical(name): _as_tag(name) for name in [*models, *_plain(adapter.spec.models)] if adapter.serves(canonical(name))}
+        return {
+            canonical(name): _as_tag(name)
+            for name in [*models, *_plain(adapter.spec.models)]
+            if adapter.serves(canonical(name))
+        }
 
     def loaded(self) -> Json:
         """/api/ps: what is in memory, and where."""
-        rows = [{**item, "backend": adapter.name} for adapter in self._adapters.values() for item in adapter.loaded.values()]
+        rows = [
+            {**item, "backend": adapter.name}
+            for adapter in self._adapters.values()
+            for item in adapter.loaded.values()
+        ]
         return {"models": rows}
 
     def version(self) -> Json:
@@ -56,7 +64,14 @@ class Catalogue:
         if not having:
             names = ", ".join(item["name"] for item in self.tags()["models"])
             raise BadRequest(f"model {model!r} not found; available: {names or 'none'}", 404)
-        return {"modelfile": "", "parameters": "", "template": "", "details": _details(), "model_info": {}, "capabilities": ["completion"]}
+        return {
+            "modelfile": "",
+            "parameters": "",
+            "template": "",
+            "details": _details(),
+            "model_info": {},
+            "capabilities": ["completion"],
+        }
 
     def openai(self) -> Json:
         """/v1/models."""
@@ -74,16 +89,35 @@ def _plain(patterns: tuple[str, ...]) -> list[str]:
 
 
 def _as_openai(name: str) -> Json:
-    return {"id": name.removesuffix(":latest"), "object": "model", "created": int(time.time()), "owned_by": "gristmill"}
+    return {
+        "id": name.removesuffix(":latest"),
+        "object": "model",
+        "created": int(time.time()),
+        "owned_by": "gristmill",
+    }
 
 
 def _as_tag(name: str) -> Json:
     full = canonical(name)
-    return {"name": full, "model": full, "modified_at": "1970-01-01T00:00:00Z", "size": 0, "digest": "", "details": _details()}
+    return {
+        "name": full,
+        "model": full,
+        "modified_at": "1970-01-01T00:00:00Z",
+        "size": 0,
+        "digest": "",
+        "details": _details(),
+    }
 
 
 def _details() -> Json:
-    return {"parent_model": "", "format": "", "family": "", "families": [], "parameter_size": "", "quantization_level": ""}
+    return {
+        "parent_model": "",
+        "format": "",
+        "family": "",
+        "families": [],
+        "parameter_size": "",
+        "quantization_level": "",
+    }
 
 
 def _comparable(version: str) -> tuple[int, ...]:

@@ -48,7 +48,9 @@ class Answer:
     completion: int = 0
     pieces: int = 0
     done: bool = False
-    rest: Json = field(default_factory=dict[str, Any])  # what else the backend said, for a client of the same API
+    rest: Json = field(
+        default_factory=dict[str, Any]
+    )  # what else the backend said, for a client of the same API
 
 
 # ── readers ─────────────────────────────────────────────────────────────────
@@ -83,11 +85,17 @@ class OllamaReader:
         said = _object(line)
         answer = self.answer
         message: Json = (said.get("message") or {}) if self._chat else said
-        delta = Delta(message.get("content" if self._chat else "response") or "", message.get("thinking") or "")
+        delta = Delta(
+            message.get("content" if self._chat else "response") or "", message.get("thinking") or ""
+        )
         delta.logprobs = said.get("logprobs")
         for call in message.get("tool_calls") or ():
             arguments = call["function"].get("arguments") or {}
-            tool = Tool(call.get("id") or f"call_{secrets.token_hex(8)}", call["function"]["name"], orjson.dumps(arguments).decode())
+            tool = Tool(
+                call.get("id") or f"call_{secrets.token_hex(8)}",
+                call["function"]["name"],
+                orjson.dumps(arguments).decode(),
+            )
             answer.tools[len(answer.tools)] = tool
             delta.tools.append(tool)
         _gather(answer, delta)
@@ -119,9 +127,14 @@ class OpenAIReader:
     def _piece(self, event: bytes) -> Delta:
         said, answer, delta = _object(event), self.answer, Delta()
         if not answer.rest:
-            answer.rest = {name: said[name] for name in ("id", "created", "model", "system_fingerprint") if name in said}
+            answer.rest = {
+                name: said[name] for name in ("id", "created", "model", "system_fingerprint") if name in said
+            }
         if usage := said.get("usage"):
-            answer.prompt, answer.completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+            answer.prompt, answer.completion = (
+                usage.get("prompt_tokens") or 0,
+                usage.get("completion_tokens") or 0,
+            )
             answer.rest["usage"] = usage
         for choice in said.get("choices") or ():
             self._choice(choice, delta)
@@ -193,7 +206,11 @@ class OllamaWriter:
         return orjson.dumps(self._line(delta.text, delta.thinking, (), done=False)) + b"\n"
 
     def end(self, answer: Answer) -> bytes:
-        calls = orjson.dumps(self._line("", "", answer.tools.values(), done=False)) + b"\n" if answer.tools else b""
+        calls = (
+            orjson.dumps(self._line("", "", answer.tools.values(), done=False)) + b"\n"
+            if answer.tools
+            else b""
+        )
         return calls + orjson.dumps({**self._line("", "", (), done=True), **self._figures(answer)}) + b"\n"
 
     def whole(self, answer: Answer) -> bytes:
@@ -201,7 +218,16 @@ class OllamaWriter:
         if answer.logprobs:
             line["logprobs"] = answer.logprobs
         if answer.rest.get("done") is True:  # the backend speaks Ollama too: its figures are better than ours
-            return orjson.dumps({**line, **{name: value for name, value in answer.rest.items() if name not in ("message", "response", "thinking")}})
+            return orjson.dumps(
+                {
+                    **line,
+                    **{
+                        name: value
+                        for name, value in answer.rest.items()
+                        if name not in ("message", "response", "thinking")
+                    },
+                }
+            )
         return orjson.dumps({**line, **self._figures(answer)})
 
     def _line(self, text: str, thinking: str, tools: Any, *, done: bool) -> Json:
@@ -212,7 +238,10 @@ class OllamaWriter:
         if thinking:
             message["thinking"] = thinking
         if tools:
-            message["tool_calls"] = [{"id": tool.id, "function": {"name": tool.name, "arguments": _arguments(tool)}} for tool in tools]
+            message["tool_calls"] = [
+                {"id": tool.id, "function": {"name": tool.name, "arguments": _arguments(tool)}}
+                for tool in tools
+            ]
         return {**head, "message": message, "done": done}
 
     def _figures(self, answer: Answer) -> Json:
@@ -225,7 +254,9 @@ def _arguments(tool: Tool) -> Any:
     try:
         return orjson.loads(tool.arguments or "{}")
     except orjson.JSONDecodeError:
-        raise AttemptFailed(Failure.BROKEN, "the backend's tool call has arguments that are not JSON") from None
+        raise AttemptFailed(
+            Failure.BROKEN, "the backend's tool call has arguments that are not JSON"
+        ) from None
 
 
 class OpenAIWriter:
@@ -235,7 +266,10 @@ class OpenAIWriter:
 
     def __init__(self, call: Call, model: str, usage: bool) -> None:
         self._chat, self._model, self._usage = call is V1_CHAT, model, usage
-        self._head: Json = {"id": f"{'chatcmpl' if self._chat else 'cmpl'}-{secrets.token_hex(12)}", "created": int(time.time())}
+        self._head: Json = {
+            "id": f"{'chatcmpl' if self._chat else 'cmpl'}-{secrets.token_hex(12)}",
+            "created": int(time.time()),
+        }
         self._role: Json = {"role": "assistant"}
         self._calls = itertools.count()
 
@@ -250,7 +284,16 @@ class OpenAIWriter:
             said["reasoning_content"] = delta.thinking
         if delta.tools:
             said["tool_calls"] = [{"index": next(self._calls), **_called(tool)} for tool in delta.tools]
-        return self._event([{"index": 0, "delta": said, "finish_reason": None, "logprobs": {"content": delta.logprobs} if delta.logprobs else None}])
+        return self._event(
+            [
+                {
+                    "index": 0,
+                    "delta": said,
+                    "finish_reason": None,
+                    "logprobs": {"content": delta.logprobs} if delta.logprobs else None,
+                }
+            ]
+        )
 
     def end(self, answer: Answer) -> bytes:
         last: Json = {"delta": self._role} if self._chat else {"text": "", "logprobs": None}
@@ -261,7 +304,11 @@ class OpenAIWriter:
 
     def _event(self, choices: list[Json], **more: Any) -> bytes:
         kind = "chat.completion.chunk" if self._chat else "text_completion"
-        return b"data: " + orjson.dumps({**self._head, "object": kind, "model": self._model, "choices": choices, **more}) + b"\n\n"
+        return (
+            b"data: "
+            + orjson.dumps({**self._head, "object": kind, "model": self._model, "choices": choices, **more})
+            + b"\n\n"
+        )
 
     def whole(self, answer: Answer) -> bytes:
         text = "".join(answer.texts)
@@ -271,17 +318,36 @@ class OpenAIWriter:
                 message["reasoning_content"] = "".join(answer.thinking)
             if answer.tools:
                 message["tool_calls"] = [_called(tool) for tool in answer.tools.values()]
-            choice: Json = {"index": 0, "message": message, "logprobs": {"content": answer.logprobs} if answer.logprobs else None}
+            choice: Json = {
+                "index": 0,
+                "message": message,
+                "logprobs": {"content": answer.logprobs} if answer.logprobs else None,
+            }
         else:
             choice = {"index": 0, "text": text, "logprobs": None}
         kind = "chat.completion" if self._chat else "text_completion"
-        known = {name: answer.rest[name] for name in ("id", "created", "system_fingerprint") if name in answer.rest}
+        known = {
+            name: answer.rest[name] for name in ("id", "created", "system_fingerprint") if name in answer.rest
+        }
         choice["finish_reason"] = _finish(answer)
-        return orjson.dumps({**self._head, **known, "object": kind, "model": self._model, "choices": [choice], "usage": answer.rest.get("usage") or _usage(answer)})
+        return orjson.dumps(
+            {
+                **self._head,
+                **known,
+                "object": kind,
+                "model": self._model,
+                "choices": [choice],
+                "usage": answer.rest.get("usage") or _usage(answer),
+            }
+        )
 
 
 def _called(tool: Tool) -> Json:
-    return {"id": tool.id or f"call_{secrets.token_hex(8)}", "type": "function", "function": {"name": tool.name, "arguments": tool.arguments or "{}"}}
+    return {
+        "id": tool.id or f"call_{secrets.token_hex(8)}",
+        "type": "function",
+        "function": {"name": tool.name, "arguments": tool.arguments or "{}"},
+    }
 
 
 def _finish(answer: Answer) -> str:
@@ -291,9 +357,12 @@ def _finish(answer: Answer) -> str:
 
 
 def _usage(answer: Answer) -> Json:
-    return {"prompt_tokens": answer.prompt, "completion_tokens": answer.completion, "total_tokens": answer.prompt + answer.completion}
+    return {
+        "prompt_tokens": answer.prompt,
+        "completion_tokens": answer.completion,
+        "total_tokens": answer.prompt + answer.completion,
+    }
 
 
 Writer = OllamaWriter | OpenAIWriter
 WRITERS: dict[str, Callable[[Call, str, bool], Writer]] = {"ollama": OllamaWriter, "openai": OpenAIWriter}
-

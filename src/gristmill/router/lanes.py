@@ -74,7 +74,9 @@ class Lanes:
         self.service += 0.1 * (now - lease.since - self.service)
         ticket = lease.ticket
         ticket.ended = True
-        if ticket.lease is not None:  # it was told to stop, yet had just ended: its second place is not needed
+        if (
+            ticket.lease is not None
+        ):  # it was told to stop, yet had just ended: its second place is not needed
             self._vacate(ticket.lease)
         elif self.lanes:
             self._dequeue(ticket)
@@ -96,7 +98,9 @@ class Lanes:
         self._vacate(lease)
         return self._pumped(now)
 
-    def fail(self, lease: Lease, kind: Failure, now: float, retry_after: float | None = None, *, gone: bool = True) -> list[Effect]:
+    def fail(
+        self, lease: Lease, kind: Failure, now: float, retry_after: float | None = None, *, gone: bool = True
+    ) -> list[Effect]:
         """An attempt failed; unless the backend is gone from it, its slot stays taken until that is confirmed.
 
         Before the first byte the ticket is tried elsewhere.
@@ -118,10 +122,19 @@ class Lanes:
         ticket.failures += 1
         ticket.avoided |= {backend.name}
         gpus, cpus = self.serving(ticket.model)
-        elsewhere = any(other.name not in ticket.avoided and other.breaker.alive() for other in (*gpus, *cpus))
+        elsewhere = any(
+            other.name not in ticket.avoided and other.breaker.alive() for other in (*gpus, *cpus)
+        )
         if ticket.committed or ticket.failures >= self.rules.max_attempts or not elsewhere:
             ticket.ended = True
-            self._out.append(Refuse(ticket, 503 if kind is Failure.THROTTLED else 502, f"{backend.name} failed ({kind.value})", self.retry_after()))
+            self._out.append(
+                Refuse(
+                    ticket,
+                    503 if kind is Failure.THROTTLED else 502,
+                    f"{backend.name} failed ({kind.value})",
+                    self.retry_after(),
+                )
+            )
         else:
             self._enqueue(ticket, now, front=True)
 
@@ -159,14 +172,18 @@ class Lanes:
             ticket.ended = True
             self._out.append(Refuse(ticket, 503, "no backend had room in time", self.retry_after()))
         for backend in self.backends.values():
-            for session in [name for name, held in backend.reservations.items() if self._over(backend, name, held, now)]:
+            for session in [
+                name for name, held in backend.reservations.items() if self._over(backend, name, held, now)
+            ]:
                 self._unreserve(backend, session)
         return self._pumped(now)
 
     def _over(self, backend: Backend, session: str, held: Reservation, now: float) -> bool:
         if now - held.since >= self.rules.reserve_for:
             return True
-        at_work = any(lease.ticket.session == session and not lease.ticket.background for lease in backend.leases)
+        at_work = any(
+            lease.ticket.session == session and not lease.ticket.background for lease in backend.leases
+        )
         return now - held.seen >= self.rules.reserve_idle and not at_work
 
     # ── models ──────────────────────────────────────────────────────────────
@@ -217,7 +234,11 @@ class Lanes:
         if not backend.manages:
             return []
         going = backend.switch.leaving if backend.switch else set[str]()
-        for model in [model for model, item in backend.resident.items() if model not in models and item.since < asked and model not in going]:
+        for model in [
+            model
+            for model, item in backend.resident.items()
+            if model not in models and item.since < asked and model not in going
+        ]:
             del backend.resident[model]
         for model, vram in models.items():
             backend.sizes[model] = vram or backend.sizes.get(model, 0)
@@ -310,8 +331,18 @@ class Lanes:
 
     def _ordered(self, now: float) -> list[tuple[float, Lane]]:
         due = now - self._trickled >= self.rules.trickle
-        oldest = min((lane for key, lane in self.lanes.items() if key[0] is Priority.BACKGROUND), key=_oldest, default=None) if due else None
-        ranked = [(TRICKLE if lane is oldest else self._urgency(lane[0], now), lane) for lane in self.lanes.values()]
+        oldest = (
+            min(
+                (lane for key, lane in self.lanes.items() if key[0] is Priority.BACKGROUND),
+                key=_oldest,
+                default=None,
+            )
+            if due
+            else None
+        )
+        ranked = [
+            (TRICKLE if lane is oldest else self._urgency(lane[0], now), lane) for lane in self.lanes.values()
+        ]
         return sorted(ranked, key=lambda item: (item[0], _oldest(item[1])))
 
     def _urgency(self, ticket: Ticket, now: float) -> float:
@@ -370,7 +401,14 @@ class Lanes:
         self._out.append(Preempt(lease))
         if ticket.preemptions >= self.rules.max_preemptions:
             ticket.ended = True
-            self._out.append(Refuse(ticket, 503, f"preempted {ticket.preemptions + 1} times by more urgent work", self.retry_after()))
+            self._out.append(
+                Refuse(
+                    ticket,
+                    503,
+                    f"preempted {ticket.preemptions + 1} times by more urgent work",
+                    self.retry_after(),
+                )
+            )
         else:
             ticket.preemptions += 1
             self._enqueue(ticket, now, front=True)
@@ -384,7 +422,9 @@ class Lanes:
 
     # ── memory ──────────────────────────────────────────────────────────────
 
-    def _switch(self, backend: Backend, model: str, going: tuple[str, ...], priority: Priority, now: float) -> None:
+    def _switch(
+        self, backend: Backend, model: str, going: tuple[str, ...], priority: Priority, now: float
+    ) -> None:
         backend.switch = Switch(model, now, set(going), priority)
         if going:
             self._out.extend(Unload(backend.name, other) for other in going)
@@ -412,7 +452,12 @@ class Lanes:
 
     def _drop_needless_load(self, backend: Backend) -> None:
         switch = backend.switch
-        if switch is None or switch.cancelled or switch.model in backend.wants or any(backend.leases_of(switch.model)):
+        if (
+            switch is None
+            or switch.cancelled
+            or switch.model in backend.wants
+            or any(backend.leases_of(switch.model))
+        ):
             return
         switch.cancelled = True
         if not switch.leaving:
@@ -436,21 +481,39 @@ class Lanes:
 
     def _want_own_set(self, backend: Backend) -> None:
         if backend.gpu and backend.manages:
-            backend.wants = tuple(sorted(self.rules.orchestrator)) if backend.role == "orchestrator" else self.rules.background
+            backend.wants = (
+                tuple(sorted(self.rules.orchestrator))
+                if backend.role == "orchestrator"
+                else self.rules.background
+            )
 
     def _keep_house(self, now: float) -> None:
         """Load what a GPU should hold, one model at a time, when nobody needs it for anything else."""
         if self.waiting.total() > self.waiting[Priority.BACKGROUND]:
             return
         for backend in self.backends.values():
-            if not backend.wants or backend.switch is not None or backend.reservations or not backend.breaker.alive():
+            if (
+                not backend.wants
+                or backend.switch is not None
+                or backend.reservations
+                or not backend.breaker.alive()
+            ):
                 continue
-            missing = next((model for model in backend.wants if model not in backend.resident and self._serves(backend.name, model)), None)
+            missing = next(
+                (
+                    model
+                    for model in backend.wants
+                    if model not in backend.resident and self._serves(backend.name, model)
+                ),
+                None,
+            )
             if missing is None:
                 backend.wants = ()
                 continue
             wanted = backend.wants
-            spare = backend.evictions(missing, lambda model: model not in wanted and not any(backend.leases_of(model)))  # noqa: B023 called at once
+            spare = backend.evictions(
+                missing, lambda model: model not in wanted and not any(backend.leases_of(model))
+            )  # noqa: B023 called at once
             if spare is not None and not backend.leases:
                 self._switch(backend, missing, spare, Priority.BACKGROUND, now)
             elif spare is None and not backend.leases:

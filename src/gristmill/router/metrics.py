@@ -76,15 +76,34 @@ class Metrics(Collector):
 
     @override
     def collect(self) -> Iterator[Metric]:
-        yield _counter("requests", "Requests that were answered.", ["priority", "api", "status"], self.requests)
-        yield _counter("tokens", "Tokens that backends computed, also for nobody.", ["model", "direction", "outcome"], self.tokens)
+        yield _counter(
+            "requests", "Requests that were answered.", ["priority", "api", "status"], self.requests
+        )
+        yield _counter(
+            "tokens",
+            "Tokens that backends computed, also for nobody.",
+            ["model", "direction", "outcome"],
+            self.tokens,
+        )
         yield _counter("preemptions", "Requests that had to make way.", ["backend"], self.preemptions)
         yield _counter("reruns", "Attempts that began anew elsewhere.", ["reason"], self.reruns)
         yield _counter("swaps", "Models that were loaded.", ["backend"], self.swaps)
-        yield _counter("unconfirmed_stops", "Stops that a backend did not confirm in time.", ["backend"], self.unconfirmed)
-        yield _counter("cpu_fallbacks", "Requests that ran on a CPU although a GPU serves their model.", ["priority"], self.cpu_fallbacks)
+        yield _counter(
+            "unconfirmed_stops",
+            "Stops that a backend did not confirm in time.",
+            ["backend"],
+            self.unconfirmed,
+        )
+        yield _counter(
+            "cpu_fallbacks",
+            "Requests that ran on a CPU although a GPU serves their model.",
+            ["priority"],
+            self.cpu_fallbacks,
+        )
         yield _histogram("queue_wait_seconds", "From arrival to a backend.", self.queue_wait)
-        yield _histogram("first_token_seconds", "From arrival to the first token of the answer.", self.first_token)
+        yield _histogram(
+            "first_token_seconds", "From arrival to the first token of the answer.", self.first_token
+        )
         yield from self._gauges()
 
     def _gauges(self) -> Iterator[Metric]:
@@ -92,8 +111,12 @@ class Metrics(Collector):
         for priority in Priority:
             waiting.add_metric([priority.label], self._lanes.waiting[priority])
         running = GaugeMetricFamily("gristmill_router_running", "Slots that are taken.", labels=["backend"])
-        breaker = GaugeMetricFamily("gristmill_router_breaker_state", "0 closed, 1 half-open, 2 open.", labels=["backend"])
-        failures = CounterMetricFamily("gristmill_router_failures", "Failures of backends.", labels=["backend", "kind"])
+        breaker = GaugeMetricFamily(
+            "gristmill_router_breaker_state", "0 closed, 1 half-open, 2 open.", labels=["backend"]
+        )
+        failures = CounterMetricFamily(
+            "gristmill_router_failures", "Failures of backends.", labels=["backend", "kind"]
+        )
         for backend in self._lanes.backends.values():
             running.add_metric([backend.name], len(backend.leases))
             breaker.add_metric([backend.name], list(State).index(backend.breaker.state))
@@ -102,7 +125,12 @@ class Metrics(Collector):
         yield from (waiting, running, breaker, failures)
 
 
-def _counter(name: str, about: str, labels: list[str], counts: "Counter[tuple[str, ...]] | Counter[tuple[str, str, str]] | Counter[tuple[str]]") -> Metric:
+def _counter(
+    name: str,
+    about: str,
+    labels: list[str],
+    counts: "Counter[tuple[str, ...]] | Counter[tuple[str, str, str]] | Counter[tuple[str]]",
+) -> Metric:
     family = CounterMetricFamily(f"gristmill_router_{name}", about, labels=labels)
     for key, count in counts.items():
         family.add_metric(list(key), count)

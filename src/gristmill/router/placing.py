@@ -29,7 +29,9 @@ class Rules:
 
     def together(self, one: str, other: str) -> bool:
         """Whether two models belong to the same set."""
-        return (one in self.orchestrator and other in self.orchestrator) or (one in self.background and other in self.background)
+        return (one in self.orchestrator and other in self.orchestrator) or (
+            one in self.background and other in self.background
+        )
 
 
 class Act(IntEnum):
@@ -71,7 +73,14 @@ class Standing:
     trickles: bool = False
 
 
-def place(ticket: Ticket, gpus: Iterable[Backend], cpus: Iterable[Backend], standing: Standing, rules: Rules, now: float) -> Offer:
+def place(
+    ticket: Ticket,
+    gpus: Iterable[Backend],
+    cpus: Iterable[Backend],
+    standing: Standing,
+    rules: Rules,
+    now: float,
+) -> Offer:
     """The best offer for a ticket among the backends that serve its model."""
     gpu_names = [gpu for gpu in gpus if _possible(gpu, ticket)]
     open_gpus = [gpu for gpu in gpu_names if gpu.breaker.admits(now)]
@@ -94,7 +103,11 @@ def _best(offers: list[Offer], ticket: Ticket) -> Offer:
     if len(offers) == 1:
         return offers[0]
     other_set = "background" if ticket.priority is Priority.CRITICAL else "orchestrator"
-    return min(offers, default=NOWHERE, key=lambda offer: (_strange(offer.backend, other_set, ticket.model), offer.rank))
+    return min(
+        offers,
+        default=NOWHERE,
+        key=lambda offer: (_strange(offer.backend, other_set, ticket.model), offer.rank),
+    )
 
 
 def _strange(backend: Backend | None, role: str, model: str) -> bool:
@@ -118,7 +131,9 @@ def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, no
     taste = (gpu.breaker.unsure(now), ticket.session not in gpu.reservations, len(gpu.leases) / gpu.slots)
     if gpu.holds(ticket.model):
         if gpu.free > 0 and standing.promised[gpu.name]:
-            return Offer((5.5, *taste), Act.WAIT, gpu, "an earlier P0 waits for another model here", claims=True)
+            return Offer(
+                (5.5, *taste), Act.WAIT, gpu, "an earlier P0 waits for another model here", claims=True
+            )
         if gpu.free > 0:
             return Offer((0, *taste), Act.RUN, gpu)
         return _slot_for_critical(gpu, standing, rules, taste)
@@ -129,9 +144,22 @@ def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, no
         return Offer((6, *taste), Act.WAIT, gpu, "a more urgent model's requests must end first", claims=True)
     in_the_way = [lease for model in going for lease in gpu.leases_of(model)]
     if victims := tuple(lease for lease in in_the_way if not lease.yielding):
-        return Offer((3, *taste), Act.PREEMPT, gpu, "background work makes room for its model", victims=victims, claims=True)
+        return Offer(
+            (3, *taste),
+            Act.PREEMPT,
+            gpu,
+            "background work makes room for its model",
+            victims=victims,
+            claims=True,
+        )
     if in_the_way:
-        return Offer((2.5, *taste), Act.WAIT, gpu, "the backend has yet to confirm that background work stopped", claims=True)
+        return Offer(
+            (2.5, *taste),
+            Act.WAIT,
+            gpu,
+            "the backend has yet to confirm that background work stopped",
+            claims=True,
+        )
     if gpu.free <= 0:
         return _slot_for_critical(gpu, standing, rules, taste)
     return Offer((2, *taste), Act.SWITCH, gpu, models=going)
@@ -152,12 +180,26 @@ def _slot_for_critical(gpu: Backend, standing: Standing, rules: Rules, taste: tu
     """Every slot is taken: one background lease per waiting P0 has to go."""
     coming = sum(lease.yielding for lease in gpu.leases)
     if standing.promised[gpu.name] < coming:
-        return Offer((1, *taste), Act.WAIT, gpu, "the backend has yet to confirm that background work stopped", claims=True)
-    victim = min((lease for lease in gpu.leases if lease.ticket.background and not lease.yielding), key=_loss, default=None)
+        return Offer(
+            (1, *taste),
+            Act.WAIT,
+            gpu,
+            "the backend has yet to confirm that background work stopped",
+            claims=True,
+        )
+    victim = min(
+        (lease for lease in gpu.leases if lease.ticket.background and not lease.yielding),
+        key=_loss,
+        default=None,
+    )
     if victim is None:
         waiting = float(standing.promised[gpu.name])
-        return Offer((5, waiting, *taste), Act.WAIT, gpu, f"all {gpu.slots} slots run urgent work", claims=True)
-    return Offer((1.5, *taste), Act.PREEMPT, gpu, "background work makes room", victims=(victim,), claims=True)
+        return Offer(
+            (5, waiting, *taste), Act.WAIT, gpu, f"all {gpu.slots} slots run urgent work", claims=True
+        )
+    return Offer(
+        (1.5, *taste), Act.PREEMPT, gpu, "background work makes room", victims=(victim,), claims=True
+    )
 
 
 def _loss(lease: Lease) -> tuple[bool, int, float]:
@@ -165,11 +207,19 @@ def _loss(lease: Lease) -> tuple[bool, int, float]:
     return lease.ticket.committed, lease.ticket.preemptions, -lease.since
 
 
-def _behind_switch(ticket: Ticket, gpu: Backend, switch: Switch, standing: Standing, rules: Rules, taste: tuple[float, ...]) -> Offer:
+def _behind_switch(
+    ticket: Ticket, gpu: Backend, switch: Switch, standing: Standing, rules: Rules, taste: tuple[float, ...]
+) -> Offer:
     if switch.model == ticket.model and not switch.cancelled:
-        return Offer((1.2, *taste), Act.JOIN, gpu) if gpu.free > 0 else _slot_for_critical(gpu, standing, rules, taste)
+        return (
+            Offer((1.2, *taste), Act.JOIN, gpu)
+            if gpu.free > 0
+            else _slot_for_critical(gpu, standing, rules, taste)
+        )
     if switch.cancelled:
-        return Offer((3.2, *taste), Act.WAIT, gpu, f"the load of {switch.model} is being stopped", claims=True)
+        return Offer(
+            (3.2, *taste), Act.WAIT, gpu, f"the load of {switch.model} is being stopped", claims=True
+        )
     if switch.priority is Priority.BACKGROUND:
         return Offer((3.5, *taste), Act.CANCEL, gpu, f"the load of {switch.model} makes room", claims=True)
     return Offer((4, *taste), Act.WAIT, gpu, f"{switch.model} is being loaded", claims=True)
@@ -194,7 +244,13 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
         return Offer((5, *taste), Act.WAIT, backend, f"{backend.switch.model} is being loaded", claims=claims)
     going = backend.evictions(model, lambda other: _settled(other, backend, rules, now))
     if going is None:
-        return Offer((4, *taste), Act.WAIT, backend, "the models in memory are in use or were loaded a moment ago", claims=claims)
+        return Offer(
+            (4, *taste),
+            Act.WAIT,
+            backend,
+            "the models in memory are in use or were loaded a moment ago",
+            claims=claims,
+        )
     return Offer((2 + bool(going), *taste), Act.SWITCH, backend, models=going)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -14,7 +15,18 @@ from gristmill.router.priority import Priority, PriorityTable, Sender
 from gristmill.router.replies import JSON_TYPE, Sink, sink
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange
-from gristmill.router.wire import BadRequest, Call, Question, error_body, error_line, error_text, forwarded, header, read_question, returned
+from gristmill.router.wire import (
+    BadRequest,
+    Call,
+    Question,
+    error_body,
+    error_line,
+    error_text,
+    forwarded,
+    header,
+    read_question,
+    returned,
+)
 from gristmill.settings import RouterSettings
 
 MOST_ERROR = 64 * 1024
@@ -54,7 +66,7 @@ class Relay:
         self._patience = settings.patience.total_seconds()
         self._holdback_limit = settings.holdback_limit
         self._ids = itertools.count(1)
-        self._now = asyncio.get_running_loop().time
+        self._now = time.monotonic
 
     async def serve(self, request: web.BaseRequest, call: Call, sender: Sender) -> web.StreamResponse:
         """Answer one call; raises BadRequest when it is wrong."""
@@ -64,7 +76,9 @@ class Relay:
         self._must_be_served(question.full_model)
         ticket, auto = self._ticket(request, question, sender)
         asked = headers.get("X-Router-Holdback")
-        holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != "0")
+        holds_back = not question.stream or (
+            ticket.background and not auto if asked is None else asked != "0"
+        )
         visit = Visit(request, question, ticket, holds_back, ticket.arrived)
         try:
             response = await self._answered(visit)
@@ -84,12 +98,18 @@ class Relay:
         if any(adapter.models is None and not adapter.spec.models for adapter in adapters):
             raise BadRequest("a backend has not told yet which models it serves; try again in a moment", 503)
         known = sorted({name for adapter in adapters for name in (adapter.models or adapter.spec.models)})
-        raise BadRequest(f"model {model.removesuffix(':latest')!r} not found; available: {', '.join(known) or 'none'}", 404)
+        raise BadRequest(
+            f"model {model.removesuffix(':latest')!r} not found; available: {', '.join(known) or 'none'}", 404
+        )
 
     def _ticket(self, request: web.BaseRequest, question: Question, sender: Sender) -> tuple[Ticket, bool]:
         headers, model = request.headers, question.full_model
         urgency = self._table.urgency(
-            headers.get("X-Ollama-Priority"), model, ceiling=sender.ceiling, sees=question.sees, embeds=question.embeds
+            headers.get("X-Ollama-Priority"),
+            model,
+            ceiling=sender.ceiling,
+            sees=question.sees,
+            embeds=question.embeds,
         )
         if urgency is None:
             raise BadRequest("X-Ollama-Priority must be P0, P1, P2, P3 or a number from 50 to 100")
@@ -130,7 +150,9 @@ class Relay:
                 if visit.response is not None:
                     return await self._broken_off(visit, f"the backend failed: {failure}")
             except PassedOn as refusal:
-                return _json(refusal.status, error_body(visit.question.call.api, refusal.status, str(refusal)))
+                return _json(
+                    refusal.status, error_body(visit.question.call.api, refusal.status, str(refusal))
+                )
 
     async def _attempted(self, visit: Visit, lease: Lease) -> web.StreamResponse:
         scheduler, adapter = self._scheduler, self._scheduler.adapters[lease.backend.name]
@@ -158,7 +180,12 @@ class Relay:
         status = exchange.status
         text = error_text(await whole(exchange, MOST_ERROR))
         if status == 429:
-            raise AttemptFailed(Failure.THROTTLED, text, status=status, retry_after=_seconds(header(exchange.headers, b"retry-after")))
+            raise AttemptFailed(
+                Failure.THROTTLED,
+                text,
+                status=status,
+                retry_after=_seconds(header(exchange.headers, b"retry-after")),
+            )
         if status >= 500 or status in (401, 403, 408):  # our key or our set-up, not the client's request
             raise AttemptFailed(Failure.STATUS, text, status=status if status >= 500 else 502)
         if status == 404:
@@ -167,7 +194,9 @@ class Relay:
         self._scheduler.finish(lease)
         raise PassedOn(status, text)
 
-    async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> web.StreamResponse:
+    async def _relayed(
+        self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink
+    ) -> web.StreamResponse:
         held, size = list[bytes](), 0
         while data := await exchange.read():
             out = into.feed(data)
@@ -236,7 +265,9 @@ def _json(status: int, body: bytes) -> web.Response:
 
 
 def _whole(exchange: Exchange, content_type: str, body: bytes) -> web.Response:
-    return web.Response(body=body, headers=CIMultiDict([("Content-Type", content_type), *returned(exchange.headers)]))
+    return web.Response(
+        body=body, headers=CIMultiDict([("Content-Type", content_type), *returned(exchange.headers)])
+    )
 
 
 def _seconds(value: str | None) -> float | None:

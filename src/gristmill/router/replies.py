@@ -122,7 +122,12 @@ class SseRelay:
         end = data.rfind(b"\n") + 1
         data, self._rest = data[:end], data[end:]
         events = data.count(b"data:")
-        if data.count(b'"finish_reason":null') == events and b'"usage"' not in data and b'"error"' not in data and b"[DONE]" not in data:
+        if (
+            data.count(b'"finish_reason":null') == events
+            and b'"usage"' not in data
+            and b'"error"' not in data
+            and b"[DONE]" not in data
+        ):
             self._tally.completion += events
             return data
         return b"".join(self._passed(line) for line in data.splitlines() if line.startswith(b"data:"))
@@ -241,10 +246,28 @@ def _rendered(call: Call, question: Question, vectors: list[Any], tokens: int) -
     if call is EMBEDDINGS:
         return orjson.dumps({"embedding": vectors[0] if vectors else []})
     if call.api == "ollama":
-        return orjson.dumps({"model": question.model, "embeddings": vectors, "total_duration": 0, "load_duration": 0, "prompt_eval_count": tokens})
+        return orjson.dumps(
+            {
+                "model": question.model,
+                "embeddings": vectors,
+                "total_duration": 0,
+                "load_duration": 0,
+                "prompt_eval_count": tokens,
+            }
+        )
     packed = bytes(question.fields.get("encoding_format", b"")) == b'"base64"'
-    rows = [{"object": "embedding", "index": index, "embedding": _packed(vector) if packed else vector} for index, vector in enumerate(vectors)]
-    return orjson.dumps({"object": "list", "data": rows, "model": question.model, "usage": {"prompt_tokens": tokens, "total_tokens": tokens}})
+    rows = [
+        {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else vector}
+        for index, vector in enumerate(vectors)
+    ]
+    return orjson.dumps(
+        {
+            "object": "list",
+            "data": rows,
+            "model": question.model,
+            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        }
+    )
 
 
 def _packed(vector: list[float]) -> str:

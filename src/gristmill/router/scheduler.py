@@ -1,6 +1,7 @@
 """The one owner of the lanes: feeds events to the policy and carries out the effects it returns."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -46,13 +47,17 @@ class Scheduler:
         pins = Pins(settings)
         self._settings = settings
         self._release_wait = settings.release_wait.total_seconds()
-        kinds = [(spec, True) for spec in settings.gpu_backends] + [(spec, False) for spec in settings.cpu_backends]
+        kinds = [(spec, True) for spec in settings.gpu_backends] + [
+            (spec, False) for spec in settings.cpu_backends
+        ]
         self.adapters = {spec.name: Adapter(spec, gpu, settings, pins) for spec, gpu in kinds}
-        self.lanes = Lanes(_pool(settings, kinds), _rules(settings), lambda name, model: self.adapters[name].serves(model))
+        self.lanes = Lanes(
+            _pool(settings, kinds), _rules(settings), lambda name, model: self.adapters[name].serves(model)
+        )
         self.metrics = Metrics(self.lanes)
         self.pins = pins
         self._loop = asyncio.get_running_loop()
-        self._now = self._loop.time
+        self._now = time.monotonic  # finer than the loop's own clock, which counts milliseconds
         self._waiters: dict[Ticket, asyncio.Future[Lease]] = {}
         self._refusals: dict[Ticket, Refuse] = {}
         self._exchanges: dict[Lease, Exchange] = {}
@@ -135,12 +140,16 @@ class Scheduler:
         if failure.kind is Failure.ABSENT:
             self.adapters[lease.backend.name].absent.add(lease.ticket.model)
         leaving = lease.phase is Phase.LEAVING
-        effects = self.lanes.fail(lease, failure.kind, self._now(), failure.retry_after, gone=exchange is None or leaving)
+        effects = self.lanes.fail(
+            lease, failure.kind, self._now(), failure.retry_after, gone=exchange is None or leaving
+        )
         if exchange is not None and not leaving:
             self._do(self._confirm(lease, exchange))
         if not lease.ticket.ended:
             self.metrics.reruns["failover",] += 1
-        log.warning("attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status)
+        log.warning(
+            "attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status
+        )
         self._carry_out(effects)
         self._note_breaker(lease.backend)
 
@@ -223,7 +232,9 @@ class Scheduler:
         except asyncio.CancelledError:
             self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=False))
         except AttemptFailed as failure:
-            log.warning("load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status)
+            log.warning(
+                "load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status
+            )
             self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=True))
             self._note_breaker(self.lanes.backends[name])
         else:
@@ -265,12 +276,22 @@ class Scheduler:
     def _learn_sizes(self, adapter: Adapter, seen: Seen) -> None:
         sizes = self.lanes.backends[adapter.name].sizes
         for model, item in seen.models.items():
-            sizes.setdefault(model, self.pins.of(model).vram or int(item.get("size", 0) * FILE_TO_MEMORY) if isinstance(item.get("size", 0), int) else 0)
+            sizes.setdefault(
+                model,
+                self.pins.of(model).vram or int(item.get("size", 0) * FILE_TO_MEMORY)
+                if isinstance(item.get("size", 0), int)
+                else 0,
+            )
 
     def _note_breaker(self, backend: Backend) -> None:
         state = backend.breaker.state
         if state is not self._breakers.get(backend.name, State.CLOSED):
-            log.warning("breaker changed", backend=backend.name, state=state.value, failures=dict(backend.breaker.in_a_row))
+            log.warning(
+                "breaker changed",
+                backend=backend.name,
+                state=state.value,
+                failures=dict(backend.breaker.in_a_row),
+            )
         if state is State.CLOSED:
             self._breakers.pop(backend.name, None)
         else:
@@ -282,7 +303,7 @@ class Scheduler:
             if self._ticker is not None:
                 self._ticker.cancel()
             self._next_tick = at
-            self._ticker = self._loop.call_at(at, self._tick)
+            self._ticker = self._loop.call_later(delay, self._tick)
 
     def _tick(self) -> None:
         self._ticker = None

@@ -72,7 +72,12 @@ class Server:
         except (ConnectionResetError, web.HTTPException):
             raise
         except Exception as bug:  # noqa: BLE001 the last resort: the client gets an answer, the log the kind and place of the bug
-            log.error("request failed", path=path if path in CALLS else "other", error=type(bug).__name__, exc_info=_place(bug))
+            log.error(
+                "request failed",
+                path=path if path in CALLS else "other",
+                error=type(bug).__name__,
+                exc_info=_place(bug),
+            )
             return _error(path, 500, "internal error")
 
     async def _other(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
@@ -86,7 +91,10 @@ class Server:
                 self._sender(request)
             return _json(about())
         if path == "/metrics" and method == "GET":
-            return web.Response(body=self._scheduler.metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+            return web.Response(
+                body=self._scheduler.metrics.text(),
+                headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
+            )
         if path == "/readyz" and method == "GET":
             return self._ready()
         if path == "/" and method == "GET":
@@ -112,7 +120,11 @@ class Server:
         up = any(backend.breaker.alive() and not backend.draining for backend in lanes.backends.values())
         ready = up and not lanes.draining
         reason = "ok" if ready else "draining" if lanes.draining else "no backend is up"
-        return web.Response(status=200 if ready else 503, body=orjson.dumps({"status": reason}), headers={"Content-Type": JSON_TYPE})
+        return web.Response(
+            status=200 if ready else 503,
+            body=orjson.dumps({"status": reason}),
+            headers={"Content-Type": JSON_TYPE},
+        )
 
     # ── who may ─────────────────────────────────────────────────────────────
 
@@ -153,7 +165,11 @@ def _error(path: str, status: int, message: str) -> web.Response:
 
 def _place(bug: BaseException) -> BaseException:
     """The error with its place and without its text, which may hold a part of a request."""
-    return type(bug)("…").with_traceback(bug.__traceback__) if isinstance(bug, (KeyError, TypeError, ValueError, AssertionError)) else bug
+    return (
+        type(bug)("…").with_traceback(bug.__traceback__)
+        if isinstance(bug, (KeyError, TypeError, ValueError, AssertionError))
+        else bug
+    )
 
 
 def _is_loopback(host: str) -> bool:
@@ -172,10 +188,26 @@ async def running(settings: RouterSettings) -> AsyncIterator[tuple[Scheduler, in
     server = Server(settings, scheduler)
     limit = settings.body_limit
 
-    def request(message: RawRequestMessage, payload: StreamReader, protocol: Any, writer: Any, task: "asyncio.Task[None]") -> web.BaseRequest:
-        return web.BaseRequest(message, payload, protocol, writer, task, protocol._loop, client_max_size=limit)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
+    def request(
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: Any,
+        writer: Any,
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
+        return web.BaseRequest(
+            message, payload, protocol, writer, task, protocol._loop, client_max_size=limit
+        )  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
 
-    runner = web.ServerRunner(web.Server(server.handle, request_factory=request, handler_cancellation=True, access_log=None, keepalive_timeout=75))
+    runner = web.ServerRunner(
+        web.Server(
+            server.handle,
+            request_factory=request,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=75,
+        )
+    )
     await runner.setup()
     try:
         await scheduler.start()
@@ -183,7 +215,9 @@ async def running(settings: RouterSettings) -> AsyncIterator[tuple[Scheduler, in
         try:
             await site.start()
         except OSError as taken:
-            raise Refused(f"The router cannot listen on {settings.host}:{settings.port}: {taken.strerror}.") from taken
+            raise Refused(
+                f"The router cannot listen on {settings.host}:{settings.port}: {taken.strerror}."
+            ) from taken
         port = runner.addresses[0][1]
         log.info("router serves", host=settings.host, port=port, backends=list(scheduler.adapters))
         yield scheduler, port

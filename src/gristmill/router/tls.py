@@ -15,7 +15,9 @@ T = TypeVar("T")
 class TlsExchange:
     """A conversation over TLS."""
 
-    def __init__(self, request: Coroutine[Any, Any, aiohttp.ClientResponse], header_timeout: float, idle_timeout: float) -> None:
+    def __init__(
+        self, request: Coroutine[Any, Any, aiohttp.ClientResponse], header_timeout: float, idle_timeout: float
+    ) -> None:
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self._request = request
@@ -71,7 +73,9 @@ class TlsExchange:
 class TlsClient:
     """Sends requests to one TLS backend."""
 
-    def __init__(self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float) -> None:
+    def __init__(
+        self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float
+    ) -> None:
         self._url = url.rstrip("/")
         self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
         limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
@@ -80,7 +84,9 @@ class TlsClient:
     async def send(self, method: str, path: str, headers: bytes, body: bytes) -> TlsExchange:
         lines = (line.partition(":") for line in headers.decode("latin-1").split("\r\n") if line)
         named = {name: value.strip() for name, _, value in lines}
-        request = self._session.request(method, self._url + path, data=body or None, headers={**named, "Accept-Encoding": "identity"})
+        request = self._session.request(
+            method, self._url + path, data=body or None, headers={**named, "Accept-Encoding": "identity"}
+        )
         return TlsExchange(_response(request), self._header_timeout, self._idle_timeout)
 
     async def close(self) -> None:

@@ -6,7 +6,17 @@ from typing import Any
 
 import orjson
 
-from gristmill.router.wire import CHAT, EMBED, EMBEDDINGS, GENERATE, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS, BadRequest, Call
+from gristmill.router.wire import (
+    CHAT,
+    EMBED,
+    EMBEDDINGS,
+    GENERATE,
+    V1_CHAT,
+    V1_COMPLETIONS,
+    V1_EMBEDDINGS,
+    BadRequest,
+    Call,
+)
 
 Json = dict[str, Any]
 
@@ -20,7 +30,13 @@ SHARED_OPTIONS = {
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
 }
-LLAMA_OPTIONS = {"top_k": "top_k", "min_p": "min_p", "typical_p": "typical_p", "repeat_penalty": "repeat_penalty", "repeat_last_n": "repeat_last_n"}
+LLAMA_OPTIONS = {
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "typical_p": "typical_p",
+    "repeat_penalty": "repeat_penalty",
+    "repeat_last_n": "repeat_last_n",
+}
 
 
 # ── Ollama → OpenAI ─────────────────────────────────────────────────────────
@@ -29,17 +45,33 @@ LLAMA_OPTIONS = {"top_k": "top_k", "min_p": "min_p", "typical_p": "typical_p", "
 def to_openai(call: Call, body: Json, *, extras: bool) -> tuple[Call, Json]:
     """An Ollama request as an OpenAI one."""
     if call is EMBED:
-        return V1_EMBEDDINGS, _only({"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")})
+        return V1_EMBEDDINGS, _only(
+            {"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")}
+        )
     if call is EMBEDDINGS:
         return V1_EMBEDDINGS, {"model": body["model"], "input": [body.get("prompt", "")]}
-    sent = _only({"model": body["model"], "response_format": _response_format(body.get("format")), **_options_out(body.get("options"), extras)})
+    sent = _only(
+        {
+            "model": body["model"],
+            "response_format": _response_format(body.get("format")),
+            **_options_out(body.get("options"), extras),
+        }
+    )
     if isinstance(think := body.get("think"), str):
         sent["reasoning_effort"] = think
     elif think is not None and extras:
         sent["chat_template_kwargs"] = {"enable_thinking": bool(think)}
     if call is GENERATE and (body.get("raw") or body.get("suffix")):
-        return V1_COMPLETIONS, {**sent, "prompt": body.get("prompt", ""), **_only({"suffix": body.get("suffix")})}
-    messages = list(_prompt_as_messages(body)) if call is GENERATE else list(_messages_out(_listed(body.get("messages"), "messages")))
+        return V1_COMPLETIONS, {
+            **sent,
+            "prompt": body.get("prompt", ""),
+            **_only({"suffix": body.get("suffix")}),
+        }
+    messages = (
+        list(_prompt_as_messages(body))
+        if call is GENERATE
+        else list(_messages_out(_listed(body.get("messages"), "messages")))
+    )
     return V1_CHAT, {**sent, "messages": messages, **_only({"tools": body.get("tools")})}
 
 
@@ -58,11 +90,18 @@ def _messages_out(messages: list[Any]) -> Iterator[Json]:
         turn: Json = message
         role, content = turn.get("role", "user"), turn.get("content") or ""
         if role == "tool":
-            yield {"role": "tool", "content": content, "tool_call_id": turn.get("tool_call_id") or _answered(asked, turn.get("tool_name"))}
+            yield {
+                "role": "tool",
+                "content": content,
+                "tool_call_id": turn.get("tool_call_id") or _answered(asked, turn.get("tool_name")),
+            }
             continue
         sent: Json = {"role": role, "content": _content_out(content, turn.get("images"))}
         if calls := turn.get("tool_calls"):
-            sent["tool_calls"] = [_call_out(call, f"call_{index}_{number}") for number, call in enumerate(_listed(calls, "tool_calls"))]
+            sent["tool_calls"] = [
+                _call_out(call, f"call_{index}_{number}")
+                for number, call in enumerate(_listed(calls, "tool_calls"))
+            ]
             asked = [(call["function"]["name"], call["id"]) for call in sent["tool_calls"]]
         yield sent
 
@@ -81,20 +120,35 @@ def _call_out(call: Any, fallback: str) -> Json:
         raise BadRequest("a tool call needs a function with a name")
     arguments: Any = function.get("arguments") or {}
     text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
-    return {"id": call.get("id") or fallback, "type": "function", "function": {"name": function["name"], "arguments": text}}
+    return {
+        "id": call.get("id") or fallback,
+        "type": "function",
+        "function": {"name": function["name"], "arguments": text},
+    }
 
 
 def _content_out(text: str, images: Any) -> Any:
     if not images:
         return text
-    parts = [{"type": "image_url", "image_url": {"url": f"data:{_image_type(image)};base64,{image}"}} for image in _listed(images, "images")]
+    parts = [
+        {"type": "image_url", "image_url": {"url": f"data:{_image_type(image)};base64,{image}"}}
+        for image in _listed(images, "images")
+    ]
     return [{"type": "text", "text": text}, *parts]
 
 
 def _image_type(image: str) -> str:
     """The media type, from the first bytes: Ollama's images carry none."""
     start = base64.b64decode(image[:16] + "=" * (-len(image[:16]) % 4))
-    return "image/jpeg" if start.startswith(b"\xff\xd8") else "image/webp" if start[:4] == b"RIFF" else "image/gif" if start[:4] == b"GIF8" else "image/png"
+    return (
+        "image/jpeg"
+        if start.startswith(b"\xff\xd8")
+        else "image/webp"
+        if start[:4] == b"RIFF"
+        else "image/gif"
+        if start[:4] == b"GIF8"
+        else "image/png"
+    )
 
 
 def _response_format(wanted: Any) -> Json | None:
@@ -109,7 +163,9 @@ def _options_out(options: Any, extras: bool) -> Json:
     if not isinstance(options, dict):
         return {}
     known = {**SHARED_OPTIONS, **LLAMA_OPTIONS} if extras else SHARED_OPTIONS
-    sent: Json = {known[name]: value for name, value in options.items() if name in known and value is not None}
+    sent: Json = {
+        known[name]: value for name, value in options.items() if name in known and value is not None
+    }
     if sent.get("max_tokens", 0) < 0:  # Ollama's -1: no limit, which OpenAI says by leaving it out
         del sent["max_tokens"]
     return sent
@@ -121,7 +177,9 @@ def _options_out(options: Any, extras: bool) -> Json:
 def to_ollama(call: Call, body: Json) -> tuple[Call, Json]:
     """An OpenAI request as an Ollama one."""
     if call is V1_EMBEDDINGS:
-        return EMBED, _only({"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")})
+        return EMBED, _only(
+            {"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")}
+        )
     if body.get("n") not in (None, 1):
         raise BadRequest("n must be 1: this backend gives one answer")
     sent = _only({
@@ -134,7 +192,11 @@ def to_ollama(call: Call, body: Json) -> tuple[Call, Json]:
     if effort := body.get("reasoning_effort"):
         sent["think"] = False if effort == "none" else effort
     if call is V1_COMPLETIONS:
-        return GENERATE, {**sent, "prompt": _one_prompt(body.get("prompt")), **_only({"suffix": body.get("suffix")})}
+        return GENERATE, {
+            **sent,
+            "prompt": _one_prompt(body.get("prompt")),
+            **_only({"suffix": body.get("suffix")}),
+        }
     names: dict[str, str] = {}
     messages = [_message_in(message, names) for message in _listed(body.get("messages"), "messages")]
     tools = None if body.get("tool_choice") == "none" else body.get("tools")
@@ -147,7 +209,11 @@ def _message_in(message: Any, names: dict[str, str]) -> Json:
     turn: Json = message
     text, images = _content_in(turn.get("content"))
     role = turn.get("role", "user")
-    sent: Json = {"role": "system" if role == "developer" else role, "content": text, **_only({"images": images or None})}
+    sent: Json = {
+        "role": "system" if role == "developer" else role,
+        "content": text,
+        **_only({"images": images or None}),
+    }
     if calls := turn.get("tool_calls"):
         sent["tool_calls"] = [_call_in(call, names) for call in _listed(calls, "tool_calls")]
     if role == "tool":
@@ -198,7 +264,11 @@ def _format_in(wanted: Any) -> Any:
 
 
 def _options_in(body: Json) -> Json | None:
-    options: Json = {ours: body[theirs] for ours, theirs in {**SHARED_OPTIONS, **LLAMA_OPTIONS}.items() if body.get(theirs) is not None}
+    options: Json = {
+        ours: body[theirs]
+        for ours, theirs in {**SHARED_OPTIONS, **LLAMA_OPTIONS}.items()
+        if body.get(theirs) is not None
+    }
     if body.get("max_completion_tokens") is not None:
         options["num_predict"] = body["max_completion_tokens"]
     if isinstance(options.get("stop"), str):

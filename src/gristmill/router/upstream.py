@@ -17,7 +17,15 @@ HIGH_WATER = 256 * 1024  # unread bytes after which the backend is paused: a slo
 class AttemptFailed(Exception):
     """One attempt at one backend failed, by the backend's fault."""
 
-    def __init__(self, kind: Failure, message: str, *, status: int = 502, body: bytes = b"", retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        kind: Failure,
+        message: str,
+        *,
+        status: int = 502,
+        body: bytes = b"",
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind, self.status, self.body, self.retry_after = kind, status, body, retry_after
 
@@ -56,7 +64,18 @@ class Client(Protocol):
 class PlainExchange:
     """A conversation on one connection of ours."""
 
-    __slots__ = ("_arrived", "_connection", "_error", "_gone", "_size", "_waiter", "at", "complete", "headers", "status")
+    __slots__ = (
+        "_arrived",
+        "_connection",
+        "_error",
+        "_gone",
+        "_size",
+        "_waiter",
+        "at",
+        "complete",
+        "headers",
+        "status",
+    )
 
     def __init__(self, connection: "Connection", now: float) -> None:
         self.status = 0
@@ -250,7 +269,12 @@ class Connection(asyncio.Protocol):
             self.exchange.on_headers(self._parser.get_status_code(), self._headers)
 
     def on_body(self, body: bytes) -> None:
-        if self.exchange is not None and self.exchange.on_body(body) and not self._paused and self.transport is not None:
+        if (
+            self.exchange is not None
+            and self.exchange.on_body(body)
+            and not self._paused
+            and self.transport is not None
+        ):
             self._paused = True
             self.transport.pause_reading()
 
@@ -270,12 +294,18 @@ class Connection(asyncio.Protocol):
 class PlainClient:
     """Connections to one backend, kept for the next request."""
 
-    def __init__(self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float, keep: int = 64) -> None:
+    def __init__(
+        self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float, keep: int = 64
+    ) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._prefix = parts.path.rstrip("/")
         self._host_line = f"Host: {parts.netloc.rpartition('@')[2]}\r\n".encode()
-        self._connect_timeout, self._header_timeout, self._idle_timeout = connect_timeout, header_timeout, idle_timeout
+        self._connect_timeout, self._header_timeout, self._idle_timeout = (
+            connect_timeout,
+            header_timeout,
+            idle_timeout,
+        )
         self._keep = keep
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
@@ -305,7 +335,9 @@ class PlainClient:
     async def _connect(self) -> Connection:
         try:
             async with asyncio.timeout(self._connect_timeout):
-                _, connection = await self.loop.create_connection(lambda: Connection(self), self._host, self._port)
+                _, connection = await self.loop.create_connection(
+                    lambda: Connection(self), self._host, self._port
+                )
         except (OSError, TimeoutError) as error:
             raise AttemptFailed(Failure.CONNECT, "the backend cannot be reached") from error
         self._all.add(connection)

@@ -9,13 +9,32 @@ import orjson
 
 Fields = dict[str, msgspec.Raw]
 
-HOP_BY_HOP = frozenset({"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"})
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 # ours to set, or nobody's business on the other side
 NOT_FORWARDED = HOP_BY_HOP | {
     "accept", "accept-encoding", "authorization", "content-encoding", "content-length", "content-type", "cookie", "expect", "forwarded",
     "host", "origin", "referer", "x-forwarded-for", "x-ollama-priority", "x-router-holdback", "x-router-session",
 }  # fmt: skip
-NOT_RETURNED = HOP_BY_HOP | {"content-length", "content-encoding", "content-type", "date", "server", "set-cookie"}
+NOT_RETURNED = HOP_BY_HOP | {
+    "content-length",
+    "content-encoding",
+    "content-type",
+    "date",
+    "server",
+    "set-cookie",
+}
 
 
 class Call(NamedTuple):
@@ -34,7 +53,9 @@ EMBEDDINGS = Call("/api/embeddings", "ollama", "vectors", streams=False)
 V1_CHAT = Call("/v1/chat/completions", "openai", "chat", streams=False)
 V1_COMPLETIONS = Call("/v1/completions", "openai", "text", streams=False)
 V1_EMBEDDINGS = Call("/v1/embeddings", "openai", "vectors", streams=False)
-CALLS = {call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)}
+CALLS = {
+    call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)
+}
 
 
 class BadRequest(Exception):
@@ -86,7 +107,15 @@ def read_question(call: Call, body: bytes) -> Question:
         raise BadRequest("model must be a string") from None
     if not model:
         raise BadRequest("model is required")
-    return Question(call, fields, model, _wants_stream(call, fields), b'"images"' in body or b'"image_url"' in body, len(body), canonical(model))
+    return Question(
+        call,
+        fields,
+        model,
+        _wants_stream(call, fields),
+        b'"images"' in body or b'"image_url"' in body,
+        len(body),
+        canonical(model),
+    )
 
 
 def _wants_stream(call: Call, fields: Fields) -> bool:
@@ -106,7 +135,14 @@ def canonical(model: str) -> str:
 
 # ── errors ──────────────────────────────────────────────────────────────────
 
-OPENAI_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "invalid_request_error", 413: "invalid_request_error", 429: "rate_limit_error"}
+OPENAI_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+}
 
 
 def error_body(api: str, status: int, message: str) -> bytes:
@@ -114,7 +150,16 @@ def error_body(api: str, status: int, message: str) -> bytes:
     if api == "ollama":
         return orjson.dumps({"error": message})
     code = "model_not_found" if status == 404 else None
-    return orjson.dumps({"error": {"message": message, "type": OPENAI_TYPES.get(status, "server_error"), "param": None, "code": code}})
+    return orjson.dumps(
+        {
+            "error": {
+                "message": message,
+                "type": OPENAI_TYPES.get(status, "server_error"),
+                "param": None,
+                "code": code,
+            }
+        }
+    )
 
 
 def error_line(api: str, message: str) -> bytes:
@@ -140,7 +185,11 @@ def error_text(body: bytes) -> str:
 def forwarded(headers: Iterable[tuple[str, str]], connection: str = "") -> bytes:
     """The client's headers that go on to a backend, ready to be written."""
     hidden = _nominated(connection)
-    lines = [f"{name}: {value}\r\n" for name, value in headers if (lower := name.lower()) not in NOT_FORWARDED and lower not in hidden]
+    lines = [
+        f"{name}: {value}\r\n"
+        for name, value in headers
+        if (lower := name.lower()) not in NOT_FORWARDED and lower not in hidden
+    ]
     return "".join(lines).encode("latin-1", "replace")
 
 
@@ -148,7 +197,11 @@ def returned(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     """A backend's headers that go on to the client."""
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
     hidden = _nominated(next((value for name, value in pairs if name.lower() == "connection"), ""))
-    return [(name, value) for name, value in pairs if (lower := name.lower()) not in NOT_RETURNED and lower not in hidden]
+    return [
+        (name, value)
+        for name, value in pairs
+        if (lower := name.lower()) not in NOT_RETURNED and lower not in hidden
+    ]
 
 
 def _nominated(connection: str) -> frozenset[str]:
