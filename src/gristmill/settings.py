@@ -22,6 +22,7 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
+
 from typing_extensions import override
 
 from gristmill.durations import duration
@@ -100,34 +101,34 @@ class BackendSettings(Slice):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How status, logs and metrics call it."
     )
     kind: Literal["ollama", "openai", "embedded"] = Field(
-        "ollama", description="What it speaks; embedded serves a GGUF file in a child process."
+        default="ollama", description="What it speaks; embedded serves a GGUF file in a child process."
     )
     url: str = Field(
-        "",
+        default="",
         description="Where it listens, for example http://127.0.0.1:11434; for openai up to and without /v1.",
     )
-    key: SecretStr | None = Field(None, description="The key it asks for, sent as a bearer token.")
+    key: SecretStr | None = Field(default=None, description="The key it asks for, sent as a bearer token.")
     parallel: int = Field(
-        2, ge=1, le=4096, description="How many requests it runs at once (Ollama: OLLAMA_NUM_PARALLEL)."
+        default=2, ge=1, le=4096, description="How many requests it runs at once (OLLAMA_NUM_PARALLEL)."
     )
     vram: Bytes | None = Field(
-        None, ge=1, description="The memory for models, for example 24GB; without it one model set fits."
+        default=None, ge=1, description="The memory for models, for example 24GB; unknown without it."
     )
     models: tuple[str, ...] = Field(
-        (), description="Patterns of the models it serves; without any, it is asked."
+        default=(), description="Patterns of the models it serves; without any, it is asked."
     )
     role: Literal["orchestrator", "background"] | None = Field(
-        None, description="Which model set lives here; by itself with two GPUs or more."
+        default=None, description="Which model set lives here; by itself with two GPUs or more."
     )
     extras: bool = Field(
-        False,
+        default=False,
         description="Whether an openai backend takes llama.cpp's parameters (top_k, min_p, repeat_penalty).",
     )
-    gguf: Path | None = Field(None, description="The model file of an embedded backend.")
+    gguf: Path | None = Field(default=None, description="The model file of an embedded backend.")
     context: int = Field(
-        4096, ge=256, description="The context of one request on an embedded backend, in tokens."
+        default=4096, ge=256, description="The context of one request on an embedded backend, in tokens."
     )
-    threads: int = Field(0, ge=0, description="The threads of an embedded backend; 0 takes one per core.")
+    threads: int = Field(default=0, ge=0, description="Threads of an embedded backend; 0 takes one per core.")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -142,15 +143,15 @@ class ModelSettings(Slice):
     """What is pinned for one model, so that no client makes a backend load it anew."""
 
     num_ctx: int | None = Field(
-        None,
+        default=None,
         ge=1,
         description="The context every request for it gets; without it, the largest that was asked for.",
     )
     keep_alive: str | int | None = Field(
-        None, description="How long a backend keeps it after its last request; -1 for ever."
+        default=None, description="How long a backend keeps it after its last request; -1 for ever."
     )
     vram: Bytes | None = Field(
-        None, ge=1, description="The memory it needs, until /api/ps says how much it really takes."
+        default=None, ge=1, description="The memory it needs, until /api/ps says how much it really takes."
     )
 
 
@@ -159,8 +160,8 @@ class KeySettings(Slice):
 
     name: str = Field(description="Who holds it, for status and metrics.")
     key: SecretStr = Field(description="The key itself, presented as a bearer token.")
-    max_priority: Level = Field("P0", description="The highest priority its holder may ask for.")
-    admin: bool = Field(False, description="Whether its holder may use /router/*.")
+    max_priority: Level = Field(default="P0", description="The highest priority its holder may ask for.")
+    admin: bool = Field(default=False, description="Whether its holder may use /router/*.")
 
 
 class NetworkSettings(Slice):
@@ -173,10 +174,10 @@ class NetworkSettings(Slice):
 class DeadlineSettings(Slice):
     """How long a request may wait for its turn, by priority."""
 
-    p0: Duration = Field(timedelta(minutes=5), description="Critical: the orchestrator and chat.")
-    p1: Duration = Field(timedelta(minutes=10), description="Coding.")
-    p2: Duration = Field(timedelta(minutes=15), description="Vision.")
-    p3: Duration = Field(timedelta(minutes=15), description="Background.")
+    p0: Duration = Field(default=timedelta(minutes=5), description="Critical: the orchestrator and chat.")
+    p1: Duration = Field(default=timedelta(minutes=10), description="Coding.")
+    p2: Duration = Field(default=timedelta(minutes=15), description="Vision.")
+    p3: Duration = Field(default=timedelta(minutes=15), description="Background.")
 
 
 LOCAL_OLLAMA = BackendSettings(name="local", url="http://127.0.0.1:11434")
@@ -185,105 +186,111 @@ LOCAL_OLLAMA = BackendSettings(name="local", url="http://127.0.0.1:11434")
 class RouterSettings(Slice):
     """Where the LLM router listens, what it spreads work over, and how it decides."""
 
-    host: str = Field("127.0.0.1", description="The address the router listens on.")
+    host: str = Field(default="127.0.0.1", description="The address the router listens on.")
     port: int = Field(
-        11430, ge=0, le=65535, description="The port the router listens on; 0 takes any free one."
+        default=11430, ge=0, le=65535, description="The port the router listens on; 0 takes any free one."
     )
     gpu_backends: tuple[BackendSettings, ...] = Field(
-        (LOCAL_OLLAMA,), description="The backends with a GPU, as JSON or in gristmill.toml."
+        default=(LOCAL_OLLAMA,), description="The backends with a GPU, as JSON or in gristmill.toml."
     )
     cpu_backends: tuple[BackendSettings, ...] = Field(
-        (), description="The backends that background work falls back to."
+        default=(), description="The backends that background work falls back to."
     )
-    orchestrator_models: tuple[str, ...] = Field((), description="The models that P0 work needs together.")
+    orchestrator_models: tuple[str, ...] = Field(default=(), description="The models of P0 work.")
     background_models: tuple[str, ...] = Field(
-        (), description="The models that are loaded when no P0 session holds the GPU."
+        default=(), description="The models that are loaded when no P0 session holds the GPU."
     )
-    models: dict[str, ModelSettings] = Field({}, description="Model pattern → what is pinned for it.")
+    models: dict[str, ModelSettings] = Field(default={}, description="Model pattern → what is pinned for it.")
     keep_alive: str | int = Field(
-        "30m", description="How long backends keep a model that has no keep_alive of its own."
+        default="30m", description="How long backends keep a model that has no keep_alive of its own."
     )
     priorities: dict[str, Level] = Field(
-        {"qwen3-coder-tool:*": "P0", "qwen2.5:*": "P3", "*embedding*": "P3"},
+        default={"qwen3-coder-tool:*": "P0", "qwen2.5:*": "P3", "*embedding*": "P3"},
         description="Model pattern → priority of requests that name none; the first match counts.",
     )
     keys: tuple[KeySettings, ...] = Field(
-        (), description="Keys of clients and the highest priority each may ask for."
+        default=(), description="Keys of clients and the highest priority each may ask for."
     )
     networks: tuple[NetworkSettings, ...] = Field(
-        (), description="Networks and the highest priority of clients in them."
+        default=(), description="Networks and the highest priority of clients in them."
     )
     anonymous_max_priority: Level = Field(
-        "P0", description="The highest priority of a client without a key, in no listed network."
+        default="P0", description="The highest priority of a client without a key, in no listed network."
     )
     admin_key: SecretStr | None = Field(
-        None, description="The key for /router/*, needed unless the router listens on loopback."
+        default=None, description="The key for /router/*, needed unless the router listens on loopback."
     )
     reserve_for: Duration = Field(
-        timedelta(minutes=30), description="How long a P0 session may hold a GPU at most."
+        default=timedelta(minutes=30), description="How long a P0 session may hold a GPU at most."
     )
     reserve_idle: Duration = Field(
-        timedelta(minutes=5), description="How long a P0 session without requests keeps its GPU."
+        default=timedelta(minutes=5), description="How long a P0 session without requests keeps its GPU."
     )
     min_residency: Duration = Field(
-        timedelta(seconds=10), description="How long a model stays before anything but P0 may replace it."
+        default=timedelta(seconds=10),
+        description="How long a model stays before anything but P0 may replace it.",
     )
     aging: Duration = Field(
-        timedelta(seconds=30),
+        default=timedelta(seconds=30),
         description="After how long a waiting request moves up one priority (never to P0).",
     )
     trickle: Duration = Field(
-        timedelta(seconds=10),
+        default=timedelta(seconds=10),
         description="How often at least one background request gets the next free place.",
     )
     patience: Duration = Field(
-        timedelta(seconds=30), description="How long a P1 request waits for a GPU before a CPU will do."
+        default=timedelta(seconds=30),
+        description="How long a P1 request waits for a GPU before a CPU will do.",
     )
     finish_grace: Duration = Field(
-        timedelta(seconds=2), description="How long a preempted stream that has begun may go on."
+        default=timedelta(seconds=2), description="How long a preempted stream that has begun may go on."
     )
     release_wait: Duration = Field(
-        timedelta(seconds=10), description="How long a backend may take to confirm that it stopped."
+        default=timedelta(seconds=10), description="How long a backend may take to confirm that it stopped."
     )
-    max_preemptions: int = Field(3, ge=0, description="How often one request is preempted and run anew.")
+    max_preemptions: int = Field(
+        default=3, ge=0, description="How often one request is preempted and run anew."
+    )
     max_attempts: int = Field(
-        3, ge=1, description="How many backends are tried for one request when they fail."
+        default=3, ge=1, description="How many backends are tried for one request when they fail."
     )
     connect_timeout: Duration = Field(
-        timedelta(seconds=5), description="How long connecting to a backend may take."
+        default=timedelta(seconds=5), description="How long connecting to a backend may take."
     )
     header_timeout: Duration = Field(
-        timedelta(seconds=300), description="How long a backend may take before its answer begins."
+        default=timedelta(seconds=300), description="How long a backend may take before its answer begins."
     )
     idle_timeout: Duration = Field(
-        timedelta(seconds=300), description="How long a backend may be silent within an answer."
+        default=timedelta(seconds=300), description="How long a backend may be silent within an answer."
     )
-    load_timeout: Duration = Field(timedelta(seconds=600), description="How long loading a model may take.")
+    load_timeout: Duration = Field(
+        default=timedelta(seconds=600), description="How long loading a model may take."
+    )
     probe: Duration = Field(
-        timedelta(seconds=5),
+        default=timedelta(seconds=5),
         description="How often every backend is asked whether it lives and what is loaded.",
     )
     breaker_failures: int = Field(
-        3, ge=1, description="How many failures of one kind in a row open a backend's breaker."
+        default=3, ge=1, description="How many failures of one kind in a row open a backend's breaker."
     )
     breaker_cooldown: Duration = Field(
-        timedelta(seconds=10),
+        default=timedelta(seconds=10),
         description="How long an open breaker waits before its first trial; doubles up to 5min.",
     )
     deadlines: DeadlineSettings = Field(
-        DeadlineSettings(), description="How long requests wait for their turn before they get a 503."
+        default=DeadlineSettings(), description="How long requests wait for their turn before they get a 503."
     )
     queue_limit: int = Field(
-        1_000, ge=0, description="How many requests of one priority may wait; more get a 503."
+        default=1_000, ge=0, description="How many requests of one priority may wait; more get a 503."
     )
-    body_limit: Bytes = Field(64 * 1024**2, ge=1024, description="The largest body of one request.")
+    body_limit: Bytes = Field(default=64 * 1024**2, ge=1024, description="The largest body of one request.")
     holdback_limit: Bytes = Field(
-        8 * 1024**2,
+        default=8 * 1024**2,
         ge=1024,
         description="How much of a held-back answer is kept before it is sent after all.",
     )
     stop: Duration = Field(
-        timedelta(seconds=20), description="How long a stopping router waits for running requests."
+        default=timedelta(seconds=20), description="How long a stopping router waits for running requests."
     )
 
     @model_validator(mode="after")
@@ -297,11 +304,11 @@ class RouterSettings(Slice):
 class LlmSettings(Slice):
     """How the house's own LLM client asks."""
 
-    url: str = Field("http://127.0.0.1:11430", description="Where the router listens.")
-    model: str = Field("", description="The model that is asked when a room names none.")
-    key: SecretStr | None = Field(None, description="The key the router asks for.")
+    url: str = Field(default="http://127.0.0.1:11430", description="Where the router listens.")
+    model: str = Field(default="", description="The model that is asked when a room names none.")
+    key: SecretStr | None = Field(default=None, description="The key the router asks for.")
     timeout: Duration = Field(
-        timedelta(minutes=30), description="How long one answer may take, waiting included."
+        default=timedelta(minutes=30), description="How long one answer may take, waiting included."
     )
 
 

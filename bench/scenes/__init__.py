@@ -1,0 +1,1 @@
+"""What is measured, one file each: a function that takes the stage and gives figures."""

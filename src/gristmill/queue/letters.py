@@ -1,0 +1,117 @@
+"""Letters: what one room asks of another, and how they travel through the database."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import msgspec
+
+from gristmill.errors import Permanent, Refused
+from gristmill.ids import TaskId
+
+
+@runtime_checkable
+class Letter(Protocol):
+    """A frozen dataclass with a `kind`; its queue is `queue`, or the part of the kind before the dot."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class Unique:
+    """At most one task with this key: while one is active, or within `period` of its being sent."""
+
+    key: str
+    conflict: Literal["ignore", "replace", "error"] = "ignore"
+    period: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A letter and what is written on the outside of it."""
+
+    letter: Letter
+    queue: str | None = None
+    foreground: bool = False
+    priority: int = 0
+    position: int | None = None
+    run_at: datetime | None = None
+    delay: timedelta | None = None
+    parent: TaskId | None = None
+    after: TaskId | None = None
+    serial_key: str | None = None
+    unique: Unique | None = None
+    max_attempts: int | None = None
+    owner: str | None = None
+
+    def __post_init__(self) -> None:
+        if not -100 <= self.priority <= 100:
+            raise Refused(
+                f"The priority {self.priority} is out of range: it goes from -100 to 100, higher first."
+            )
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise Refused("run_at needs a time zone, or nobody knows when it is.")
+        if self.max_attempts is not None and not 1 <= self.max_attempts <= 1000:
+            raise Refused(f"max_attempts is {self.max_attempts}: it goes from 1 to 1000.")
+
+    @property
+    def plain(self) -> bool:
+        """Whether it can go straight into the line, in the company of others like it."""
+        return (
+            self.position is None and self.run_at is None and self.delay is None and self.after is None
+            and self.serial_key is None and self.unique is None
+        )  # fmt: skip
+
+
+def enclosed(letter: Letter | Envelope) -> Envelope:
+    return letter if isinstance(letter, Envelope) else Envelope(letter)
+
+
+def queue_of(letter: type[Letter] | Letter) -> str:
+    return getattr(letter, "queue", None) or letter.kind.partition(".")[0]
+
+
+POSITIONED = 0
+
+
+def lane(envelope: Envelope) -> int:
+    """Where in the order of claim a task stands: explicit positions, then foreground, then priority; a retry goes even."""
+    if envelope.position is not None:
+        return POSITIONED
+    return (2 + 2 * (100 - envelope.priority) + (0 if envelope.foreground else 1000)) | 1
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode(letter: Letter, limit: int) -> bytes:
+    """The letter as JSON, refused when it is larger than one task should carry."""
+    body = _encoder.encode(letter)
+    if len(body) > limit:
+        raise Refused(
+            f"A {letter.kind} letter of {len(body):,} bytes is too large (limit {limit:,}): store the data and send its id."
+        )
+    return body
+
+
+@cache
+def _decoder(letter: type[Letter]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(letter)
+
+
+def decode(letter: type[Letter], body: str | bytes) -> Letter:
+    """The letter that this JSON is, or one sentence about why it is not."""
+    try:
+        return _decoder(letter).decode(body)
+    except msgspec.MsgspecError as error:
+        raise Permanent(f"the payload does not fit {letter.kind}: {error}") from error
+
+
+def jsonable(value: Any) -> Any:
+    """A result as plain JSON values."""
+    return msgspec.to_builtins(value)
+
+
+def dumped(value: Any) -> str:
+    return _encoder.encode(value).decode()

@@ -1,0 +1,62 @@
+"""What a handler may answer, and what the queue makes of an answer that is an error."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from gristmill.db import Tx
+from gristmill.queue.letters import Envelope, Letter
+
+Write = Callable[[Tx], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It is done: `write` and the letters in `then` commit together with the completion, or not at all."""
+
+    write: Write | None = None
+    then: Sequence[Letter | Envelope] = ()
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """There was nothing to do, for this reason; counts as done."""
+
+    reason: str
+    write: Write | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Not now: come back after `wait`; uses no attempt."""
+
+    wait: timedelta
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """It failed and is tried again after `wait`."""
+
+    wait: timedelta
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """It failed for good."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """It was cancelled while it ran."""
+
+    reason: str = "cancelled while it ran"
+
+
+Answer = Done | Skip | Snooze
+Outcome = Answer | Retry | Bury | Stop

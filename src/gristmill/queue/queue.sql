@@ -1,0 +1,312 @@
+-- Every statement of the queue. A comment after the name says which way a task goes.
+
+-- name: enqueue_alike
+-- nothing -> pending: letters that differ only in their payload, straight into the line
+WITH given AS MATERIALIZED (
+  SELECT nextval('task_id') AS id, value AS payload, ordinality AS place
+    FROM jsonb_array_elements(%(payloads)s::jsonb) WITH ORDINALITY
+), written AS (
+  INSERT INTO task (id, created_at, parent, lane, priority, foreground, max_attempts, queue, kind, owner, payload)
+  SELECT id, (SELECT clock()), %(parent)s, %(lane)s, %(priority)s, %(foreground)s, %(max_attempts)s,
+         %(queue)s, %(kind)s, %(owner)s, payload
+    FROM given
+), entered AS (
+  INSERT INTO ticket (id, seq, lane, queue) SELECT id, id, %(lane)s, %(queue)s FROM given
+)
+SELECT array_agg(id ORDER BY place) AS ids,
+       pg_notify('gristmill', 'line ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
+  FROM given;
+
+-- name: enqueue
+-- nothing -> pending: letters with instructions of their own; `admit` lets them into the line
+WITH given AS MATERIALIZED (
+  SELECT nextval('task_id') AS id, r.*
+    FROM ROWS FROM (jsonb_to_recordset(%(rows)s::jsonb) AS (
+           payload jsonb, queue text, kind text, lane int, priority smallint, foreground boolean, "position" bigint,
+           run_at timestamptz, delay interval, parent bigint, after bigint, serial_key text, unique_key text,
+           unique_for interval, max_attempts smallint, owner text)) WITH ORDINALITY
+      AS r(payload, queue, kind, lane, priority, foreground, "position", run_at, delay, parent, after, serial_key,
+           unique_key, unique_for, max_attempts, owner, place)
+), written AS (
+  INSERT INTO task (id, created_at, run_at, parent, after, position, unique_until, lane, priority, max_attempts, wait,
+                    foreground, unique_held, queue, kind, serial_key, unique_key, owner, payload)
+  SELECT id, now, coalesce(run_at, now + delay), parent, after, position, now + unique_for, lane, priority, max_attempts,
+         CASE WHEN after IS NOT NULL THEN 'after'::task_wait END, foreground, CASE WHEN unique_key IS NOT NULL THEN true END,
+         queue, kind, serial_key, unique_key, owner, payload
+    FROM given, (SELECT clock() AS now) c
+   ORDER BY place
+  ON CONFLICT (unique_key) WHERE unique_held DO NOTHING
+  RETURNING id
+)
+SELECT g.id, g.place, w.id IS NOT NULL AS written FROM given g LEFT JOIN written w ON w.id = g.id ORDER BY g.place;
+
+-- name: release_unique
+UPDATE task SET unique_held = NULL
+ WHERE unique_key = ANY (%(keys)s) AND unique_held AND outcome IS NOT NULL
+   AND (unique_until IS NULL OR unique_until <= clock());
+
+-- name: holders
+SELECT t.unique_key, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
+  FROM task t LEFT JOIN ticket k ON k.id = t.id
+ WHERE t.unique_key = ANY (%(keys)s) AND t.unique_held;
+
+-- name: replace
+-- pending -> pending: a newer letter under the same unique key takes the place of the older one
+WITH held AS (
+  SELECT t.id FROM task t LEFT JOIN ticket k ON k.id = t.id
+   WHERE t.id = %(id)s AND t.outcome IS NULL AND k.worker IS NULL FOR UPDATE OF t
+), left_line AS (
+  DELETE FROM ticket k USING held WHERE k.id = held.id AND k.worker IS NULL
+)
+UPDATE task t
+   SET payload = %(payload)s::jsonb, lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s,
+       position = %(position)s, run_at = coalesce(%(run_at)s, clock() + %(delay)s),
+       wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
+  FROM held WHERE t.id = held.id
+RETURNING t.id, t.wait;
+
+-- name: ensure_queues
+INSERT INTO queue (name) SELECT unnest(%(names)s::text[]) ON CONFLICT DO NOTHING;
+
+-- name: lock_groups
+SELECT id, sealed FROM task_group WHERE id = ANY (%(ids)s) ORDER BY id DESC FOR NO KEY UPDATE;
+
+-- name: joined
+-- a group's children grow by `counts`
+SELECT bubble(%(ids)s::bigint[], array_fill(NULL::task_status, ARRAY[cardinality(%(ids)s::bigint[])]),
+              array_fill('pending'::task_status, ARRAY[cardinality(%(ids)s::bigint[])]), %(counts)s::int[]);
+
+-- name: await_tasks
+UPDATE task SET awaited = true WHERE id = ANY (%(ids)s) AND outcome IS DISTINCT FROM 'cancelled' AND NOT awaited;
+
+-- name: outcomes
+SELECT id, outcome FROM task WHERE id = ANY (%(ids)s);
+
+-- name: admit
+SELECT admit(%(ids)s::bigint[]);
+
+-- name: admit_new
+-- those that come after a task which is already done need not wait for it
+SELECT admit(array_agg(t.id))
+  FROM task t LEFT JOIN task a ON a.id = t.after
+ WHERE t.id = ANY (%(ids)s::bigint[]) AND (t.after IS NULL OR a.outcome IN ('completed', 'skipped'))
+HAVING count(*) > 0;
+
+-- name: conclude
+SELECT conclude(%(ids)s::bigint[], %(was)s::task_status);
+
+-- name: open_group
+WITH made AS (SELECT nextval('task_id') AS id), counters AS (
+  INSERT INTO task_group (id, parent) SELECT id, %(parent)s FROM made
+)
+INSERT INTO task (id, created_at, parent, lane, wait, kind, owner, payload)
+SELECT id, clock(), %(parent)s, 0, 'children', 'group', %(owner)s, %(payload)s::jsonb FROM made
+RETURNING id;
+
+-- name: seal
+UPDATE task_group SET sealed = true WHERE id = %(id)s AND NOT sealed RETURNING id, parent, status, pending, processing;
+
+-- name: sealed_empty
+-- a group with nothing left open reaches its end the moment it is sealed
+WITH done AS (
+  UPDATE task_group
+     SET status = group_status(sealed, pending, processing, completed, failed, skipped, cancelled), finished_at = clock()
+   WHERE id = %(id)s AND sealed AND pending + processing = 0 AND finished_at IS NULL
+  RETURNING id, status, finished_at
+)
+UPDATE task t SET outcome = done.status, finished_at = done.finished_at, wait = NULL
+  FROM done WHERE t.id = done.id
+RETURNING t.id;
+
+-- name: claim
+-- pending -> processing: lane after lane, each from where the last claim found it
+WITH lane AS MATERIALIZED (
+  SELECT l.* FROM unnest(%(queues)s::text[], %(lanes)s::int[], %(marks)s::bigint[], %(limits)s::int[]) AS l(queue, lane, mark, n)
+   WHERE EXISTS (SELECT FROM worker w WHERE w.id = %(worker)s AND w.state = 'live')
+), picked AS MATERIALIZED (
+  SELECT k.id
+    FROM lane, LATERAL (
+      SELECT t.id FROM ticket t
+       WHERE t.queue = lane.queue AND t.lane = lane.lane AND t.seq >= lane.mark AND t.worker IS NULL AND NOT t.suspect
+       ORDER BY t.seq LIMIT lane.n FOR UPDATE SKIP LOCKED) k
+   LIMIT %(n)s
+), placed AS MATERIALIZED (
+  SELECT id, row_number() OVER () AS place FROM picked
+), claimed AS (
+  UPDATE ticket t
+     SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1,
+         started = p.place <= %(starting)s
+    FROM placed p WHERE t.id = p.id
+  RETURNING t.id, t.seq, t.lane, t.queue, t.attempts, t.started, p.place
+), entered AS MATERIALIZED (
+  SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
+    FROM claimed c JOIN task t ON t.id = c.id
+), told AS MATERIALIZED (
+  SELECT bubble(array_agg(parent), array_agg('pending'::task_status), array_agg('processing'::task_status), array_agg(n))
+    FROM (SELECT parent, count(*)::int AS n FROM entered WHERE parent IS NOT NULL GROUP BY parent) p
+  HAVING count(*) > 0
+)
+SELECT id, seq, lane, queue, attempts, started, kind, payload::text, max_attempts, prunable
+  FROM entered
+ WHERE (SELECT count(*) FROM told) >= 0  -- or the planner leaves out what nobody reads
+ ORDER BY place;
+
+-- name: claim_suspect
+-- pending -> processing: one task that ran when a worker died, to be run alone
+WITH picked AS MATERIALIZED (
+  SELECT t.id FROM ticket t
+   WHERE t.queue = ANY (%(queues)s) AND t.worker IS NULL AND t.suspect
+     AND EXISTS (SELECT FROM worker w WHERE w.id = %(worker)s AND w.state = 'live')
+   ORDER BY t.lane, t.seq LIMIT 1 FOR UPDATE SKIP LOCKED
+), claimed AS (
+  UPDATE ticket t
+     SET worker = %(worker)s, lease = %(lease)s, claimed_at = clock(), attempts = t.attempts + 1, started = true
+    FROM picked p WHERE t.id = p.id
+  RETURNING t.id, t.seq, t.lane, t.queue, t.attempts, t.started
+), entered AS MATERIALIZED (
+  SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
+    FROM claimed c JOIN task t ON t.id = c.id
+), told AS MATERIALIZED (
+  SELECT bubble(ARRAY[parent], ARRAY['pending'::task_status], ARRAY['processing'::task_status], ARRAY[1])
+    FROM entered WHERE parent IS NOT NULL
+)
+SELECT id, seq, lane, queue, attempts, started, kind, payload::text, max_attempts, prunable
+  FROM entered WHERE (SELECT count(*) FROM told) >= 0;
+
+-- name: lanes
+-- which lanes of these queues hold ready tickets: a loose scan, one index descent a lane
+WITH RECURSIVE step AS (
+  SELECT q.queue, (SELECT t.lane FROM ticket t WHERE t.queue = q.queue AND t.worker IS NULL AND NOT t.suspect
+                    ORDER BY t.lane LIMIT 1) AS lane
+    FROM unnest(%(queues)s::text[]) AS q(queue)
+  UNION ALL
+  SELECT s.queue, (SELECT t.lane FROM ticket t WHERE t.queue = s.queue AND t.lane > s.lane AND t.worker IS NULL
+                      AND NOT t.suspect ORDER BY t.lane LIMIT 1)
+    FROM step s WHERE s.lane IS NOT NULL
+)
+SELECT queue, lane FROM step WHERE lane IS NOT NULL;
+
+-- name: suspects_waiting
+SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND worker IS NULL AND suspect);
+
+-- name: complete
+-- processing -> completed: all of these, or none
+WITH gone AS (
+  DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
+   WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+  RETURNING k.id, k.attempts, k.claimed_at
+), closed AS (
+  UPDATE task t
+     SET outcome = 'completed', finished_at = c.now, started_at = gone.claimed_at, attempts = gone.attempts,
+         worker = %(worker)s, error = NULL, fingerprint = NULL,
+         unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
+    FROM gone, (SELECT clock() AS now) c WHERE t.id = gone.id
+  RETURNING t.id, t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+)
+SELECT fence(%(n)s::int, count(*)::int),
+       CASE WHEN bool_or(followed) THEN conclude(array_agg(id) FILTER (WHERE followed), 'processing') END
+  FROM closed;
+
+-- name: close
+-- processing -> completed | failed | skipped | cancelled, each with its own result or error
+WITH given AS (
+  SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
+    id bigint, lease int, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
+), gone AS (
+  DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+  RETURNING k.id, k.attempts, k.claimed_at
+), closed AS (
+  UPDATE task t
+     SET outcome = g.outcome, finished_at = c.now, started_at = gone.claimed_at, attempts = gone.attempts,
+         died_at = CASE WHEN g.outcome = 'failed' THEN c.now END, worker = %(worker)s, result = g.result,
+         error = g.error, fingerprint = g.fingerprint,
+         payload = CASE WHEN g.clear AND g.outcome <> 'failed' THEN NULL ELSE t.payload END,
+         unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
+    FROM gone JOIN given g USING (id), (SELECT clock() AS now) c WHERE t.id = gone.id
+  RETURNING t.id, t.outcome, t.attempts, t.error, t.fingerprint,
+            t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+), remembered AS (
+  INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
+  SELECT id, attempts, clock(), %(worker)s, error, fingerprint FROM closed WHERE outcome = 'failed'
+)
+SELECT fence(%(n)s::int, count(*)::int),
+       CASE WHEN bool_or(followed) THEN conclude(array_agg(id) FILTER (WHERE followed), 'processing') END
+  FROM closed;
+
+-- name: again
+-- processing -> pending (retry, snooze), or -> cancelled where that was asked meanwhile
+WITH given AS (
+  SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
+    id bigint, lease int, wait interval, counts boolean, first boolean, error text, fingerprint text)
+), gone AS (
+  DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+  RETURNING k.id, k.attempts, k.claimed_at, k.cancel
+), moved AS (
+  UPDATE task t
+     SET outcome = CASE WHEN gone.cancel THEN 'cancelled'::task_status END,
+         finished_at = CASE WHEN gone.cancel THEN c.now END,
+         wait = CASE WHEN NOT gone.cancel THEN 'time'::task_wait END,
+         run_at = c.now + g.wait, started_at = gone.claimed_at, worker = %(worker)s,
+         attempts = gone.attempts - CASE WHEN g.counts THEN 0 ELSE 1 END,
+         lane = CASE WHEN g.first THEN t.lane & ~1 ELSE t.lane END,
+         unique_held = CASE WHEN gone.cancel THEN NULL ELSE t.unique_held END,
+         error = coalesce(g.error, t.error), fingerprint = coalesce(g.fingerprint, t.fingerprint)
+    FROM gone JOIN given g USING (id), (SELECT clock() AS now) c WHERE t.id = gone.id
+  RETURNING t.id, t.parent, t.outcome, t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+), remembered AS (
+  INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
+  SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
+    FROM gone JOIN given g USING (id) WHERE g.error IS NOT NULL
+), back AS (
+  SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
+    FROM (SELECT parent, count(*)::int AS n FROM moved WHERE parent IS NOT NULL AND outcome IS NULL GROUP BY parent) p
+  HAVING count(*) > 0
+)
+SELECT fence(%(n)s::int, count(*)::int),
+       CASE WHEN bool_or(followed AND outcome IS NOT NULL)
+            THEN conclude(array_agg(id) FILTER (WHERE followed AND outcome IS NOT NULL), 'processing') END,
+       (SELECT count(*) FROM back)
+  FROM moved;
+
+-- name: tally
+INSERT INTO queue_tally AS t (queue, worker, completed, failed, skipped, cancelled, retried, prunable)
+SELECT queue, %(worker)s, completed, failed, skipped, cancelled, retried, prunable
+  FROM jsonb_to_recordset(%(rows)s::jsonb) AS r(
+    queue text, completed bigint, failed bigint, skipped bigint, cancelled bigint, retried bigint, prunable bigint)
+ ORDER BY queue
+ON CONFLICT (queue, worker) DO UPDATE
+   SET completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
+       skipped = t.skipped + excluded.skipped, cancelled = t.cancelled + excluded.cancelled,
+       retried = t.retried + excluded.retried, prunable = t.prunable + excluded.prunable;
+
+-- name: announce
+-- written before these tasks start, so that whoever finds this worker dead knows what it was doing
+UPDATE worker_running SET tasks = %(tasks)s::bigint[] WHERE worker = %(worker)s;
+
+-- name: hand_back
+-- processing -> pending: claimed but never started, so no attempt is used
+WITH back AS (
+  UPDATE ticket k
+     SET worker = NULL, lease = NULL, claimed_at = NULL, started = false, attempts = k.attempts - 1
+    FROM unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
+   WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+  RETURNING k.id, k.queue, k.lane, k.seq
+), groups AS (
+  SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
+    FROM (SELECT t.parent, count(*)::int AS n FROM back JOIN task t USING (id) WHERE t.parent IS NOT NULL GROUP BY 1) p
+  HAVING count(*) > 0
+)
+SELECT count(*), (SELECT count(*) FROM groups),
+       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f)
+  FROM back;
+
+-- name: promote
+-- pending -> pending: what has waited for its time enters the line
+WITH due AS MATERIALIZED (
+  SELECT id FROM task WHERE wait = 'time' AND run_at <= clock() ORDER BY run_at LIMIT %(n)s FOR UPDATE SKIP LOCKED
+)
+SELECT count(*) AS promoted, CASE WHEN count(*) > 0 THEN admit(array_agg(id)) END FROM due;
+
+-- name: next_due
+SELECT extract(epoch FROM run_at - clock())::float8 FROM task WHERE wait = 'time' ORDER BY run_at LIMIT 1;

@@ -1,0 +1,47 @@
+"""Decides what a failure means: another try, and when, or the dead letters."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from gristmill.errors import Cancelled, Overloaded, Permanent
+from gristmill.queue.outcome import Bury, Retry, Stop
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How a queue retries; `attempts` None never gives up on what may pass."""
+
+    attempts: int | None = 3
+    base: timedelta = timedelta(seconds=10)
+    cap: timedelta = timedelta(minutes=5)
+
+
+def decide(
+    error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5
+) -> Retry | Bury | Stop:
+    """`chance`, between 0 and 1, spreads the waits by ±20 % so that what failed together does not return together."""
+    text = described(error)
+    match error:
+        case Cancelled():
+            return Stop(text)
+        case Permanent():
+            return Bury(text)
+        case _ if policy.attempts is not None and attempt >= policy.attempts:
+            return Bury(text)
+        case Overloaded(retry_after=wait):
+            return Retry(wait, text)
+        case _:
+            return Retry(backoff(attempt, policy) * (0.8 + 0.4 * chance), text)
+
+
+def backoff(attempt: int, policy: RetryPolicy) -> timedelta:
+    """base · 2^(attempt-1), at most cap."""
+    doubled = policy.base * 2 ** min(attempt - 1, 30)
+    return min(doubled, policy.cap)
+
+
+def described(error: BaseException) -> str:
+    """One line for people: our own errors speak for themselves, others say what they are."""
+    text = str(error).strip() or type(error).__name__
+    from_us = type(error).__module__.startswith("gristmill.")
+    return (text if from_us else f"{type(error).__name__}: {text}")[:2000]

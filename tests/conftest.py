@@ -1,0 +1,149 @@
+"""A real PostgreSQL for every test that asks for one: one server per run, one database per test.
+
+`url` is a fresh, migrated database; `db` is the same, opened. Tests that ask for neither start nothing.
+`GRISTMILL_TEST_DATABASE_URL` names another server to use, whose user may create databases.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psutil
+import psycopg
+import pytest
+from psycopg import sql
+
+from gristmill.db import Database
+from gristmill.db.embedded import Embedded
+from gristmill.db.migrate import known, migrate
+
+DATA = pytest.StashKey[Path]()
+FOLDERS = "gristmill-tests-"
+EXTERNAL = os.environ.get("GRISTMILL_TEST_DATABASE_URL")
+LOCK = 7_465_737  # any number: only our own test runs take it
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The first process of a run names the folder of its server; the others are told."""
+    told = getattr(config, "workerinput", {}).get("data")
+    config.stash[DATA] = Path(told or Path(tempfile.gettempdir()) / f"{FOLDERS}{os.getpid()}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["data"] = str(node.config.stash[DATA])
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+            started_by = int(folder.name.removeprefix(FOLDERS))
+            if not psutil.pid_exists(started_by) and folder.stat().st_uid == os.geteuid():
+                remove(folder)  # that run was killed before it could do so
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        remove(config.stash[DATA])
+
+
+def remove(data: Path) -> None:
+    if data.exists():
+        Embedded(data).stop("immediate")
+        shutil.rmtree(data, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server(pytestconfig: pytest.Config) -> str:
+    """The URL of the server's maintenance database; whichever process comes first starts the server."""
+    if EXTERNAL:
+        return EXTERNAL
+    small = {"shared_buffers": "128MB", "autovacuum_naptime": "60s"}
+    embedded = Embedded(pytestconfig.stash[DATA], small)
+    embedded.start()
+    return embedded.url("postgres")
+
+
+@pytest.fixture(scope="session")
+def admin(server: str) -> Iterator[psycopg.Connection]:
+    """A connection that creates and drops the databases of this process's tests."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def template(server: str, admin: psycopg.Connection) -> str:
+    """The name of a migrated database, made once for these very migrations."""
+    checksums = "".join(migration.checksum for migration in known())
+    name = f"gristmill_template_{hashlib.sha256(checksums.encode()).hexdigest()[:12]}"
+    admin.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        if not exists(admin, name):
+            make_template(server, admin, name)
+    finally:
+        admin.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+    return name
+
+
+def exists(admin: psycopg.Connection, name: str) -> bool:
+    return admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
+
+
+def make_template(server: str, admin: psycopg.Connection, name: str) -> None:
+    """Migrated under another name, so that a template is never half made."""
+    draft = f"{name}_draft"
+    drop(admin, draft)
+    admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(draft)))
+    asyncio.run(migrated(in_database(server, draft)))
+    admin.execute(
+        sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(draft), sql.Identifier(name))
+    )
+
+
+async def migrated(url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await migrate(connection)
+
+
+def in_database(url: str, name: str) -> str:
+    """The same server, another database."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
+
+
+def drop(admin: psycopg.Connection, name: str) -> None:
+    admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def empty_url(server: str, admin: psycopg.Connection) -> Iterator[str]:
+    """A fresh database without our schema."""
+    name = f"gristmill_test_{uuid4().hex[:12]}"
+    admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    yield in_database(server, name)
+    drop(admin, name)
+
+
+@pytest.fixture
+def url(server: str, admin: psycopg.Connection, template: str) -> Iterator[str]:
+    """A fresh database with our schema."""
+    name = f"gristmill_test_{uuid4().hex[:12]}"
+    # by WAL_LOG, the default since 15: 15 ms where FILE_COPY with its checkpoints takes 52 ms
+    clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    admin.execute(clone.format(sql.Identifier(name), sql.Identifier(template)))
+    yield in_database(server, name)
+    drop(admin, name)
+
+
+@pytest.fixture
+async def db(url: str) -> AsyncIterator[Database]:
+    """A fresh database with our schema, opened."""
+    async with Database(url) as database:
+        yield database

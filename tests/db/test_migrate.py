@@ -1,0 +1,156 @@
+"""Migrations: forward, once, all or nothing, and a clear no where they cannot be done."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from gristmill.db import Database
+from gristmill.db import migrate as module
+from gristmill.db.migrate import Migration, known, migrate, read, schema_state
+from gristmill.errors import Refused
+
+Connection = psycopg.AsyncConnection[Any]
+
+FIELD = Migration(1, "0001_field", "aa", "CREATE TABLE field (id int);\nINSERT INTO field VALUES (1), (2)")
+MILL = Migration(2, "0002_mill", "bb", "CREATE TABLE mill (share text DEFAULT '100 %');")
+BROKEN = Migration(3, "0003_broken", "cc", "CREATE TABLE oven (id int); SELECT 1 / 0;")
+
+
+@pytest.fixture
+async def connection(empty_url: str) -> AsyncIterator[Connection]:
+    async with await psycopg.AsyncConnection.connect(empty_url, autocommit=True) as opened:
+        yield opened
+
+
+async def tables(connection: Connection) -> set[str]:
+    found = await connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {row[0] for row in await found.fetchall()}
+
+
+async def test_our_own_migrations_fit_a_fresh_database(connection: Connection) -> None:
+    assert await migrate(connection) == [migration.name for migration in known()]
+    assert (await schema_state(connection)).fits
+    assert await migrate(connection) == []
+
+
+async def test_only_what_is_missing_is_applied(connection: Connection) -> None:
+    assert await migrate(connection, [FIELD]) == ["0001_field"]
+    assert await migrate(connection, [FIELD, MILL]) == ["0002_mill"]
+    assert await migrate(connection, [FIELD, MILL]) == []
+    assert await tables(connection) == {"gristmill_migration", "field", "mill"}
+
+
+async def test_it_commits_on_a_connection_without_autocommit_or_that_prepares_all(empty_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(empty_url, prepare_threshold=0) as connection:
+        await migrate(connection, [FIELD, MILL])
+        await connection.rollback()
+        assert await migrate(connection, [FIELD, MILL]) == []
+
+
+async def test_the_state_names_what_is_pending(connection: Connection) -> None:
+    state = await schema_state(connection, [FIELD, MILL])
+    assert (state.current, state.newest, state.pending) == (0, 2, ("0001_field", "0002_mill"))
+    await migrate(connection, [FIELD])
+    state = await schema_state(connection, [FIELD, MILL])
+    assert (state.current, state.newest, state.pending, state.fits) == (1, 2, ("0002_mill",), False)
+
+
+async def test_looking_at_the_state_changes_nothing(connection: Connection) -> None:
+    await schema_state(connection)
+    assert await tables(connection) == set()
+
+
+async def test_of_many_that_migrate_at_once_one_does_it_and_the_others_see_it_done(empty_url: str) -> None:
+    async def one() -> list[str]:
+        async with await psycopg.AsyncConnection.connect(empty_url, autocommit=True) as connection:
+            names = await migrate(connection, [FIELD, MILL])
+            assert (await schema_state(connection, [FIELD, MILL])).fits
+            return names
+
+    applied = await asyncio.gather(*(one() for _ in range(8)))
+    assert sorted(name for names in applied for name in names) == ["0001_field", "0002_mill"]
+
+
+async def test_a_failing_migration_leaves_nothing_behind(connection: Connection) -> None:
+    with pytest.raises(Refused, match=r"0003_broken failed \(division by zero\), and nothing of it was kept"):
+        await migrate(connection, [FIELD, MILL, BROKEN])
+    assert await tables(connection) == {"gristmill_migration", "field", "mill"}
+    assert (await schema_state(connection, [FIELD, MILL, BROKEN])).pending == ("0003_broken",)
+
+
+async def test_a_migration_that_ends_its_own_transaction_is_refused(connection: Connection) -> None:
+    sly = Migration(3, "0003_sly", "cc", "CREATE TABLE oven (id int); COMMIT;")
+    with pytest.raises(ValueError, match="0003_sly ends its own transaction"):
+        await migrate(connection, [FIELD, MILL, sly])
+
+
+async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(connection: Connection) -> None:
+    await migrate(connection, [FIELD])
+    changed = Migration(1, "0001_field", "zz", "CREATE TABLE meadow (id int)")
+    with pytest.raises(Refused, match="0001_field was changed after it was applied"):
+        await migrate(connection, [changed, MILL])
+    assert await tables(connection) == {"gristmill_migration", "field"}
+
+
+async def test_a_schema_newer_than_the_program_is_refused(connection: Connection) -> None:
+    await migrate(connection, [FIELD, MILL])
+    with pytest.raises(Refused) as refused:
+        await migrate(connection, [FIELD])
+    expected = "The database was migrated by a newer Gristmill (0002 > 0001): upgrade this one."
+    assert str(refused.value) == expected
+    assert (await schema_state(connection, [FIELD])).unknown == ("0002_mill",)
+
+
+async def test_an_old_server_is_refused(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OLDEST_SERVER", 99)
+    with pytest.raises(Refused, match=r"The server is PostgreSQL \d\d and Gristmill needs 99 or newer"):
+        await migrate(connection, [FIELD])
+
+
+async def test_a_server_without_pgvector_is_refused(connection: Connection) -> None:
+    if connection.info.server_version < 180_000:
+        pytest.skip("before 18 a server cannot be told to look elsewhere for extensions")
+    await connection.execute("SET extension_control_path = '/nowhere'")
+    with pytest.raises(Refused, match=r"does not have pgvector: .* run CREATE EXTENSION vector\.$"):
+        await migrate(connection, [FIELD])
+    assert await tables(connection) == set()
+
+
+async def test_a_user_who_may_not_install_pgvector_is_told_whom_to_ask(connection: Connection) -> None:
+    guest = sql.Identifier(f"guest_{uuid4().hex[:8]}")
+    await connection.execute(sql.SQL("CREATE ROLE {}").format(guest))
+    await connection.execute(sql.SQL("SET ROLE {}").format(guest))
+    with pytest.raises(Refused, match="ask an administrator to run CREATE EXTENSION vector"):
+        await migrate(connection, [FIELD])
+    await connection.execute("RESET ROLE")
+    await connection.execute("CREATE EXTENSION vector")
+    await connection.execute(sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(guest))
+    await connection.execute(sql.SQL("SET ROLE {}").format(guest))
+    assert await migrate(connection, [FIELD]) == ["0001_field"]
+    await connection.execute("RESET ROLE")
+    await connection.execute(sql.SQL("DROP OWNED BY {0}; DROP ROLE {0}").format(guest))
+
+
+def test_a_file_with_a_wrong_name_is_no_migration(tmp_path: Path) -> None:
+    (tmp_path / "queue.sql").touch()
+    with pytest.raises(ValueError, match="is no name for a migration"):
+        read(tmp_path / "queue.sql")
+
+
+def test_our_migrations_are_numbered_without_gaps() -> None:
+    assert [migration.number for migration in known()] == list(range(1, len(known()) + 1))
+
+
+async def test_every_test_has_a_migrated_database_of_its_own(url: str, empty_url: str, db: Database) -> None:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        assert (await schema_state(connection)).fits
+    async with db.transaction() as tx:
+        mine = await tx.value("SELECT current_database()")
+    assert url.partition("?")[0].endswith(mine)
+    assert not empty_url.partition("?")[0].endswith(mine)
