@@ -88,13 +88,11 @@ def place(
     if ticket.background and ticket.preemptions >= rules.max_preemptions and open_cpus:
         # moved often enough: from now on only where no P0 will come
         open_gpus = [gpu for gpu in open_gpus if gpu.role == "background"]
-    if ticket.priority is Priority.CRITICAL:
-        best = _best([_critical(ticket, gpu, standing, rules, now) for gpu in open_gpus], ticket)
-    else:
-        best = _best([_ordinary(ticket, gpu, standing, rules, now) for gpu in open_gpus], ticket)
+    offer = _critical if ticket.priority is Priority.CRITICAL else _ordinary
+    best = _best([offer(ticket, gpu, standing, rules, now) for gpu in open_gpus], ticket)
     if best.act in READY or not open_cpus or not _cpu_will_do(ticket, bool(gpu_names), bool(open_gpus), now):
         return best
-    slow = _best([_ordinary(ticket, cpu, standing, rules, now) for cpu in open_cpus], ticket)
+    slow = _best([offer(ticket, cpu, standing, rules, now) for cpu in open_cpus], ticket)
     return slow if slow.act in READY or best.backend is None else best
 
 
@@ -123,7 +121,8 @@ def _cpu_will_do(ticket: Ticket, has_gpu: bool, gpu_up: bool, now: float) -> boo
         return True
     if ticket.priority is Priority.VISION:
         return False
-    return not gpu_up or now - ticket.arrived >= ticket.patience
+    late = ticket.priority is not Priority.CRITICAL and now - ticket.arrived >= ticket.patience
+    return late or not gpu_up  # a P0 leaves the GPUs only when none is up
 
 
 def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
