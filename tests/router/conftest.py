@@ -13,6 +13,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gristmill.router.scheduler import Scheduler
+from gristmill.router.server import running
+from gristmill.settings import RouterSettings
+
 HERE = Path(__file__).parent
 GB = 1024**3
 MODELS = {
@@ -96,11 +100,11 @@ class Fake:
 
 @dataclass
 class Router:
-    """A router in a process of its own."""
+    """A router that serves."""
 
-    process: asyncio.subprocess.Process
     port: int
     http: aiohttp.ClientSession
+    scheduler: Scheduler | None = None
 
     @property
     def url(self) -> str:
@@ -162,37 +166,32 @@ class Scene:
         return fake
 
     async def router(
-        self, *gpus: Fake | dict[str, Any], cpus: tuple[Fake | dict[str, Any], ...] = (), **settings: Any
+        self, *gpus: Fake | dict[str, Any], cpus: tuple[Fake | dict[str, Any], ...] = (), process: bool = False, **settings: Any
     ) -> Router:
-        def spec(backend: Fake | dict[str, Any], name: str) -> dict[str, Any]:
-            return (
-                backend
-                if isinstance(backend, dict)
-                else {
-                    "name": name,
-                    "url": backend.url,
-                    "parallel": backend.behaviour.get("parallel", 2),
-                    "vram": 24 * GB,
-                }
-            )
-
+        """A router; in a process of its own when asked, with its settings from the environment."""
         wanted = {
             "port": 0,
             "probe": "200ms",
-            "release_wait": "3s",
+            "release_wait": "5s",
             "stop": "100ms",
             "priorities": {"orch:*": "P0", "bg:*": "P3", "*embedding*": "P3"},
-            "gpu_backends": [spec(gpu, f"gpu{n}") for n, gpu in enumerate(gpus)],
-            "cpu_backends": [spec(cpu, f"cpu{n}") for n, cpu in enumerate(cpus)],
+            "gpu_backends": [_spec(gpu, f"gpu{n}") for n, gpu in enumerate(gpus)],
+            "cpu_backends": [_spec(cpu, f"cpu{n}") for n, cpu in enumerate(cpus)],
             **settings,
         }
-        env = {
-            f"GRISTMILL_ROUTER_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
-            for name, value in wanted.items()
-        }
-        process, line = await spawned(str(HERE / "router_process.py"), env=env)
-        self._stack.push_async_callback(lambda: ended(process))
-        return Router(process, int(line), self.http)
+        if not process:
+            scheduler, port = await self._stack.enter_async_context(running(RouterSettings(**wanted)))
+            return Router(port, self.http, scheduler)
+        env = {f"GRISTMILL_ROUTER_{name.upper()}": value if isinstance(value, str) else json.dumps(value) for name, value in wanted.items()}
+        started, line = await spawned(str(HERE / "router_process.py"), env=env)
+        self._stack.push_async_callback(lambda: ended(started))
+        return Router(int(line), self.http)
+
+
+def _spec(backend: Fake | dict[str, Any], name: str) -> dict[str, Any]:
+    if isinstance(backend, dict):
+        return backend
+    return {"name": name, "url": backend.url, "parallel": backend.behaviour.get("parallel", 2), "vram": 24 * GB}
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ class Fake:
             "unloads": [],
             "bodies": [],
             "headers": [],
-            "answered": [],
+            "sent": 0,
         }
         self.running = 0
 
@@ -352,6 +352,7 @@ class Fake:
                 await writer.drain()
                 raise Stopped
             self.chunk(writer, self.piece(path, model, word))
+            self.stats["sent"] += 1
             if self.be.token:
                 await asyncio.sleep(self.be.token)
             await writer.drain()

@@ -27,7 +27,7 @@ from gristmill.settings import RouterSettings
 log = structlog.get_logger(__name__)
 
 Handler = Callable[[web.BaseRequest, Sender], Awaitable[Any]]
-LOOPBACK_ADMIN = Sender("loopback", Priority.CRITICAL, admin=True)
+LOOPBACK_ADMIN = Sender("anonymous", Priority.CRITICAL, admin=True)
 
 
 class Server:
@@ -199,19 +199,14 @@ async def running(settings: RouterSettings) -> AsyncIterator[tuple[Scheduler, in
             message, payload, protocol, writer, task, protocol._loop, client_max_size=limit
         )  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
 
-    runner = web.ServerRunner(
-        web.Server(
-            server.handle,
-            request_factory=request,
-            handler_cancellation=True,
-            access_log=None,
-            keepalive_timeout=75,
-        )
+    web_server = web.Server(
+        server.handle, request_factory=request, handler_cancellation=True, access_log=None, keepalive_timeout=75
     )
+    runner = web.ServerRunner(web_server, shutdown_timeout=1.0)
     await runner.setup()
     try:
         await scheduler.start()
-        site = web.TCPSite(runner, settings.host, settings.port, backlog=1024, shutdown_timeout=1)
+        site = web.TCPSite(runner, settings.host, settings.port, backlog=1024)
         try:
             await site.start()
         except OSError as taken:
