@@ -82,9 +82,11 @@ class Relay:
         visit = Visit(request, question, ticket, holds_back, ticket.arrived)
         try:
             response = await self._answered(visit)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ConnectionError) as gone:
             self._metrics.requests[ticket.priority.label, call.api, "gone"] += 1
-            raise
+            if isinstance(gone, asyncio.CancelledError):
+                raise
+            return visit.response or web.Response(status=499)  # nobody will read it
         finally:
             if not ticket.ended:
                 self._scheduler.gone(ticket)

@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
@@ -28,6 +29,10 @@ class AttemptFailed(Exception):
     ) -> None:
         super().__init__(message)
         self.kind, self.status, self.body, self.retry_after = kind, status, body, retry_after
+
+
+class StaleConnection(AttemptFailed):
+    """The connection ended before a byte of the answer came."""
 
 
 class Exchange(Protocol):
@@ -82,6 +87,7 @@ class PlainExchange:
         self.headers: list[tuple[bytes, bytes]] = []
         self.complete = False
         self.at = now  # when something last happened, for the sweep
+        self.again: Callable[[PlainExchange], Awaitable[Connection]] | None = None
         self._connection: Connection | None = connection
         self._arrived: list[bytes] = []
         self._size = 0
@@ -91,7 +97,16 @@ class PlainExchange:
 
     async def begun(self) -> None:
         while not self.status:
-            await self._news()
+            try:
+                await self._news()
+            except StaleConnection:
+                if self.again is None:
+                    raise
+                # a kept connection that the backend had closed meanwhile: nobody is to blame, and a new one will do
+                again, self.again, self._error = self.again, None, None
+                self._connection = await again(self)
+                if self._error is not None:  # told to stop meanwhile
+                    self._connection.abort()
 
     async def read(self) -> bytes:
         while not self._arrived:
@@ -181,27 +196,26 @@ class PlainExchange:
 class Connection(asyncio.Protocol):
     """One kept-alive connection; it serves one exchange after another."""
 
-    __slots__ = ("_client", "_headers", "_parser", "_paused", "exchange", "served", "transport")
+    __slots__ = ("_client", "_headers", "_parser", "_parting", "_paused", "exchange", "transport")
 
     def __init__(self, client: "PlainClient") -> None:
         self._client = client
         self._parser = httptools.HttpResponseParser(self)
         self._headers: list[tuple[bytes, bytes]] = []
         self._paused = False
+        self._parting = False
         self.exchange: PlainExchange | None = None
-        self.served = 0
         self.transport: asyncio.Transport | None = None
 
     @property
     def usable(self) -> bool:
         return self.transport is not None and not self.transport.is_closing()
 
-    def begin(self, message: bytes, now: float) -> PlainExchange:
+    def begin(self, message: bytes, exchange: PlainExchange) -> None:
         assert self.transport is not None
-        self.exchange = exchange = PlainExchange(self, now)
+        self.exchange = exchange
         self._headers = []
         self.transport.write(message)
-        return exchange
 
     def resume(self) -> None:
         if self._paused and self.transport is not None:
@@ -210,6 +224,7 @@ class Connection(asyncio.Protocol):
 
     def half_close(self) -> None:
         self.resume()
+        self._parting = True
         if self.transport is not None and self.transport.can_write_eof() and not self.transport.is_closing():
             self.transport.write_eof()
 
@@ -248,7 +263,8 @@ class Connection(asyncio.Protocol):
         if exchange.status and not self._is_framed():
             exchange.on_complete()  # HTTP/1.0 style: the end of the connection is the end of the body
         else:
-            exchange.on_lost(AttemptFailed(Failure.BROKEN, "the backend closed the connection"))
+            kind = AttemptFailed if exchange.status else StaleConnection
+            exchange.on_lost(kind(Failure.BROKEN, "the backend closed the connection"))
 
     def _is_framed(self) -> bool:
         return any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
@@ -283,8 +299,7 @@ class Connection(asyncio.Protocol):
         if exchange is None:
             return
         self.resume()
-        self.served += 1
-        if self._parser.should_keep_alive():
+        if self._parser.should_keep_alive() and not self._parting:
             self._client.keep(self)
         else:
             self.abort()
@@ -316,8 +331,19 @@ class PlainClient:
 
     async def send(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange:
         message = b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head(method, path), headers, len(body), body)
-        connection = self._reused() or await self._connect()
-        return connection.begin(message, self.loop.time())
+        if (connection := self._reused()) is None:
+            connection = await self._connect()
+            exchange = PlainExchange(connection, self.loop.time())
+        else:
+            exchange = PlainExchange(connection, self.loop.time())
+            exchange.again = partial(self._begin_anew, message)
+        connection.begin(message, exchange)
+        return exchange
+
+    async def _begin_anew(self, message: bytes, exchange: PlainExchange) -> Connection:
+        connection = await self._connect()
+        connection.begin(message, exchange)
+        return connection
 
     def _head(self, method: str, path: str) -> bytes:
         if (head := self._heads.get((method, path))) is None:
