@@ -224,8 +224,7 @@ class Adapter:
         )
 
     async def _in_memory(self) -> dict[str, Json]:
-        listed = await self.ask("GET", "/api/ps")
-        return {item["name"]: item for item in listed.get("models") or ()}
+        return _by(await self.ask("GET", "/api/ps"), "models", "name")
 
     async def _probe_openai(self) -> Seen:
         try:
@@ -234,7 +233,7 @@ class Adapter:
             if self._patterns and 400 <= failure.status < 500 and failure.status not in (401, 403, 429):
                 return Seen({})  # no list, but it lives, and the settings say what it serves
             raise
-        return Seen({item["id"]: item for item in listed.get("data") or ()})
+        return Seen(_by(listed, "data", "id"))
 
     async def load(self, model: str, embeds: bool) -> int:
         """Bring a model into memory; how much of the GPU's it takes."""
@@ -288,6 +287,14 @@ class Adapter:
         except orjson.JSONDecodeError:
             raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
         return found if isinstance(found, dict) else {}
+
+
+def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:
+    """The rows of a list by their name; a list of another shape is the backend's failure."""
+    try:
+        return {str(row[key]): dict(row) for row in listed.get(rows) or ()}
+    except (KeyError, TypeError, ValueError):
+        raise AttemptFailed(Failure.PROBE, "the backend's list of models has an unknown shape") from None
 
 
 async def whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:

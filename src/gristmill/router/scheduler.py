@@ -262,7 +262,7 @@ class Scheduler:
         before = adapter.models
         try:
             seen = await adapter.probe()
-        except (AttemptFailed, TimeoutError, KeyError, TypeError, AttributeError):
+        except (AttemptFailed, TimeoutError):
             self._carry_out(self.lanes.probed(adapter.name, False, self._now()))
         else:
             if before is None or before.keys() != seen.models.keys():

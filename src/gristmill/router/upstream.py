@@ -76,6 +76,7 @@ class PlainExchange:
         "_gone",
         "_size",
         "_waiter",
+        "again",
         "at",
         "complete",
         "headers",
