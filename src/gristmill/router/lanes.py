@@ -30,6 +30,7 @@ class Lanes:
         self._serving: dict[str, tuple[tuple[Backend, ...], tuple[Backend, ...]]] = {}
         self._out: list[Effect] = []
         self._trickled = -math.inf
+        self._unsettled = False  # whether some GPU lacks a model of its set
 
     # ── requests ────────────────────────────────────────────────────────────
 
@@ -40,7 +41,7 @@ class Lanes:
         if ticket.priority is Priority.CRITICAL:
             self._touch(ticket.session, now)
         if not self.lanes:  # nobody waits: no need to look at the queue
-            offer = self._place(ticket, Standing(urgent=not ticket.background), now)
+            offer = self._place(ticket, NOBODY_WAITS, now)
             if offer.act in READY:
                 self._accept(ticket, offer, now)
                 return self._flushed()
@@ -300,7 +301,8 @@ class Lanes:
     def _pumped(self, now: float) -> list[Effect]:
         while self.lanes and self._moved(now):
             pass  # whoever was told to make way may find a place of its own
-        self._keep_house(now)
+        if self._unsettled:
+            self._keep_house(now)
         return self._flushed()
 
     def _moved(self, now: float) -> bool:
@@ -488,6 +490,7 @@ class Lanes:
 
     def _want_own_set(self, backend: Backend) -> None:
         if backend.gpu and backend.manages:
+            self._unsettled = True
             backend.wants = (
                 tuple(sorted(self.rules.orchestrator))
                 if backend.role == "orchestrator"
@@ -496,35 +499,22 @@ class Lanes:
 
     def _keep_house(self, now: float) -> None:
         """Load what a GPU should hold, one model at a time, when nobody needs it for anything else."""
+        self._unsettled = any(backend.wants for backend in self.backends.values())
         if self.waiting.total() > self.waiting[Priority.BACKGROUND]:
             return
         for backend in self.backends.values():
-            if (
-                not backend.wants
-                or backend.switch is not None
-                or backend.reservations
-                or not backend.breaker.alive()
-            ):
-                continue
-            missing = next(
-                (
-                    model
-                    for model in backend.wants
-                    if model not in backend.resident and self._serves(backend.name, model)
-                ),
-                None,
-            )
-            if missing is None:
-                backend.wants = ()
-                continue
-            wanted = backend.wants
-            spare = backend.evictions(
-                missing, lambda model: model not in wanted and not any(backend.leases_of(model))
-            )  # noqa: B023 called at once
-            if spare is not None and not backend.leases:
-                self._switch(backend, missing, spare, Priority.BACKGROUND, now)
-            elif spare is None and not backend.leases:
-                backend.wants = ()  # the set is larger than the memory: what fits is there
+            idle = backend.switch is None and not backend.leases and not backend.reservations
+            if backend.wants and idle and backend.breaker.alive():
+                self._load_next_of_set(backend, now)
+
+    def _load_next_of_set(self, backend: Backend, now: float) -> None:
+        absent = (model for model in backend.wants if model not in backend.resident)
+        missing = next((model for model in absent if self._serves(backend.name, model)), None)
+        spare = missing and backend.evictions(missing, lambda model: model not in backend.wants)
+        if missing is None or spare is None:
+            backend.wants = ()  # the set is there, or all of it that fits
+        else:
+            self._switch(backend, missing, tuple(spare), Priority.BACKGROUND, now)
 
     def _answer(self, refusal: Refuse) -> list[Effect]:
         refusal.ticket.ended = True
@@ -537,6 +527,7 @@ class Lanes:
         return out
 
 
+NOBODY_WAITS = Standing()
 TRICKLE = 0.5  # behind P0, before everything else
 NO_EFFECTS: list[Effect] = []
 

@@ -22,9 +22,10 @@ class Priority(IntEnum):
 
     @property
     def label(self) -> str:
-        return f"P{self.value}"
+        return LABELS[self]
 
 
+LABELS = ("P0", "P1", "P2", "P3")
 LEVELS = {f"P{level.value}": level for level in Priority}
 
 

@@ -10,9 +10,9 @@ import msgspec
 import orjson
 
 from gristmill.router.breaker import Failure
-from gristmill.router.dialects import WRITERS, Json, Writer, reader
+from gristmill.router.dialects import WRITERS, Json, Lines, Writer, reader
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import EMBEDDINGS, Call, Question, error_text
+from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, error_text
 
 JSON_TYPE = "application/json; charset=utf-8"
 
@@ -204,6 +204,77 @@ class Collected:
         return Tally(answer.prompt, answer.completion or answer.pieces)
 
 
+class _Said(msgspec.Struct):
+    content: str = ""
+    thinking: str | None = None
+    tool_calls: Any = None
+
+
+class _Line(msgspec.Struct):
+    message: _Said | None = None
+    done: bool = False
+    error: Any = None
+    logprobs: Any = None
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+class CollectedChat:
+    """The commonest case of all, /api/chat to /api/chat in one body: lines are read only as far as they must be."""
+
+    content_type = JSON_TYPE
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+        self._texts: list[str] = []
+        self._plain = True  # nothing but text so far
+        self._raw: list[bytes] = []
+        self._last = b""
+
+    def feed(self, data: bytes) -> bytes:
+        for line in self._lines.split(data):
+            if line:
+                self._take(line)
+        return b""
+
+    def _take(self, line: bytes) -> None:
+        try:
+            said = _line.decode(line)
+        except msgspec.DecodeError:
+            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
+        if said.error:
+            raise AttemptFailed(Failure.STATUS, error_text(line), body=line)
+        self._raw.append(line)
+        message = said.message
+        if message is not None:
+            self._plain = self._plain and not (message.thinking or message.tool_calls or said.logprobs)
+            if message.content:
+                self._texts.append(message.content)
+        if said.done:
+            self._last = line
+
+    def close(self) -> bytes:
+        self.feed(b"\n")
+        if not self._last:
+            raise _unfinished()
+        if len(self._raw) == 1:
+            return self._last
+        if not self._plain:  # thinking and tool calls are put together by the general way
+            general = Collected(CHAT, WRITERS["ollama"](CHAT, "", True))
+            general.feed(b"\n".join(self._raw))
+            return general.close()
+        whole: Json = orjson.loads(self._last)
+        whole["message"] = {"role": "assistant", "content": "".join(self._texts)}
+        return orjson.dumps(whole)
+
+    def tally(self) -> Tally:
+        if not self._last:
+            return Tally(0, len(self._raw))
+        seen = _peek.decode(self._last)
+        return Tally(seen.prompt_eval_count, seen.eval_count)
+
+
 class Vectors:
     """Embeddings: one body in, one body out."""
 
@@ -284,5 +355,7 @@ def sink(question: Question, backend: Call, usage: bool) -> Sink:
         return Vectors(question, backend)
     if question.stream and call is backend:
         return NdjsonRelay() if call.api == "ollama" else SseRelay(usage)
+    if call is backend is CHAT:
+        return CollectedChat()
     writer = WRITERS[call.api](call, question.model, usage)
     return Translated(backend, writer) if question.stream else Collected(backend, writer)

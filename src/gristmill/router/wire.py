@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -184,24 +185,30 @@ def error_text(body: bytes) -> str:
 
 def forwarded(headers: Iterable[tuple[str, str]], connection: str = "") -> bytes:
     """The client's headers that go on to a backend, ready to be written."""
-    hidden = _nominated(connection)
-    lines = [
-        f"{name}: {value}\r\n"
-        for name, value in headers
-        if (lower := name.lower()) not in NOT_FORWARDED and lower not in hidden
-    ]
-    return "".join(lines).encode("latin-1", "replace")
+    hidden = _nominated(connection) if connection else frozenset[str]()
+    passing = [(name, value) for name, value in headers if _goes_on(name) and name.lower() not in hidden]
+    return "".join([f"{name}: {value}\r\n" for name, value in passing]).encode("latin-1", "replace")
 
 
 def returned(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     """A backend's headers that go on to the client."""
-    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
-    hidden = _nominated(next((value for name, value in pairs if name.lower() == "connection"), ""))
-    return [
-        (name, value)
-        for name, value in pairs
-        if (lower := name.lower()) not in NOT_RETURNED and lower not in hidden
-    ]
+    passing = [(name, value) for raw, value in headers if (name := _comes_back(raw))]
+    if not passing:
+        return []
+    hidden = _nominated(next((value.decode("latin-1") for name, value in headers if name.lower() == b"connection"), ""))
+    return [(name, value.decode("latin-1")) for name, value in passing if name.lower() not in hidden]
+
+
+# names repeat with every request: whether one passes is worked out once
+@lru_cache(maxsize=1024)
+def _goes_on(name: str) -> bool:
+    return name.lower() not in NOT_FORWARDED
+
+
+@lru_cache(maxsize=1024)
+def _comes_back(name: bytes) -> str:
+    text = name.decode("latin-1")
+    return "" if text.lower() in NOT_RETURNED else text
 
 
 def _nominated(connection: str) -> frozenset[str]:
