@@ -13,6 +13,7 @@ from gristmill.router.breaker import Failure
 from gristmill.router.pool import Lease, Ticket
 from gristmill.router.priority import Priority, PriorityTable, Sender
 from gristmill.router.replies import JSON_TYPE, Sink, sink
+from gristmill.router.responses import Whole
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange
 from gristmill.router.wire import (
@@ -217,7 +218,8 @@ class Relay:
         last = into.close()
         self._scheduler.finish(lease)
         if visit.response is None and (visit.holds_back or not visit.question.stream):
-            return _whole(exchange, into.content_type, b"".join([*held, last]))
+            body = b"".join([*held, last]) if held else last
+            return Whole(200, into.content_type, body, returned(exchange.headers))
         if last or visit.response is None:
             await self._write(visit, exchange, into, last)
         assert visit.response is not None
@@ -256,20 +258,12 @@ class Relay:
             message = f"{refusal.reason}: {failure}"
         if failure is not None and failure.kind is Failure.ABSENT:
             self._must_be_served(visit.ticket.model)
-        response = _json(status, error_body(api, status, message))
-        if status in (429, 503):
-            response.headers["Retry-After"] = str(refusal.retry_after)
-        return response
+        later = [("Retry-After", str(refusal.retry_after))] if status in (429, 503) else None
+        return _json(status, error_body(api, status, message), later)
 
 
-def _json(status: int, body: bytes) -> web.Response:
-    return web.Response(status=status, body=body, headers={"Content-Type": JSON_TYPE})
-
-
-def _whole(exchange: Exchange, content_type: str, body: bytes) -> web.Response:
-    return web.Response(
-        body=body, headers=CIMultiDict([("Content-Type", content_type), *returned(exchange.headers)])
-    )
+def _json(status: int, body: bytes, more: list[tuple[str, str]] | None = None) -> Whole:
+    return Whole(status, JSON_TYPE, body, more)
 
 
 def _seconds(value: str | None) -> float | None:
