@@ -1,4 +1,4 @@
-"""A backend that costs almost nothing: raw protocol, canned answers of both APIs, as many tokens as a request asks for."""
+"""A backend that costs almost nothing: a raw protocol and canned answers of both APIs."""
 
 import asyncio
 import os
@@ -10,14 +10,33 @@ import uvloop
 
 MODEL = "bench:latest"
 ASKED = re.compile(rb'"(?:num_predict|max_tokens)":\s*(\d+)')
-OLLAMA = b'{"model":"bench:latest","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":" word"},"done":false}\n'
-OLLAMA_END = b'{"model":"bench:latest","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":1,"load_duration":1,"prompt_eval_count":5,"prompt_eval_duration":1,"eval_count":%d,"eval_duration":1}\n'
-SSE = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}\n\n'
-SSE_END = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-WHOLE = b'{"id":"c","object":"chat.completion","created":1,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"%b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":%d,"total_tokens":9}}'
+CREATED = '"created_at":"2026-01-01T00:00:00Z"'
+FIGURES = (
+    '"total_duration":1,"load_duration":1,"prompt_eval_count":5,"prompt_eval_duration":1,"eval_duration":1'
+)
+CHUNK = '"id":"c","object":"chat.completion.chunk","created":1,"model":"bench"'
+OLLAMA = (
+    f'{{"model":"{MODEL}",{CREATED},"message":{{"role":"assistant","content":" word"}},"done":false}}\n'
+).encode()
+OLLAMA_END = (
+    f'{{"model":"{MODEL}",{CREATED},"message":{{"role":"assistant","content":""}},'
+    f'"done":true,"done_reason":"stop",{FIGURES},"eval_count":%d}}\n'
+).encode()
+SSE = (
+    f'data: {{{CHUNK},"choices":[{{"index":0,"delta":{{"content":" word"}},"finish_reason":null}}]}}\n\n'
+).encode()
+SSE_END = (
+    f'data: {{{CHUNK},"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}]}}\n\ndata: [DONE]\n\n'
+).encode()
+WHOLE = (
+    b'{"id":"c","object":"chat.completion","created":1,"model":"bench","choices":[{"index":0,"message":'
+    b'{"role":"assistant","content":"%b"},"finish_reason":"stop"}],'
+    b'"usage":{"prompt_tokens":5,"completion_tokens":%d,"total_tokens":9}}'
+)
+LISTED = f'"name":"{MODEL}","model":"{MODEL}","size":1000'
 ABOUT = {
-    b"/api/tags": b'{"models":[{"name":"bench:latest","model":"bench:latest","size":1000,"digest":"x","modified_at":"2026-01-01T00:00:00Z","details":{}}]}',
-    b"/api/ps": b'{"models":[{"name":"bench:latest","model":"bench:latest","size":1000,"size_vram":1000}]}',
+    b"/api/tags": f'{{"models":[{{{LISTED}}}]}}'.encode(),
+    b"/api/ps": f'{{"models":[{{{LISTED},"size_vram":1000}}]}}'.encode(),
     b"/api/version": b'{"version":"0.12.6"}',
     b"/v1/models": b'{"object":"list","data":[{"id":"bench","object":"model"}]}',
 }
@@ -52,10 +71,13 @@ class Backend(asyncio.Protocol):
             self.whole(WHOLE % (b" word" * tokens, tokens))
 
     def whole(self, body: bytes) -> None:
-        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        self.transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+            % (len(body), body)
+        )
 
     def stream(self, kind: bytes, piece: bytes, tokens: int, end: bytes) -> None:
-        # a token is a chunk of its own, as real servers send them; how many fall into one packet is the network's affair
+        # every token is a chunk of its own, as real servers send them
         chunk = b"%x\r\n%b\r\n" % (len(piece), piece)
         head = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % kind
         self.transport.write(head + chunk * tokens + b"%x\r\n%b\r\n0\r\n\r\n" % (len(end), end))

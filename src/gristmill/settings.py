@@ -22,7 +22,6 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
-
 from typing_extensions import override
 
 from gristmill.durations import duration

@@ -30,7 +30,13 @@ class Told:
         self.seen: list[dict[str, str]] = []
 
     def says(self, content: str, **more: Any) -> None:
-        self.answer = {"model": "m", "message": {"role": "assistant", "content": content}, "done": True, "done_reason": "stop", **more}
+        self.answer = {
+            "model": "m",
+            "message": {"role": "assistant", "content": content},
+            "done": True,
+            "done_reason": "stop",
+            **more,
+        }
 
     async def handle(self, request: web.Request) -> web.Response:
         self.asked.append(await request.json())
@@ -55,7 +61,9 @@ async def llm(told: tuple[Told, str]) -> AsyncIterator[RouterLlm]:
         yield client
 
 
-async def test_text_comes_back_as_it_was_said_and_carries_its_priority(told: tuple[Told, str], llm: RouterLlm) -> None:
+async def test_text_comes_back_as_it_was_said_and_carries_its_priority(
+    told: tuple[Told, str], llm: RouterLlm
+) -> None:
     told[0].says(" A mill. ")
     assert await llm.text("What is this?", priority="P0") == "A mill."
     assert told[0].asked[0]["messages"] == [{"role": "user", "content": "What is this?"}]
@@ -74,8 +82,23 @@ async def test_a_fenced_answer_is_taken_out_of_its_fence(told: tuple[Told, str],
     assert (await llm.json("Which?", SCHEMA))["city"] == "Brno"
 
 
-@pytest.mark.parametrize("content", ["", "   ", "{}", "[]", "null", "Brno", '{"city": "Brno"}', '{"city": "Brno", "people": "many"}', '{"city": "Br'])
-async def test_an_empty_or_invalid_answer_is_an_error_and_never_an_empty_object(told: tuple[Told, str], llm: RouterLlm, content: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "   ",
+        "{}",
+        "[]",
+        "null",
+        "Brno",
+        '{"city": "Brno"}',
+        '{"city": "Brno", "people": "many"}',
+        '{"city": "Br',
+    ],
+)
+async def test_an_empty_or_invalid_answer_is_an_error_and_never_an_empty_object(
+    told: tuple[Told, str], llm: RouterLlm, content: str
+) -> None:
     told[0].says(content)
     with pytest.raises(BadAnswer):
         await llm.json("Which?", SCHEMA)
@@ -89,8 +112,20 @@ async def test_an_answer_cut_off_at_its_limit_is_an_error(told: tuple[Told, str]
         await llm.text("Tell.")
 
 
-@pytest.mark.parametrize(("status", "error"), [(400, Permanent), (404, Permanent), (413, Permanent), (500, Transient), (502, Transient), (504, Transient)])
-async def test_what_the_router_refuses_is_sorted_by_what_the_caller_should_do(told: tuple[Told, str], llm: RouterLlm, status: int, error: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, Permanent),
+        (404, Permanent),
+        (413, Permanent),
+        (500, Transient),
+        (502, Transient),
+        (504, Transient),
+    ],
+)
+async def test_what_the_router_refuses_is_sorted_by_what_the_caller_should_do(
+    told: tuple[Told, str], llm: RouterLlm, status: int, error: type[Exception]
+) -> None:
     told[0].status, told[0].answer = status, {"error": "because"}
     with pytest.raises(error, match="because"):
         await llm.text("Hm?")
@@ -109,7 +144,9 @@ async def test_an_absent_router_is_a_transient_error() -> None:
             await llm.text("Hm?")
 
 
-async def test_a_question_without_a_model_or_with_a_wrong_schema_is_permanent(told: tuple[Told, str], llm: RouterLlm) -> None:
+async def test_a_question_without_a_model_or_with_a_wrong_schema_is_permanent(
+    told: tuple[Told, str], llm: RouterLlm
+) -> None:
     async with RouterLlm(LlmSettings(url=told[1])) as nameless:
         with pytest.raises(Permanent, match="GRISTMILL_LLM_MODEL"):
             await nameless.text("Hm?")
@@ -121,7 +158,9 @@ async def test_pictures_and_earlier_turns_are_sent_and_tokens_are_counted(told: 
     told[0].says("A scan.", prompt_eval_count=5, eval_count=3)
     counts: list[TokenCount] = []
     async with RouterLlm(LlmSettings(url=told[1], model="m"), count=counts.append) as llm:
-        await llm.text([Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2")
+        await llm.text(
+            [Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2"
+        )
     assert told[0].asked[0]["messages"][1] == {"role": "user", "content": "See?", "images": ["cG5n"]}
     assert counts == [TokenCount(5, 3)]
 

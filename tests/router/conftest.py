@@ -33,7 +33,7 @@ PATIENCE = 20.0  # how long a test waits for something that will happen; never h
 async def until(condition: Callable[[], Awaitable[Any]], patience: float = PATIENCE) -> Any:
     """Wait until something is so."""
     async with asyncio.timeout(patience):
-        while not (found := await condition()):
+        while not (found := await condition()):  # noqa: ASYNC110 it happens in other processes
             await asyncio.sleep(0.01)
     return found
 
@@ -166,7 +166,11 @@ class Scene:
         return fake
 
     async def router(
-        self, *gpus: Fake | dict[str, Any], cpus: tuple[Fake | dict[str, Any], ...] = (), process: bool = False, **settings: Any
+        self,
+        *gpus: Fake | dict[str, Any],
+        cpus: tuple[Fake | dict[str, Any], ...] = (),
+        process: bool = False,
+        **settings: Any,
     ) -> Router:
         """A router; in a process of its own when asked, with its settings from the environment."""
         wanted = {
@@ -182,7 +186,10 @@ class Scene:
         if not process:
             scheduler, port = await self._stack.enter_async_context(running(RouterSettings(**wanted)))
             return Router(port, self.http, scheduler)
-        env = {f"GRISTMILL_ROUTER_{name.upper()}": value if isinstance(value, str) else json.dumps(value) for name, value in wanted.items()}
+        env = {
+            f"GRISTMILL_ROUTER_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+            for name, value in wanted.items()
+        }
         started, line = await spawned(str(HERE / "router_process.py"), env=env)
         self._stack.push_async_callback(lambda: ended(started))
         return Router(int(line), self.http)
@@ -191,7 +198,12 @@ class Scene:
 def _spec(backend: Fake | dict[str, Any], name: str) -> dict[str, Any]:
     if isinstance(backend, dict):
         return backend
-    return {"name": name, "url": backend.url, "parallel": backend.behaviour.get("parallel", 2), "vram": 24 * GB}
+    return {
+        "name": name,
+        "url": backend.url,
+        "parallel": backend.behaviour.get("parallel", 2),
+        "vram": 24 * GB,
+    }
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""A backend that behaves like the real ones: memory, load times, slots, keep_alive, slow cancels, NDJSON and SSE. Run as a process."""
+"""A backend that behaves like the real ones: memory, load times, slots, keep_alive, slow cancels."""
 
 import argparse
 import asyncio
@@ -91,7 +91,7 @@ class Fake:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             return await work
-        # the client half-closed or left: stop, however slowly, then close our side, which is our word that we stopped
+        # the client half-closed or left: stop, however slowly, then close our side: our word that we stopped
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         return False
@@ -173,7 +173,8 @@ class Fake:
     def reply(self, writer: asyncio.StreamWriter, status: int, body: Any, extra: str = "") -> bool:
         raw = json.dumps(body).encode()
         writer.write(
-            f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nX-Fake: yes\r\n{extra}Content-Length: {len(raw)}\r\n\r\n".encode()
+            f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nX-Fake: yes\r\n{extra}"
+            f"Content-Length: {len(raw)}\r\n\r\n".encode()
             + raw
         )
         return True
@@ -337,7 +338,9 @@ class Fake:
     async def stream(self, path: str, body: dict[str, Any], model: str, writer: asyncio.StreamWriter) -> bool:
         sse = path.startswith("/v1/")
         writer.write(
-            f"HTTP/1.1 200 OK\r\nContent-Type: {'text/event-stream' if sse else 'application/x-ndjson'}\r\nTransfer-Encoding: chunked\r\nX-Fake: yes\r\nConnection: keep-alive, X-Hop\r\nX-Hop: secret\r\n\r\n".encode()
+            f"HTTP/1.1 200 OK\r\nContent-Type: {'text/event-stream' if sse else 'application/x-ndjson'}\r\n"
+            "Transfer-Encoding: chunked\r\nX-Fake: yes\r\n"
+            "Connection: keep-alive, X-Hop\r\nX-Hop: secret\r\n\r\n".encode()
         )
         if self.be.mode == "garbage":
             return self.chunk(writer, b"<html>\n")

@@ -12,11 +12,7 @@ from gristmill.settings import load
 
 
 async def main() -> None:
-    structlog.configure(
-        logger_factory=structlog.PrintLoggerFactory(
-            file=open(os.environ["ROUTER_LOG"], "a") if "ROUTER_LOG" in os.environ else sys.stderr
-        )
-    )  # noqa: SIM115, ASYNC230 lives as long as the process
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(file=sys.stderr))
     async with running(load().router) as (_, port):
         print(port, flush=True)  # noqa: T201 how the parent learns the port
         await asyncio.get_running_loop().run_in_executor(None, os.read, 0, 1)

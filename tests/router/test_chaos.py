@@ -1,4 +1,4 @@
-"""Kill, hang and slow every backend under mixed load: nothing is lost, nothing is answered twice, nothing is mixed up."""
+"""Kill, hang and slow every backend under mixed load: nothing lost, nothing twice, nothing mixed up."""
 
 import asyncio
 import json
@@ -10,7 +10,27 @@ from .conftest import Fake, Router, Scene, until
 
 REQUESTS, CLIENTS = 3000, 40
 MODELS = {"P0": "orch:30b", "P1": "plain", "P2": "eyes:7b", "P3": "bg:7b"}
-TROUBLE: list[dict[str, Any]] = [{"mode": "hang"}, {"mode": "error"}, {"mode": "truncate", "after": 2}, {"mode": "throttle"}, {"token": 0.02}, {"cancel": 0.1}, {"mode": "garbage"}]
+TROUBLE: list[dict[str, Any]] = [
+    {"mode": "hang"},
+    {"mode": "error"},
+    {"mode": "truncate", "after": 2},
+    {"mode": "throttle"},
+    {"token": 0.02},
+    {"cancel": 0.1},
+    {"mode": "garbage"},
+]
+SHORT = {
+    "header_timeout": "600ms",
+    "idle_timeout": "600ms",
+    "load_timeout": "600ms",
+    "release_wait": "500ms",
+    "breaker_cooldown": "300ms",
+    "min_residency": "50ms",
+    "finish_grace": "100ms",
+    "aging": "500ms",
+    "trickle": "100ms",
+    "reserve_idle": "1s",
+}
 CALM = {"mode": "ok", "token": 0.0, "cancel": 0.0}
 
 
@@ -21,9 +41,16 @@ async def one(router: Router, number: int, dice: random.Random) -> str:
     text = f"request-{number}-end"
     body = {"model": MODELS[priority], "messages": [{"role": "user", "content": text}], "stream": stream}
     path = "/v1/chat/completions" if openai else "/api/chat"
-    headers = {"X-Ollama-Priority": priority, "X-Router-Session": f"s{number % 3}", **({"X-Router-Holdback": "0"} if dice.random() < 0.2 else {})}
+    headers = {
+        "X-Ollama-Priority": priority,
+        "X-Router-Session": f"s{number % 3}",
+        **({"X-Router-Holdback": "0"} if dice.random() < 0.2 else {}),
+    }
     try:
-        async with asyncio.timeout(0.02 if leaves else 50), router.http.post(router.url + path, json=body, headers=headers) as answer:
+        async with (
+            asyncio.timeout(0.02 if leaves else 50),
+            router.http.post(router.url + path, json=body, headers=headers) as answer,
+        ):
             raw = await answer.read()
     except TimeoutError:
         assert leaves, f"{text} ({priority}) was never answered"
@@ -31,7 +58,7 @@ async def one(router: Router, number: int, dice: random.Random) -> str:
     if answer.status != 200:
         assert answer.status in (500, 502, 503, 504, 429), (answer.status, raw)
         assert b"error" in raw
-        return f"refused"
+        return "refused"
     return told(raw, text, stream, openai)
 
 
@@ -48,7 +75,11 @@ def told(raw: bytes, text: str, stream: bool, openai: bool) -> str:
         assert lines[-1] != b"[DONE]"
         assert not any(event.get("done") for event in events)
         return "broken off"
-    said = "".join((e["choices"][0]["delta"].get("content") or "") if openai else e["message"]["content"] for e in events if not openai or e["choices"])
+    said = "".join(
+        (e["choices"][0]["delta"].get("content") or "") if openai else e["message"]["content"]
+        for e in events
+        if not openai or e["choices"]
+    )
     assert said == f"echo {text} w0 w1 w2 w3 w4 w5 w6"
     assert lines[-1] == b"[DONE]" if openai else events[-1]["done"]
     return "answered"
@@ -74,15 +105,26 @@ async def troubled(fakes: list[Fake], dice: random.Random, stop: asyncio.Event) 
 
 async def test_under_chaos_nothing_is_lost_nothing_comes_twice_and_nothing_is_mixed_up(scene: Scene) -> None:
     dice = random.Random(4)
-    fakes = [await scene.backend(parallel=4), await scene.backend(parallel=4), await scene.backend(parallel=8)]
-    gpus = [{"name": f"gpu{n}", "url": fake.url, "parallel": 4, "vram": "24GB"} for n, fake in enumerate(fakes[:2])]
+    fakes = [
+        await scene.backend(parallel=4),
+        await scene.backend(parallel=4),
+        await scene.backend(parallel=8),
+    ]
+    gpus = [
+        {"name": f"gpu{n}", "url": fake.url, "parallel": 4, "vram": "24GB"}
+        for n, fake in enumerate(fakes[:2])
+    ]
     steady = {"name": "steady", "url": fakes[2].url, "parallel": 8, "vram": "48GB"}
     await fakes[2].behave(vram=48 * 1024**3)
     router = await scene.router(
-        *gpus, steady, process=True, header_timeout="600ms", idle_timeout="600ms", load_timeout="600ms", release_wait="500ms", breaker_cooldown="300ms",
-        min_residency="50ms", finish_grace="100ms", aging="500ms", trickle="100ms", orchestrator_models=["orch:30b"], background_models=["bg:7b"], reserve_idle="1s",
+        *gpus,
+        steady,
+        process=True,
+        orchestrator_models=["orch:30b"],
+        background_models=["bg:7b"],
         deadlines={"p0": "40s", "p1": "40s", "p2": "40s", "p3": "40s"},
-    )  # fmt: skip
+        **SHORT,
+    )
     numbers, ends, stop = iter(range(REQUESTS)), Counter[str](), asyncio.Event()
 
     async def client() -> None:

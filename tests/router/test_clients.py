@@ -17,7 +17,10 @@ WEATHER = {
     "function": {
         "name": "weather",
         "description": "The weather of a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        },
     },
 }
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -30,7 +33,13 @@ async def router(request: pytest.FixtureRequest) -> AsyncIterator[Router]:
     """A router in front of a backend of each kind."""
     async with staged() as scene:
         fake = await scene.backend()
-        spec = {"name": "gpu0", "kind": request.param, "url": fake.url, "parallel": 4, **({"vram": "24GB"} if request.param == "ollama" else {})}
+        spec = {
+            "name": "gpu0",
+            "kind": request.param,
+            "url": fake.url,
+            "parallel": 4,
+            **({"vram": "24GB"} if request.param == "ollama" else {}),
+        }
         yield await scene.router(spec, process=True)
 
 
@@ -50,7 +59,9 @@ async def openai_client(router: Router) -> AsyncIterator[openai.AsyncOpenAI]:
 # ── Ollama's client ─────────────────────────────────────────────────────────
 
 
-async def test_ollama_chat_gives_the_whole_answer_and_its_token_counts(ollama_client: ollama.AsyncClient) -> None:
+async def test_ollama_chat_gives_the_whole_answer_and_its_token_counts(
+    ollama_client: ollama.AsyncClient,
+) -> None:
     answer = await ollama_client.chat("plain", ASK)
     assert answer.message.content == SAID
     assert answer.done
@@ -58,7 +69,9 @@ async def test_ollama_chat_gives_the_whole_answer_and_its_token_counts(ollama_cl
     assert (answer.prompt_eval_count, answer.eval_count) == (7, 8)
 
 
-async def test_ollama_chat_streams_piece_by_piece_and_ends_with_the_counts(ollama_client: ollama.AsyncClient) -> None:
+async def test_ollama_chat_streams_piece_by_piece_and_ends_with_the_counts(
+    ollama_client: ollama.AsyncClient,
+) -> None:
     pieces = [piece async for piece in await ollama_client.chat("plain", ASK, stream=True)]
     assert "".join(piece.message.content or "" for piece in pieces) == SAID
     assert len(pieces) == 9
@@ -73,7 +86,9 @@ async def test_ollama_generate_answers_with_and_without_streaming(ollama_client:
     assert pieces[-1].done
 
 
-async def test_ollama_tool_calls_arrive_with_their_arguments_as_an_object(ollama_client: ollama.AsyncClient) -> None:
+async def test_ollama_tool_calls_arrive_with_their_arguments_as_an_object(
+    ollama_client: ollama.AsyncClient,
+) -> None:
     answer = await ollama_client.chat("plain", ASK, tools=[WEATHER])
     assert answer.message.tool_calls is not None
     call = answer.message.tool_calls[0].function
@@ -129,11 +144,17 @@ async def test_openai_chat_gives_the_whole_answer_and_its_usage(openai_client: o
     assert answer.choices[0].message.content == SAID
     assert answer.choices[0].finish_reason == "stop"
     assert answer.usage is not None
-    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens) == (7, 8, 15)
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens) == (
+        7,
+        8,
+        15,
+    )
 
 
 @pytest.mark.parametrize("usage", [True, False])
-async def test_openai_chat_streams_and_counts_only_when_asked(openai_client: openai.AsyncOpenAI, usage: bool) -> None:
+async def test_openai_chat_streams_and_counts_only_when_asked(
+    openai_client: openai.AsyncOpenAI, usage: bool
+) -> None:
     more = {"stream_options": {"include_usage": True}} if usage else {}
     stream = await openai_client.chat.completions.create(model="plain", messages=ASK, stream=True, **more)
     chunks = [chunk async for chunk in stream]
@@ -143,14 +164,18 @@ async def test_openai_chat_streams_and_counts_only_when_asked(openai_client: ope
     assert counts == ([8] if usage else [])
 
 
-async def test_openai_completions_answer_with_and_without_streaming(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_completions_answer_with_and_without_streaming(
+    openai_client: openai.AsyncOpenAI,
+) -> None:
     answer = await openai_client.completions.create(model="plain", prompt="hello")
     assert answer.choices[0].text == SAID
     stream = await openai_client.completions.create(model="plain", prompt="hello", stream=True)
     assert "".join([chunk.choices[0].text async for chunk in stream if chunk.choices]) == SAID
 
 
-async def test_openai_tool_calls_arrive_with_their_arguments_as_text(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_tool_calls_arrive_with_their_arguments_as_text(
+    openai_client: openai.AsyncOpenAI,
+) -> None:
     answer = await openai_client.chat.completions.create(model="plain", messages=ASK, tools=[WEATHER])
     calls = answer.choices[0].message.tool_calls
     assert answer.choices[0].finish_reason == "tool_calls"
@@ -158,12 +183,16 @@ async def test_openai_tool_calls_arrive_with_their_arguments_as_text(openai_clie
     assert json.loads(calls[0].function.arguments) == {"city": "Brno", "days": 3}
     told = {"role": "tool", "tool_call_id": calls[0].id, "content": "sunny"}
     message = answer.choices[0].message.model_dump(exclude_none=True)
-    answer = await openai_client.chat.completions.create(model="plain", messages=[*ASK, message, told], tools=[WEATHER])
+    answer = await openai_client.chat.completions.create(
+        model="plain", messages=[*ASK, message, told], tools=[WEATHER]
+    )
     assert (answer.choices[0].message.content or "").startswith("echo sunny")
 
 
 async def test_openai_tool_calls_can_be_streamed(openai_client: openai.AsyncOpenAI) -> None:
-    stream = await openai_client.chat.completions.create(model="plain", messages=ASK, tools=[WEATHER], stream=True)
+    stream = await openai_client.chat.completions.create(
+        model="plain", messages=ASK, tools=[WEATHER], stream=True
+    )
     arguments, name, finish = "", "", None
     async for chunk in stream:
         for choice in chunk.choices:
@@ -180,10 +209,18 @@ async def test_openai_structured_output_follows_the_schema(openai_client: openai
     assert json.loads(answer.choices[0].message.content or "") == {"city": "Brno"}
 
 
-async def test_openai_embeds_also_in_the_packed_form_its_client_asks_for(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_embeds_also_in_the_packed_form_its_client_asks_for(
+    openai_client: openai.AsyncOpenAI,
+) -> None:
     packed = await openai_client.embeddings.create(model="my-embedding:8b", input=["a", "bcd"])
-    plain = await openai_client.embeddings.create(model="my-embedding:8b", input=["a", "bcd"], encoding_format="float")
-    assert [row.embedding for row in packed.data] == [row.embedding for row in plain.data] == [[1.0, 0.5, -1.25], [3.0, 0.5, -1.25]]
+    plain = await openai_client.embeddings.create(
+        model="my-embedding:8b", input=["a", "bcd"], encoding_format="float"
+    )
+    assert (
+        [row.embedding for row in packed.data]
+        == [row.embedding for row in plain.data]
+        == [[1.0, 0.5, -1.25], [3.0, 0.5, -1.25]]
+    )
 
 
 async def test_openai_lists_models_and_is_told_when_one_is_missing(openai_client: openai.AsyncOpenAI) -> None:
@@ -200,13 +237,21 @@ async def test_pictures_are_carried_from_one_api_to_the_other(scene: Scene) -> N
     speaks_ollama, speaks_openai = await scene.backend(), await scene.backend()
     first = await scene.router({"name": "a", "url": speaks_ollama.url})
     async with openai.AsyncOpenAI(base_url=f"{first.url}/v1", api_key="any") as client:
-        parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}]
+        parts = [
+            {"type": "text", "text": "see"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+        ]
         await client.chat.completions.create(model="eyes:7b", messages=[{"role": "user", "content": parts}])
     sent = (await speaks_ollama.stats())["bodies"][-1]
     assert sent["messages"] == [{"role": "user", "content": "see", "images": [picture]}]
     second = await scene.router({"name": "b", "kind": "openai", "url": speaks_openai.url})
-    status, _ = await second.chat("see", model="eyes:7b", messages=[{"role": "user", "content": "see", "images": [picture]}])
+    status, _ = await second.chat(
+        "see", model="eyes:7b", messages=[{"role": "user", "content": "see", "images": [picture]}]
+    )
     assert status == 200
     sent = (await speaks_openai.stats())["bodies"][-1]
-    assert sent["messages"][0]["content"][1] == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+    assert sent["messages"][0]["content"][1] == {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{picture}"},
+    }
     assert 'priority="P2"' in await first.metrics()

@@ -55,8 +55,12 @@ async def not_loading(router: Router) -> bool:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(("phase", "behaviour"), [("prefill", {"prefill": 30.0}), ("streaming", {"token": 0.05, "tokens": 10000})])
-async def test_a_running_request_whose_client_left_is_stopped(scene: Scene, phase: str, behaviour: dict, stream: bool) -> None:
+@pytest.mark.parametrize(
+    ("phase", "behaviour"), [("prefill", {"prefill": 30.0}), ("streaming", {"token": 0.05, "tokens": 10000})]
+)
+async def test_a_running_request_whose_client_left_is_stopped(
+    scene: Scene, phase: str, behaviour: dict, stream: bool
+) -> None:
     gpu = await scene.backend(**behaviour)
     router = await scene.router(gpu)
     task = asyncio.create_task(router.chat("hello", priority="P1", stream=stream))

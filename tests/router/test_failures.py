@@ -11,15 +11,23 @@ NEVER_ENDING = {"num_predict": 100000}
 
 
 async def breaker(router: Router, name: str) -> str:
-    return next(backend["breaker"]["state"] for backend in (await router.status())["backends"] if backend["name"] == name)
+    return next(
+        backend["breaker"]["state"]
+        for backend in (await router.status())["backends"]
+        if backend["name"] == name
+    )
 
 
 @pytest.mark.parametrize("mode", ["error", "throttle", "truncate", "error_line", "garbage"])
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(scene: Scene, mode: str, stream: bool) -> None:
+async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(
+    scene: Scene, mode: str, stream: bool
+) -> None:
     bad, good = await scene.backend(mode=mode, after=0), await scene.backend()
     router = await scene.router(bad, cpus=(good,))
-    status, answer = await router.chat("hello", stream=stream, priority="P1", headers={"X-Router-Holdback": "0"})
+    status, answer = await router.chat(
+        "hello", stream=stream, priority="P1", headers={"X-Router-Holdback": "0"}
+    )
     assert status == 200
     assert (answer[-1] if stream else answer)["done"] is True
     assert (await good.stats())["finished"] == 1
@@ -27,7 +35,9 @@ async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(scene: S
 
 
 @pytest.mark.parametrize("mode", ["truncate", "error_line", "stall"])
-async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(scene: Scene, mode: str) -> None:
+async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(
+    scene: Scene, mode: str
+) -> None:
     bad, good = await scene.backend(mode=mode, after=5), await scene.backend()
     router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
     status, answer = await router.chat("hello", priority="P1")
@@ -35,7 +45,9 @@ async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(s
 
 
 @pytest.mark.parametrize("mode", ["truncate", "stall"])
-async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repeated(scene: Scene, mode: str) -> None:
+async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repeated(
+    scene: Scene, mode: str
+) -> None:
     bad, good = await scene.backend(mode=mode, after=3, token=0.01), await scene.backend()
     router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
     status, lines = await router.chat("hello", priority="P1", stream=True)
@@ -48,7 +60,9 @@ async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repe
 
 async def test_header_and_idle_timeouts_are_counted_apart(scene: Scene) -> None:
     bad, good = await scene.backend(mode="hang"), await scene.backend()
-    router = await scene.router(bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms")
+    router = await scene.router(
+        bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms"
+    )
     await bad.behave(mode="ok")
     assert (await router.chat("warm", priority="P1"))[0] == 200
     await bad.behave(mode="hang")
@@ -146,8 +160,14 @@ async def test_full_queues_and_missed_deadlines_are_503_with_retry_after(scene: 
     first = asyncio.create_task(router.chat("first", options={"num_predict": 60}))
     await until(lambda: router.has_running(1))
     body = {"model": "bg:7b", "messages": [{"role": "user", "content": "x"}], "stream": False}
-    async with router.http.post(f"{router.url}/api/chat", json=body) as late, router.http.post(f"{router.url}/v1/chat/completions", json=body) as second:
-        answers = [(late.status, await late.json(), late.headers), (second.status, await second.json(), second.headers)]
+    async with (
+        router.http.post(f"{router.url}/api/chat", json=body) as late,
+        router.http.post(f"{router.url}/v1/chat/completions", json=body) as second,
+    ):
+        answers = [
+            (late.status, await late.json(), late.headers),
+            (second.status, await second.json(), second.headers),
+        ]
     assert [status for status, _, _ in answers] == [503, 503]
     assert all(int(headers["Retry-After"]) >= 1 for _, _, headers in answers)
     assert isinstance(answers[0][1]["error"], str)
@@ -156,7 +176,13 @@ async def test_full_queues_and_missed_deadlines_are_503_with_retry_after(scene: 
 
 
 async def test_an_openai_stream_that_breaks_ends_with_an_error_event(scene: Scene) -> None:
-    router = await scene.router({"name": "a", "kind": "openai", "url": (await scene.backend(mode="truncate", after=2, token=0.01)).url})
+    router = await scene.router(
+        {
+            "name": "a",
+            "kind": "openai",
+            "url": (await scene.backend(mode="truncate", after=2, token=0.01)).url,
+        }
+    )
     body = {"model": "plain", "messages": [{"role": "user", "content": "x"}], "stream": True}
     async with router.http.post(f"{router.url}/v1/chat/completions", json=body) as answer:
         events = [line async for line in answer.content if line.startswith(b"data:")]

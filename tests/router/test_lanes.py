@@ -154,7 +154,9 @@ def test_every_critical_request_of_the_session_renews_its_reservation_up_to_the_
 
 
 def test_after_a_release_the_background_set_is_loaded() -> None:
-    world = World.of(gpu(), background=("bg7", "bg14"), orchestrator=frozenset({"orch"})).with_resident("orch")
+    world = World.of(gpu(), background=("bg7", "bg14"), orchestrator=frozenset({"orch"})).with_resident(
+        "orch"
+    )
     world.finish(world.submit(P0, "orch", session="chat").lease)
     world.do(world.lanes.release("chat", world.now))
     world.settle_memory()
@@ -163,7 +165,10 @@ def test_after_a_release_the_background_set_is_loaded() -> None:
 
 def test_with_two_gpus_both_sets_live_side_by_side_and_nothing_is_swapped() -> None:
     world = World.of(
-        gpu("gpu0", role="orchestrator"), gpu("gpu1", role="background"), orchestrator=frozenset({"orch"}), background=("bg7", "bg14")
+        gpu("gpu0", role="orchestrator"),
+        gpu("gpu1", role="background"),
+        orchestrator=frozenset({"orch"}),
+        background=("bg7", "bg14"),
     )
     world.do(world.lanes.start(world.now))
     world.settle_memory()
@@ -293,7 +298,11 @@ def test_a_request_that_failed_everywhere_is_refused() -> None:
 
 
 def test_a_backend_that_fails_fast_attracts_no_traffic() -> None:
-    world = World.of(gpu("bad", slots=50), gpu("good", slots=50)).with_resident("bg7", name="bad").with_resident("bg7", name="good")
+    world = (
+        World.of(gpu("bad", slots=50), gpu("good", slots=50))
+        .with_resident("bg7", name="bad")
+        .with_resident("bg7", name="good")
+    )
     hits = 0
     for _ in range(40):
         ticket = world.submit(P1, "bg7")
@@ -321,7 +330,9 @@ def test_a_half_open_breaker_lets_one_request_try() -> None:
     assert len(world.running) == 1
 
 
-@pytest.mark.parametrize("kind", [Failure.STATUS, Failure.HEADER_TIMEOUT, Failure.IDLE_TIMEOUT, Failure.CONNECT, Failure.BROKEN])
+@pytest.mark.parametrize(
+    "kind", [Failure.STATUS, Failure.HEADER_TIMEOUT, Failure.IDLE_TIMEOUT, Failure.CONNECT, Failure.BROKEN]
+)
 def test_each_kind_of_failure_is_counted_apart(kind: Failure) -> None:
     world = World.of(gpu(slots=8)).with_resident("bg7")
     breaker = world.lanes.backends["gpu"].breaker
@@ -411,7 +422,9 @@ def test_everything_that_waits_can_say_why() -> None:
     world = World.of(gpu(slots=1)).with_resident("bg7")
     world.submit(P0, "bg7")
     waiting = world.submit(P3, "bg7")
-    assert [(ticket, why) for ticket, why in world.lanes.explain(world.now)] == [(waiting, "a P0 session holds this GPU")]
+    assert [(ticket, why) for ticket, why in world.lanes.explain(world.now)] == [
+        (waiting, "a P0 session holds this GPU")
+    ]
 
 
 def test_a_request_that_ended_while_it_was_being_stopped_is_answered_once() -> None:

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: slots balance, nothing is lost or answered twice, P0 waits for no background work."""
+"""Whatever happens: slots balance, nothing is lost or answered twice, P0 waits for no background work."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,15 +8,43 @@ from gristmill.router.priority import Priority
 
 from .world import SIZES, World, cpu, gpu
 
-STEPS = ("submit", "finish", "fail", "commit", "leave", "confirm", "loaded", "load_failed", "unloaded", "time", "release", "probe", "observe")
-step = st.tuples(st.sampled_from(STEPS), st.integers(0, 3), st.sampled_from(sorted(SIZES)), st.integers(0, 7), st.sampled_from((0.01, 0.5, 3.0, 12.0, 40.0, 400.0)))
+STEPS = (
+    "submit",
+    "finish",
+    "fail",
+    "commit",
+    "leave",
+    "confirm",
+    "loaded",
+    "load_failed",
+    "unloaded",
+    "time",
+    "release",
+    "probe",
+    "observe",
+)
+step = st.tuples(
+    st.sampled_from(STEPS),
+    st.integers(0, 3),
+    st.sampled_from(sorted(SIZES)),
+    st.integers(0, 7),
+    st.sampled_from((0.01, 0.5, 3.0, 12.0, 40.0, 400.0)),
+)
 worlds = st.sampled_from(
     (
         lambda: World.of(gpu(), cpu()),
         lambda: World.of(gpu(slots=1)),
         lambda: World.of(gpu(vram=None), cpu(slots=1)),
-        lambda: World.of(gpu("gpu0", role="orchestrator"), gpu("gpu1", role="background"), cpu(), orchestrator=frozenset({"orch"}), background=("bg7", "bg14")),
-        lambda: World.of(gpu(slots=3), queue_limit=4, background=("bg7", "embed"), orchestrator=frozenset({"orch"})),
+        lambda: World.of(
+            gpu("gpu0", role="orchestrator"),
+            gpu("gpu1", role="background"),
+            cpu(),
+            orchestrator=frozenset({"orch"}),
+            background=("bg7", "bg14"),
+        ),
+        lambda: World.of(
+            gpu(slots=3), queue_limit=4, background=("bg7", "embed"), orchestrator=frozenset({"orch"})
+        ),
         lambda: World.of(gpu(manages=False), cpu(), max_preemptions=0),
     )
 )
@@ -53,7 +81,9 @@ def happen(world: World, name: str, number: int, model: str, pick: int, seconds:
     elif name == "observe":
         backend = sorted(world.lanes.backends)[pick % len(world.lanes.backends)]
         busy = {lease.ticket.model for lease in world.running if lease.backend.name == backend}
-        listed = {m: i.vram for m, i in world.lanes.backends[backend].resident.items() if m in busy or m != model}
+        listed = {
+            m: i.vram for m, i in world.lanes.backends[backend].resident.items() if m in busy or m != model
+        }
         world.do(world.lanes.observed(backend, listed, world.now, world.now))
 
 
@@ -79,7 +109,10 @@ def test_whatever_happens_slots_balance_and_every_request_has_exactly_one_end(ma
     assert not any(backend.leases for backend in world.lanes.backends.values())
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(("bg7", "eyes", "orch"))), min_size=1, max_size=4), st.sampled_from(("bg7", "bg14")))
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(("bg7", "eyes", "orch"))), min_size=1, max_size=4),
+    st.sampled_from(("bg7", "bg14")),
+)
 @settings(max_examples=60, deadline=None)
 def test_background_work_ends_however_much_more_urgent_work_keeps_coming(urgent, model) -> None:
     world = World.of(gpu(slots=1))
@@ -103,7 +136,9 @@ def test_background_work_ends_however_much_more_urgent_work_keeps_coming(urgent,
 
 @given(st.integers(1, 6), st.integers(1, 4), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_every_critical_request_runs_as_soon_as_background_work_has_let_go(background, critical, begun) -> None:
+def test_every_critical_request_runs_as_soon_as_background_work_has_let_go(
+    background, critical, begun
+) -> None:
     world = World.of(gpu(slots=4)).with_resident("bg7")
     for _ in range(background):
         world.submit(Priority.BACKGROUND, "bg7")

@@ -26,7 +26,9 @@ async def test_a_preempted_request_is_run_elsewhere_and_its_client_never_knows(s
 async def test_background_streams_are_held_back_so_that_they_too_can_be_run_anew(scene: Scene) -> None:
     gpu, cpu = await scene.backend(parallel=1, token=0.05), await scene.backend(parallel=4)
     router = await scene.router(gpu, cpus=(cpu,))
-    background = asyncio.create_task(router.chat("slow", priority="P3", stream=True, options={"num_predict": 60}))
+    background = asyncio.create_task(
+        router.chat("slow", priority="P3", stream=True, options={"num_predict": 60})
+    )
     await until(lambda: _tokens_flow(gpu))
     await router.chat("quick", priority="P0", options={"num_predict": 1})
     status, lines = await background
@@ -42,7 +44,11 @@ async def _tokens_flow(fake) -> bool:
 async def test_a_stream_that_has_begun_ends_with_an_explicit_error_and_no_done(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
     router = await scene.router(gpu, finish_grace="100ms")
-    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "long"}], "options": {"num_predict": 100000}}
+    body = {
+        "model": "bg:7b",
+        "messages": [{"role": "user", "content": "long"}],
+        "options": {"num_predict": 100000},
+    }
     headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
     async with router.http.post(f"{router.url}/api/chat", json=body, headers=headers) as answer:
         first = json.loads(await answer.content.readline())
@@ -57,7 +63,12 @@ async def test_a_stream_that_has_begun_ends_with_an_explicit_error_and_no_done(s
 async def test_a_begun_openai_stream_that_must_end_says_so_and_sends_no_done(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
     router = await scene.router(gpu, finish_grace="100ms")
-    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "long"}], "stream": True, "max_tokens": 100000}
+    body = {
+        "model": "bg:7b",
+        "messages": [{"role": "user", "content": "long"}],
+        "stream": True,
+        "max_tokens": 100000,
+    }
     headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
     async with router.http.post(f"{router.url}/v1/chat/completions", json=body, headers=headers) as answer:
         await answer.content.readline()
@@ -70,7 +81,11 @@ async def test_a_begun_openai_stream_that_must_end_says_so_and_sends_no_done(sce
 async def test_a_begun_stream_that_ends_within_the_bound_is_left_alone(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
     router = await scene.router(gpu, finish_grace="20s")
-    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "long"}], "options": {"num_predict": 10}}
+    body = {
+        "model": "bg:7b",
+        "messages": [{"role": "user", "content": "long"}],
+        "options": {"num_predict": 10},
+    }
     headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
     async with router.http.post(f"{router.url}/api/chat", json=body, headers=headers) as answer:
         await answer.content.readline()
@@ -94,9 +109,14 @@ async def test_a_critical_request_starts_only_when_the_backend_has_confirmed_the
 
 async def test_a_critical_request_swaps_the_model_set_and_background_goes_on_on_the_cpu(scene: Scene) -> None:
     gpu, cpu = await scene.backend(load=0.1, token=0.01), await scene.backend(parallel=8)
-    router = await scene.router(gpu, cpus=(cpu,), background_models=["bg:7b", "bg:14b"], orchestrator_models=["orch:30b"])
+    router = await scene.router(
+        gpu, cpus=(cpu,), background_models=["bg:7b", "bg:14b"], orchestrator_models=["orch:30b"]
+    )
     await until(lambda: _loaded(gpu, {"bg:7b", "bg:14b"}))
-    background = [asyncio.create_task(router.chat(f"b{n}", model=m, options={"num_predict": 50})) for n, m in enumerate(("bg:7b", "bg:14b"))]
+    background = [
+        asyncio.create_task(router.chat(f"b{n}", model=m, options={"num_predict": 50}))
+        for n, m in enumerate(("bg:7b", "bg:14b"))
+    ]
     await until(lambda: router.has_running(2))
     assert (await router.chat("orchestrate", model="orch:30b"))[0] == 200
     assert (await gpu.stats())["loaded"] == ["orch:30b"]
@@ -126,7 +146,9 @@ async def test_announce_makes_the_gpu_ready_and_release_gives_it_back(scene: Sce
 
 async def test_an_idle_session_loses_its_gpu_and_the_background_set_comes_back(scene: Scene) -> None:
     gpu = await scene.backend()
-    router = await scene.router(gpu, background_models=["bg:7b"], orchestrator_models=["orch:30b"], reserve_idle="300ms")
+    router = await scene.router(
+        gpu, background_models=["bg:7b"], orchestrator_models=["orch:30b"], reserve_idle="300ms"
+    )
     assert (await router.chat("orchestrate", model="orch:30b"))[0] == 200
     await until(lambda: _loaded(gpu, {"bg:7b"}))
     assert (await router.status())["backends"][0]["reservations"] == []
@@ -134,11 +156,15 @@ async def test_an_idle_session_loses_its_gpu_and_the_background_set_comes_back(s
 
 async def test_two_gpus_hold_both_sets_and_nothing_is_swapped(scene: Scene) -> None:
     first, second = await scene.backend(), await scene.backend()
-    router = await scene.router(first, second, background_models=["bg:7b", "bg:14b"], orchestrator_models=["orch:30b"])
+    router = await scene.router(
+        first, second, background_models=["bg:7b", "bg:14b"], orchestrator_models=["orch:30b"]
+    )
     await until(lambda: _loaded(first, {"orch:30b"}))
     await until(lambda: _loaded(second, {"bg:7b", "bg:14b"}))
     for number in range(10):
-        pair = await asyncio.gather(router.chat(f"p0 {number}", model="orch:30b"), router.chat(f"p3 {number}", model="bg:7b"))
+        pair = await asyncio.gather(
+            router.chat(f"p0 {number}", model="orch:30b"), router.chat(f"p3 {number}", model="bg:7b")
+        )
         assert [status for status, _ in pair] == [200, 200]
     assert (await first.stats())["loads"] == ["orch:30b"]
     assert sorted((await second.stats())["loads"]) == ["bg:14b", "bg:7b"]
@@ -164,4 +190,3 @@ async def test_what_is_pinned_for_a_model_reaches_every_request_and_every_load(s
     await router.chat("b", model="plain", options={"num_ctx": 2048})
     await router.chat("c", model="plain", options={"num_ctx": 1024})
     assert [body["options"]["num_ctx"] for body in (await gpu.stats())["bodies"][-2:]] == [2048, 2048]
-

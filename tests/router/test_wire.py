@@ -14,8 +14,18 @@ CHAT = {"model": "plain", "messages": [{"role": "user", "content": "hello"}], "s
 async def test_hop_by_hop_headers_are_stripped_in_both_directions(scene: Scene) -> None:
     gpu = await scene.backend()
     router = await scene.router(gpu)
-    sent = {"Connection": "keep-alive, X-Private", "X-Private": "1", "Keep-Alive": "5", "TE": "trailers", "X-Trace": "abc", "Authorization": "Bearer client", "Cookie": "a=b"}
-    async with router.http.post(f"{router.url}/api/chat", json={**CHAT, "stream": True}, headers=sent) as answer:
+    sent = {
+        "Connection": "keep-alive, X-Private",
+        "X-Private": "1",
+        "Keep-Alive": "5",
+        "TE": "trailers",
+        "X-Trace": "abc",
+        "Authorization": "Bearer client",
+        "Cookie": "a=b",
+    }
+    async with router.http.post(
+        f"{router.url}/api/chat", json={**CHAT, "stream": True}, headers=sent
+    ) as answer:
         await answer.read()
         assert answer.headers["X-Fake"] == "yes"
         assert "X-Hop" not in answer.headers
@@ -27,7 +37,9 @@ async def test_hop_by_hop_headers_are_stripped_in_both_directions(scene: Scene) 
 
 async def test_a_whole_answer_has_its_right_length_and_no_encoding(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    async with router.http.post(f"{router.url}/api/chat", json=CHAT, headers={"Accept-Encoding": "gzip"}) as answer:
+    async with router.http.post(
+        f"{router.url}/api/chat", json=CHAT, headers={"Accept-Encoding": "gzip"}
+    ) as answer:
         body = await answer.read()
         assert int(answer.headers["Content-Length"]) == len(body)
         assert "Content-Encoding" not in answer.headers
@@ -45,13 +57,19 @@ async def test_a_whole_answer_has_its_right_length_and_no_encoding(scene: Scene)
         (b'{"model": "plain", "stream": "yes"}', "stream must be true or false"),
     ],
 )
-async def test_malformed_bodies_are_400_in_the_style_of_the_api(scene: Scene, body: bytes, complaint: str) -> None:
+async def test_malformed_bodies_are_400_in_the_style_of_the_api(
+    scene: Scene, body: bytes, complaint: str
+) -> None:
     router = await scene.router(await scene.backend())
     async with router.http.post(f"{router.url}/api/chat", data=body) as answer:
         assert (answer.status, complaint in (await answer.json())["error"]) == (400, True)
     async with router.http.post(f"{router.url}/v1/chat/completions", data=body) as answer:
         error = (await answer.json())["error"]
-        assert (answer.status, error["type"], complaint in error["message"]) == (400, "invalid_request_error", True)
+        assert (answer.status, error["type"], complaint in error["message"]) == (
+            400,
+            "invalid_request_error",
+            True,
+        )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +79,12 @@ async def test_malformed_bodies_are_400_in_the_style_of_the_api(scene: Scene, bo
         {"model": "plain", "messages": [3]},
         {"model": "plain", "messages": [{"role": "user", "content": [{"type": "sound"}]}]},
         {"model": "plain", "messages": [{"role": "assistant", "tool_calls": [{}]}]},
-        {"model": "plain", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}]},
+        {
+            "model": "plain",
+            "messages": [
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}
+            ],
+        },
         {"model": "plain", "messages": [], "n": 2},
     ],
 )
@@ -89,7 +112,14 @@ async def test_a_body_over_the_limit_is_413(scene: Scene) -> None:
 
 async def test_wrong_methods_and_unknown_paths_are_told_apart(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    for method, path, status in (("GET", "/api/chat", 405), ("POST", "/api/pull", 404), ("GET", "/nothing", 404), ("HEAD", "/", 200), ("GET", "/healthz", 200), ("GET", "/readyz", 200)):
+    for method, path, status in (
+        ("GET", "/api/chat", 405),
+        ("POST", "/api/pull", 404),
+        ("GET", "/nothing", 404),
+        ("HEAD", "/", 200),
+        ("GET", "/healthz", 200),
+        ("GET", "/readyz", 200),
+    ):
         async with router.http.request(method, f"{router.url}{path}") as answer:
             assert (path, answer.status) == (path, status)
 
@@ -107,19 +137,26 @@ async def test_keys_cap_the_priority_and_strangers_keys_are_refused(scene: Scene
     for key, priority in (("Bearer k-batch", "P3"), ("Bearer k-boss", "P0"), (None, "P1")):
         before = await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}')
         await router.chat("x", priority="100", headers={"Authorization": key} if key else {})
-        assert await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}') == before + 1
+        assert (
+            await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}')
+            == before + 1
+        )
     for wrong in ("Bearer k-other", "Basic k-boss", "Bearer "):
         assert (await router.chat("x", headers={"Authorization": wrong}))[0] == 401
 
 
 async def test_networks_cap_the_priority(scene: Scene) -> None:
-    router = await scene.router(await scene.backend(), networks=[{"network": "127.0.0.0/8", "max_priority": "P2"}])
+    router = await scene.router(
+        await scene.backend(), networks=[{"network": "127.0.0.0/8", "max_priority": "P2"}]
+    )
     await router.chat("x", priority="P0")
     assert await router.metric('requests_total{api="ollama",priority="P2",status="200"}') == 1
 
 
 async def test_the_routers_own_calls_need_its_admin_key_when_one_is_set(scene: Scene) -> None:
-    router = await scene.router(await scene.backend(), admin_key="k-admin", keys=[{"name": "user", "key": "k-user"}])
+    router = await scene.router(
+        await scene.backend(), admin_key="k-admin", keys=[{"name": "user", "key": "k-user"}]
+    )
     for key, status in ((None, 403), ("k-user", 403), ("k-admin", 200), ("k-nobody", 403)):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with router.http.get(f"{router.url}/router/status", headers=headers) as answer:
@@ -127,14 +164,16 @@ async def test_the_routers_own_calls_need_its_admin_key_when_one_is_set(scene: S
 
 
 async def test_the_routers_own_calls_are_closed_to_the_world_without_an_admin_key(scene: Scene) -> None:
-    router = await scene.router(await scene.backend(), host="0.0.0.0")  # noqa: S104 the point of the test
+    router = await scene.router(await scene.backend(), host="0.0.0.0")
     async with router.http.post(f"{router.url}/router/drain", json={}) as answer:
         assert answer.status == 403
 
 
 async def test_a_web_page_cannot_command_a_router_on_loopback(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    async with router.http.post(f"{router.url}/router/drain", headers={"Origin": "http://evil.example"}) as answer:
+    async with router.http.post(
+        f"{router.url}/router/drain", headers={"Origin": "http://evil.example"}
+    ) as answer:
         assert answer.status == 403
 
 
@@ -179,7 +218,9 @@ async def _with_waiting(router):
     return status if status["waiting"] else None
 
 
-async def test_nothing_of_a_request_or_key_is_logged_or_shown(scene: Scene, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+async def test_nothing_of_a_request_or_key_is_logged_or_shown(
+    scene: Scene, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     gpu = await scene.backend(mode="error")
     router = await scene.router(gpu, keys=[{"name": "me", "key": "SECRET-KEY"}])
@@ -193,10 +234,16 @@ async def test_nothing_of_a_request_or_key_is_logged_or_shown(scene: Scene, capf
 
 
 async def test_a_client_cannot_grow_the_metrics(scene: Scene) -> None:
-    router = await scene.router({"name": "any", "kind": "openai", "url": (await scene.backend()).url, "models": ["*"]})
+    router = await scene.router(
+        {"name": "any", "kind": "openai", "url": (await scene.backend()).url, "models": ["*"]}
+    )
     for number in range(100):
         await router.chat("x", model=f"made-up-{number}")
-    labels = {line.split('model="')[1].split('"')[0] for line in (await router.metrics()).splitlines() if 'model="' in line}
+    labels = {
+        line.split('model="')[1].split('"')[0]
+        for line in (await router.metrics()).splitlines()
+        if 'model="' in line
+    }
     assert len(labels) <= 65
 
 

@@ -1,4 +1,4 @@
-"""A small world for the policy: backends that do what they are told when the test says so, and a clock that the test moves."""
+"""A small world for the policy: backends that act when the test says so, and a clock that the test moves."""
 
 from dataclasses import dataclass, field
 
@@ -70,7 +70,11 @@ class World:
                     del self.loading[name]
                     self.do(self.lanes.load_failed(name, model, self.now, blame=False))
                 case Unload(name, model):
-                    assert not [lease for lease in self.running if lease.backend.name == name and lease.ticket.model == model]
+                    assert not [
+                        lease
+                        for lease in self.running
+                        if lease.backend.name == name and lease.ticket.model == model
+                    ]
                     self.unloading.append((name, model))
 
     def _stop(self, lease: Lease) -> None:
@@ -89,7 +93,16 @@ class World:
 
     def submit(self, priority: int, model: str, session: str = "s", **more: object) -> Ticket:
         level = Priority(priority)
-        ticket = Ticket(len(self.tickets), level, model, self.now, self.now + 600.0, PATIENCE.get(level, 0.0), session, **more)  # type: ignore[arg-type]
+        ticket = Ticket(
+            len(self.tickets),
+            level,
+            model,
+            self.now,
+            self.now + 600.0,
+            PATIENCE.get(level, 0.0),
+            session,
+            **more,
+        )  # type: ignore[arg-type]
         self.tickets.append(ticket)
         self.do(self.lanes.submit(ticket, self.now))
         return ticket
@@ -156,7 +169,9 @@ class World:
             assert len(backend.leases) <= backend.slots
             mine = [lease for lease in [*self.running, *self.leaving] if lease.backend is backend]
             loading = [lease for lease in backend.leases if lease.phase is Phase.LOADING]
-            assert len(mine) + len(loading) == len(backend.leases), "a slot is taken by nobody, or somebody runs without one"
+            assert len(mine) + len(loading) == len(backend.leases), (
+                "a slot is taken by nobody, or somebody runs without one"
+            )
             if backend.vram is not None:
                 assert sum(item.vram for item in backend.resident.values()) <= backend.vram
         for ticket in self.tickets:
@@ -176,7 +191,9 @@ class World:
             promised[backend.name] = promised.get(backend.name, 0) + 1
             in_the_way = [lease for lease in backend.leases if lease.ticket.background and not lease.yielding]
             making_way = [lease for lease in backend.leases if lease.yielding]
-            assert not in_the_way or promised[backend.name] <= len(making_way), "a P0 waits behind background work"
+            assert not in_the_way or promised[backend.name] <= len(making_way), (
+                "a P0 waits behind background work"
+            )
 
     def outcome_counts(self) -> None:
         """At the end of a world: every ticket had exactly one end."""

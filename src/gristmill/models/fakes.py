@@ -30,10 +30,14 @@ class FakeLlm:
             raise BadAnswer("The model's answer is empty.")
         return text
 
-    async def json(self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3") -> Json:
+    async def json(
+        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+    ) -> Json:
         """The next answer, if it follows the schema."""
         return checker(schema)(await self.text(asked, model=model, priority=priority))
 
-    async def shaped(self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3") -> Shape:
+    async def shaped(
+        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+    ) -> Shape:
         """The next answer as an object of a pydantic model."""
         return shape.model_validate(await self.json(asked, schema_of(shape), model=model, priority=priority))

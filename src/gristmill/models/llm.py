@@ -1,6 +1,5 @@
-"""The house's own LLM client: asks the router, and takes nothing for an answer that is empty or not what was asked for."""
+"""The house's own LLM client: asks the router, and takes nothing empty or wrong for an answer."""
 
-import asyncio
 import base64
 import re
 from collections.abc import Callable, Sequence
@@ -56,11 +55,15 @@ class Llm(Protocol):
         """An answer in words."""
         ...
 
-    async def json(self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3") -> Json:
+    async def json(
+        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+    ) -> Json:
         """An answer that follows a JSON schema."""
         ...
 
-    async def shaped(self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3") -> Shape:
+    async def shaped(
+        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+    ) -> Shape:
         """An answer as an object of a pydantic model."""
         ...
 
@@ -68,7 +71,9 @@ class Llm(Protocol):
 class RouterLlm:
     """Asks the router over HTTP. One per process; `async with` closes its connections."""
 
-    def __init__(self, settings: LlmSettings, *, session: str = "", count: Callable[[TokenCount], None] | None = None) -> None:
+    def __init__(
+        self, settings: LlmSettings, *, session: str = "", count: Callable[[TokenCount], None] | None = None
+    ) -> None:
         self._settings, self._count = settings, count
         headers = {"X-Router-Session": session} if session else {}
         if settings.key is not None:
@@ -90,20 +95,28 @@ class RouterLlm:
         """An answer in words."""
         return await self._asked(asked, model, priority, None)
 
-    async def json(self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3") -> Json:
+    async def json(
+        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+    ) -> Json:
         """An answer that follows a JSON schema."""
         checked = checker(schema)
         return checked(await self._asked(asked, model, priority, schema))
 
-    async def shaped(self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3") -> Shape:
+    async def shaped(
+        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+    ) -> Shape:
         """An answer as an object of a pydantic model."""
         answer = await self.json(asked, schema_of(shape), model=model, priority=priority)
         try:
             return shape.model_validate(answer)
         except ValidationError as wrong:
-            raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
+            raise BadAnswer(
+                f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}."
+            ) from wrong
 
-    async def _asked(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
+    async def _asked(
+        self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None
+    ) -> str:
         named = model or self._settings.model
         if not named:
             raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
@@ -128,16 +141,22 @@ class RouterLlm:
         try:
             async with self._http.post(url, data=orjson.dumps(body), headers=headers) as answer:
                 return _understood(answer.status, answer.headers.get("Retry-After"), await answer.read())
-        except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise Transient(f"The LLM router at {self._settings.url} did not answer: {type(error).__name__}.") from error
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise Transient(
+                f"The LLM router at {self._settings.url} did not answer: {type(error).__name__}."
+            ) from error
 
 
 def _messages(asked: str | Sequence[Message]) -> list[Json]:
     turns = [Message("user", asked)] if isinstance(asked, str) else asked
-    return [
-        {"role": turn.role, "content": turn.text, **({"images": [base64.b64encode(p.data).decode() for p in turn.pictures]} if turn.pictures else {})}
-        for turn in turns
-    ]  # fmt: skip
+    return [_message(turn) for turn in turns]
+
+
+def _message(turn: Message) -> Json:
+    said: Json = {"role": turn.role, "content": turn.text}
+    if turn.pictures:
+        said["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
+    return said
 
 
 def _understood(status: int, retry_after: str | None, raw: bytes) -> Json:

@@ -28,7 +28,7 @@ class Admin:
         self._now = time.monotonic
 
     async def announce(self, request: web.BaseRequest, sender: Sender) -> Json:
-        """Make a GPU ready for a session: background work goes, the model comes; answered when it is there."""
+        """Make a GPU ready for a session: background work goes, the model comes, then the answer."""
         body = await _body(request)
         model = self._announced_model(body)
         if not any(self._scheduler.lanes.serving(model)):
@@ -64,7 +64,7 @@ class Admin:
         return {"status": "released"}
 
     async def drain(self, request: web.BaseRequest, sender: Sender) -> Json:
-        """Take no new work; {"backend": …} for one, {"resume": true} to take work again, {"wait": true} to wait until all is done."""
+        """Take no new work: {"backend": …} for one, {"resume": true} to undo it, {"wait": true} to wait."""
         del sender
         body = await _body(request)
         backend = body.get("backend")
@@ -72,7 +72,7 @@ class Admin:
             raise BadRequest(f"there is no backend called {backend!r}", 404)
         on = body.get("resume") is not True
         self._scheduler.drain(backend, on)
-        while on and body.get("wait") is True and self._at_work(backend):
+        while on and body.get("wait") is True and self._at_work(backend):  # noqa: ASYNC110 a person waits here
             await asyncio.sleep(0.02)
         return {"status": "resumed" if not on else "draining" if self._at_work(backend) else "drained"}
 

@@ -260,7 +260,7 @@ class Adapter:
         await self.ask("POST", "/api/generate", {"model": model, "keep_alive": 0, "stream": False})
         try:
             async with asyncio.timeout(self._settings.release_wait.total_seconds()):
-                while model in (loaded := await self._in_memory()):
+                while model in (loaded := await self._in_memory()):  # noqa: ASYNC110 only asking tells
                     await asyncio.sleep(0.01)
         except TimeoutError:
             return False

@@ -1,4 +1,4 @@
-"""How the two APIs write an answer piece by piece: readers that take their lines apart, writers that put them together."""
+"""How the two APIs write answers piece by piece: readers take lines apart, writers put them together."""
 
 import itertools
 import secrets
@@ -247,7 +247,15 @@ class OllamaWriter:
     def _figures(self, answer: Answer) -> Json:
         reason = "length" if answer.finish == "length" else "stop"
         total = time.monotonic_ns() - self._began
-        return {"done_reason": reason, "total_duration": total, "load_duration": 0, "prompt_eval_count": answer.prompt, "prompt_eval_duration": 0, "eval_count": answer.completion, "eval_duration": total}  # fmt: skip
+        return {
+            "done_reason": reason,
+            "total_duration": total,
+            "load_duration": 0,
+            "prompt_eval_count": answer.prompt,
+            "prompt_eval_duration": 0,
+            "eval_count": answer.completion,
+            "eval_duration": total,
+        }
 
 
 def _arguments(tool: Tool) -> Any:

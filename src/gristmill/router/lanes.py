@@ -16,7 +16,7 @@ NONE: tuple[Backend, ...] = ()
 
 
 class Lanes:
-    """Owns every ticket, lease, model and reservation. Each event returns the effects its owner must carry out."""
+    """Owns every ticket, lease, model and reservation; each event returns the effects to carry out."""
 
     def __init__(self, backends: list[Backend], rules: Rules, serves: Callable[[str, str], bool]) -> None:
         self.backends = {backend.name: backend for backend in backends}
@@ -86,7 +86,7 @@ class Lanes:
         return self._pumped(now)
 
     def leave(self, lease: Lease, now: float) -> list[Effect]:
-        """The attempt is over for us, the backend has yet to confirm: the slot stays taken, the ticket is done."""
+        """The attempt is over for us, the backend has yet to confirm: the slot stays taken."""
         self.stopping.discard(lease)
         if lease.phase is not Phase.LEAVING:
             lease.phase = Phase.LEAVING
@@ -102,7 +102,7 @@ class Lanes:
     def fail(
         self, lease: Lease, kind: Failure, now: float, retry_after: float | None = None, *, gone: bool = True
     ) -> list[Effect]:
-        """An attempt failed; unless the backend is gone from it, its slot stays taken until that is confirmed.
+        """An attempt failed; if the backend may still work on it, its slot stays taken until it confirms.
 
         Before the first byte the ticket is tried elsewhere.
         """
@@ -142,7 +142,7 @@ class Lanes:
     # ── sessions, draining, time ────────────────────────────────────────────
 
     def start(self, now: float) -> list[Effect]:
-        """Give every GPU its set: with two or more, the orchestrator's and the background set live side by side."""
+        """Give every GPU its set: with two or more, both sets live side by side."""
         for backend in self.backends.values():
             self._want_own_set(backend)
         return self._pumped(now)
@@ -318,7 +318,7 @@ class Lanes:
         return sent_back
 
     def _considered(self, now: float) -> Iterator[tuple[Ticket, Offer]]:
-        """Every ticket that can be decided on, most urgent first. One that must wait speaks for its whole lane."""
+        """Every ticket that can be decided on, most urgent first; one that must wait speaks for its lane."""
         standing = Standing()
         for urgency, lane in self._ordered(now):
             standing.urgent, standing.trickles = urgency < Priority.BACKGROUND, urgency == TRICKLE
@@ -348,7 +348,7 @@ class Lanes:
         return sorted(ranked, key=lambda item: (item[0], _oldest(item[1]) - self._head_start(item[1][0])))
 
     def _head_start(self, ticket: Ticket) -> float:
-        """Requests for a model in memory go first for a while: collated, they cost one load instead of many."""
+        """Requests for a model in memory go first for a while: collated, they cost one load, not many."""
         if ticket.priority is Priority.CRITICAL:
             return 0.0
         gpus, _ = self.serving(ticket.model)

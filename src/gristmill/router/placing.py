@@ -1,4 +1,4 @@
-"""Where a request could go at this moment, and what would have to happen first: pure decisions over the pool."""
+"""Where a request could go now, and what would have to happen first: pure decisions over the pool."""
 
 import math
 from collections import Counter
@@ -97,7 +97,7 @@ def place(
 
 
 def _best(offers: list[Offer], ticket: Ticket) -> Offer:
-    """The cheapest offer; a GPU that lives for the other model set comes last, so that nothing is swapped there."""
+    """The cheapest offer; a GPU that lives for the other model set comes last, so that it is not swapped."""
     if len(offers) == 1:
         return offers[0]
     other_set = "background" if ticket.priority is Priority.CRITICAL else "orchestrator"
@@ -254,7 +254,7 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
 
 
 def _welcome(ticket: Ticket, backend: Backend, standing: Standing) -> bool:
-    """Whether a reserved GPU still takes this: only for a model that is there, and never the last slot but for the trickle."""
+    """Whether a reserved GPU takes this: only for a model in memory; its last slot only for the trickle."""
     if not backend.holds(ticket.model):
         return False
     return standing.trickles or (ticket.priority is Priority.CODING and backend.free >= 2)

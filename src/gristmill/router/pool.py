@@ -1,4 +1,4 @@
-"""What the policy knows of each backend: its slots, the models in its memory, who holds it, and whether it is trusted."""
+"""What the policy knows of each backend: slots, models in memory, who holds it, whether it is trusted."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ class Resident:
 
 @dataclass(slots=True)
 class Switch:
-    """A load under way: first the models that make room go, then the new one comes. One at a time per backend."""
+    """A load under way: first models make room, then the new one comes. One at a time per backend."""
 
     model: str
     since: float

@@ -1,4 +1,4 @@
-"""How urgent a request is: from its header, its model's name or its nature, and never above what its sender may ask."""
+"""How urgent a request is: by its header, its model or its nature, never above what its sender may ask."""
 
 import hashlib
 import re
@@ -45,7 +45,7 @@ class Urgency(NamedTuple):
 
 
 def stated(header: str) -> Priority | None:
-    """The priority a header names: P0 … P3, or a number from 100 (P0) down to 50 (P3); None when it is neither."""
+    """The priority a header names: P0 … P3, or a number from 100 (P0) down to 50 (P3); else None."""
     text = header.strip().upper()
     if text in LEVELS:
         return LEVELS[text]

@@ -1,4 +1,4 @@
-"""What becomes of a backend's answer on its way to the client: relayed as it is, translated, or collected into one body."""
+"""What becomes of an answer on its way to the client: relayed, translated, or collected into one body."""
 
 import array
 import base64
@@ -182,7 +182,7 @@ class Translated:
 
 
 class Collected:
-    """A client that wants one body: the backend streams all the same, so that the request can be run anew until its end."""
+    """One body for the client: the backend streams all the same, so it can be run anew to its end."""
 
     content_type = JSON_TYPE
 
@@ -221,7 +221,7 @@ _line = msgspec.json.Decoder(_Line)
 
 
 class CollectedChat:
-    """The commonest case of all, /api/chat to /api/chat in one body: lines are read only as far as they must be."""
+    """The commonest case, /api/chat to /api/chat in one body: lines are read only as far as they must be."""
 
     content_type = JSON_TYPE
 

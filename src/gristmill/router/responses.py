@@ -1,4 +1,4 @@
-"""A whole answer to a client, written in one go: a proxy needs none of the header machinery that a web application does."""
+"""A whole answer to a client, written in one go: a proxy needs little of what a web application does."""
 
 import time
 from email.utils import formatdate
@@ -17,7 +17,9 @@ LARGE = 64 * 1024
 class Whole(web.StreamResponse):
     """Status, headers and body that are known before the first byte."""
 
-    def __init__(self, status: int, content_type: str, body: bytes, more: list[tuple[str, str]] | None = None) -> None:
+    def __init__(
+        self, status: int, content_type: str, body: bytes, more: list[tuple[str, str]] | None = None
+    ) -> None:
         super().__init__(status=status)
         self._type, self._text, self._more = content_type, body, more
         self._kept = True
@@ -38,7 +40,10 @@ class Whole(web.StreamResponse):
             more += "Connection: close\r\n"
         elif request.version < HttpVersion11:
             more += "Connection: keep-alive\r\n"
-        head = f"{_start(self.status)}Content-Type: {self._type}\r\nContent-Length: {len(self._text)}\r\n{_date(int(time.time()))}{more}\r\n"
+        head = (
+            f"{_start(self.status)}Content-Type: {self._type}\r\nContent-Length: {len(self._text)}\r\n"
+            f"{_date(int(time.time()))}{more}\r\n"
+        )
         transport.write(head.encode("latin-1", "replace") + self._text)
         if len(self._text) > LARGE:
             await request.writer.drain()

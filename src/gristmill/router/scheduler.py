@@ -83,7 +83,7 @@ class Scheduler:
         """Let running requests end within the bound, then leave."""
         self.drain(None, True)
         deadline = self._now() + self._settings.stop.total_seconds()
-        while self.busy and self._now() < deadline:
+        while self.busy and self._now() < deadline:  # noqa: ASYNC110 the router is stopping
             await asyncio.sleep(0.02)
         if self._ticker is not None:
             self._ticker.cancel()
@@ -154,7 +154,7 @@ class Scheduler:
         self._note_breaker(lease.backend)
 
     def gone(self, ticket: Ticket) -> None:
-        """The client went away, in whatever phase: its backend is told at once, the slot is free when it confirms."""
+        """The client went away, in whatever phase: its backend is told at once."""
         self._refusals.pop(ticket, None)
         lease = ticket.lease
         exchange = self._exchanges.pop(lease, None) if lease is not None else None
@@ -333,7 +333,7 @@ def _rules(settings: RouterSettings) -> Rules:
 
 
 def _pool(settings: RouterSettings, kinds: list[tuple[BackendSettings, bool]]) -> list[Backend]:
-    """The backends as the policy sees them; with two GPUs or more, the first lives for the orchestrator's set."""
+    """The backends as the policy sees them; of two GPUs or more, the first is the orchestrator's."""
     swapping = [spec.name for spec, gpu in kinds if gpu and spec.kind == "ollama"]
     roles: dict[str, str] = {}
     if len(swapping) > 1 and settings.orchestrator_models:

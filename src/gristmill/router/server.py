@@ -73,7 +73,9 @@ class Server:
             return _error(path, 413, f"the body is larger than {self._settings.body_limit} bytes")
         except (ConnectionResetError, web.HTTPException):
             raise
-        except Exception as bug:  # the last resort: the client gets an answer, the log the kind and place of the bug
+        except (
+            Exception
+        ) as bug:  # the last resort: the client gets an answer, the log the kind and place of the bug
             log.error("request failed", error=type(bug).__name__, place=_place(bug))
             return _error(path, 500, "internal error")
 
@@ -162,7 +164,10 @@ def _error(path: str, status: int, message: str) -> web.Response:
 
 def _place(bug: BaseException) -> str:
     """Where it happened; neither its text nor the variables around it, which may hold a part of a request."""
-    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(traceback.extract_tb(bug.__traceback__)[-4:]))
+    return " < ".join(
+        f"{Path(frame.filename).name}:{frame.lineno}"
+        for frame in reversed(traceback.extract_tb(bug.__traceback__)[-4:])
+    )
 
 
 def _is_loopback(host: str) -> bool:
@@ -193,7 +198,11 @@ async def running(settings: RouterSettings) -> AsyncIterator[tuple[Scheduler, in
         )  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
 
     web_server = web.Server(
-        server.handle, request_factory=request, handler_cancellation=True, access_log=None, keepalive_timeout=75
+        server.handle,
+        request_factory=request,
+        handler_cancellation=True,
+        access_log=None,
+        keepalive_timeout=75,
     )
     runner = web.ServerRunner(web_server, shutdown_timeout=1.0)
     await runner.setup()

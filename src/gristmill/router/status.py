@@ -26,10 +26,18 @@ def status(scheduler: Scheduler, now: float) -> Json:
         "running": [_running(lease, now) for backend in lanes.backends.values() for lease in backend.leases],
         "queues": {priority.label: lanes.waiting[priority] for priority in Priority},
         "waiting": [
-            {"id": t.id, "priority": t.priority.label, "model": t.model, "age": _age(now, t.arrived), "deadline_in": _age(t.deadline, now), "preemptions": t.preemptions, "why": why}
-            for t, why in waiting[:SHOWN]
+            {
+                "id": ticket.id,
+                "priority": ticket.priority.label,
+                "model": ticket.model,
+                "age": _age(now, ticket.arrived),
+                "deadline_in": _age(ticket.deadline, now),
+                "preemptions": ticket.preemptions,
+                "why": why,
+            }
+            for ticket, why in waiting[:SHOWN]
         ],
-    }  # fmt: skip
+    }
 
 
 def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
@@ -44,13 +52,21 @@ def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
         "draining": backend.draining,
         "vram": backend.vram,
         "vram_used": sum(item.vram for item in backend.resident.values()),
-        "loaded": [{"model": model, "vram": item.vram, "age": _age(now, item.since), "idle": _age(now, item.used)} for model, item in backend.resident.items()],
-        "loading": backend.switch.model if backend.switch is not None else None,
-        "breaker": {"state": breaker.state.value, "opens_in": max(0.0, _age(breaker.until, now)), "failures": {kind.value: count for kind, count in breaker.total.items()}},
-        "reservations": [
-            {"session": _hidden(session), "age": _age(now, held.since), "idle": _age(now, held.seen)} for session, held in backend.reservations.items()
+        "loaded": [
+            {"model": model, "vram": item.vram, "age": _age(now, item.since), "idle": _age(now, item.used)}
+            for model, item in backend.resident.items()
         ],
-    }  # fmt: skip
+        "loading": backend.switch.model if backend.switch is not None else None,
+        "breaker": {
+            "state": breaker.state.value,
+            "tries_in": max(0.0, _age(breaker.until, now)),
+            "failures": {kind.value: count for kind, count in breaker.total.items()},
+        },
+        "reservations": [
+            {"session": _hidden(session), "age": _age(now, held.since), "idle": _age(now, held.seen)}
+            for session, held in backend.reservations.items()
+        ],
+    }
 
 
 def _running(lease: Lease, now: float) -> Json:

@@ -1,4 +1,4 @@
-"""The HTTP client for plain-HTTP backends: an asyncio.Protocol around httptools, one object per conversation."""
+"""The HTTP client for plain-HTTP backends: an asyncio.Protocol around httptools."""
 
 import asyncio
 import socket
@@ -103,7 +103,7 @@ class PlainExchange:
             except StaleConnection:
                 if self.again is None:
                     raise
-                # a kept connection that the backend had closed meanwhile: nobody is to blame, and a new one will do
+                # a kept connection that the backend had closed meanwhile: nobody is to blame
                 again, self.again, self._error = self.again, None, None
                 self._connection = await again(self)
                 if self._error is not None:  # told to stop meanwhile
@@ -140,7 +140,7 @@ class PlainExchange:
             self._wake()
 
     async def stop(self, patience: float) -> bool:
-        # half-closed, not closed: a server that sees it ends the request and then closes its side, which is its word
+        # half-closed, not closed: a server ends the request and then closes its side, which is its word
         connection = self._connection
         if connection is None:
             return True

@@ -1,4 +1,4 @@
-"""What goes over the wire: calls and their bodies, headers that may pass, and errors in the style of the API that was called."""
+"""What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,8 +25,9 @@ HOP_BY_HOP = frozenset(
 )
 # ours to set, or nobody's business on the other side
 NOT_FORWARDED = HOP_BY_HOP | {
-    "accept", "accept-encoding", "authorization", "content-encoding", "content-length", "content-type", "cookie", "expect", "forwarded",
-    "host", "origin", "referer", "x-forwarded-for", "x-ollama-priority", "x-router-holdback", "x-router-session",
+    "accept", "accept-encoding", "authorization", "content-encoding", "content-length", "content-type",
+    "cookie", "expect", "forwarded", "host", "origin", "referer", "x-forwarded-for",
+    "x-ollama-priority", "x-router-holdback", "x-router-session",
 }  # fmt: skip
 NOT_RETURNED = HOP_BY_HOP | {
     "content-length",
@@ -195,7 +196,9 @@ def returned(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     passing = [(name, value) for raw, value in headers if (name := _comes_back(raw))]
     if not passing:
         return []
-    hidden = _nominated(next((value.decode("latin-1") for name, value in headers if name.lower() == b"connection"), ""))
+    hidden = _nominated(
+        next((value.decode("latin-1") for name, value in headers if name.lower() == b"connection"), "")
+    )
     return [(name, value.decode("latin-1")) for name, value in passing if name.lower() not in hidden]
 
 
