@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import aiohttp
 import orjson
@@ -126,7 +126,8 @@ class RouterLlm:
         answer = await self._posted(body, priority)
         if self._count is not None:
             self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
-        text = str((answer.get("message") or {}).get("content") or "").strip()
+        message = _object(answer.get("message")) or {}
+        text = str(message.get("content") or "").strip()
         if not text:
             raise BadAnswer("The model's answer is empty.")
         if answer.get("done_reason") == "length":
@@ -162,12 +163,11 @@ def _message(turn: Message) -> Json:
 def _understood(status: int, retry_after: str | None, raw: bytes) -> Json:
     """The router's answer, or the error that its status means for the caller."""
     try:
-        body = orjson.loads(raw)
+        found = _object(orjson.loads(raw))
     except orjson.JSONDecodeError:
-        body = None
-    if not isinstance(body, dict):
+        found = None
+    if found is None:
         raise Transient(f"The LLM router answered {status} with something that is not a JSON object.")
-    found: Json = body
     if status == 200 and "error" not in found:
         return found
     reason = f"The LLM router answered {status}: {found.get('error') or 'no reason given'}."
@@ -177,6 +177,10 @@ def _understood(status: int, retry_after: str | None, raw: bytes) -> Json:
             wait = float(retry_after or "")
         raise Overloaded(reason, timedelta(seconds=wait))
     raise Permanent(reason) if 400 <= status < 500 else Transient(reason)
+
+
+def _object(value: Any) -> Json | None:
+    return cast("Json", value) if isinstance(value, dict) else None
 
 
 def schema_of(shape: type[BaseModel]) -> Json:
@@ -195,12 +199,11 @@ def checker(schema: Json) -> Callable[[str], Json]:
     def checked(text: str) -> Json:
         fenced = FENCE.match(text)
         try:
-            answer = orjson.loads(fenced[1] if fenced else text)
+            found = _object(orjson.loads(fenced[1] if fenced else text))
         except orjson.JSONDecodeError as wrong:
             raise BadAnswer("The model's answer is not JSON.") from wrong
-        if not isinstance(answer, dict):
+        if found is None:
             raise BadAnswer("The model's answer is not a JSON object.")
-        found: Json = answer
         if not found and (schema.get("properties") or schema.get("required")):
             raise BadAnswer("The model's answer is an empty object.")
         try:

@@ -13,7 +13,7 @@ from gristmill.router.pool import Ticket
 from gristmill.router.priority import Priority, Sender
 from gristmill.router.scheduler import Scheduler, TurnedAway
 from gristmill.router.status import status
-from gristmill.router.wire import BadRequest, canonical
+from gristmill.router.wire import BadRequest, as_object, canonical
 from gristmill.settings import RouterSettings
 
 Json = dict[str, Any]
@@ -91,10 +91,10 @@ async def _body(request: web.BaseRequest) -> Json:
     if not text.strip():
         return {}
     try:
-        body = orjson.loads(text)
+        body = as_object(orjson.loads(text))
     except orjson.JSONDecodeError:
         raise BadRequest("the body is not valid JSON") from None
-    if not isinstance(body, dict):
+    if body is None:
         raise BadRequest("the body must be a JSON object")
     return body
 

@@ -16,7 +16,7 @@ from gristmill.router.embedded import Child
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
 from gristmill.router.upstream import AttemptFailed, Client, Exchange, PlainClient
-from gristmill.router.wire import EMBED, BadRequest, Call, Fields, Question, canonical, error_text
+from gristmill.router.wire import EMBED, BadRequest, Call, Fields, Question, as_object, canonical, error_text
 from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
 
 Json = dict[str, Any]
@@ -52,9 +52,10 @@ class Pins:
         self._keep_alive = settings.keep_alive
         self._largest: dict[str, int] = {}
         self.of = lru_cache(maxsize=1024)(self._look_up)
-        self.keep_alive_raw = lru_cache(maxsize=1024)(
-            lambda model: msgspec.Raw(orjson.dumps(self.keep_alive(model)))
-        )
+        self.keep_alive_raw = lru_cache(maxsize=1024)(self._encoded_keep_alive)
+
+    def _encoded_keep_alive(self, model: str) -> msgspec.Raw:
+        return msgspec.Raw(orjson.dumps(self.keep_alive(model)))
 
     def _look_up(self, model: str) -> ModelSettings:
         return next((pinned for pattern, pinned in self._listed if pattern.match(model)), UNSAID)
@@ -162,7 +163,7 @@ class Adapter:
         if call.api == "ollama":
             fields: Fields = dict(question.fields)
             if "options" in fields or (pinned := self._pins.num_ctx(model)) is not None:
-                options = orjson.loads(bytes(fields.get("options", b"null"))) or {}
+                options = as_object(orjson.loads(bytes(fields.get("options", b"null")))) or {}
                 if (pinned := self._pins.num_ctx(model, options.get("num_ctx"))) is not None:
                     fields["options"] = msgspec.Raw(orjson.dumps({**options, "num_ctx": pinned}))
             if call.shape != "vectors":
@@ -170,10 +171,10 @@ class Adapter:
             fields["keep_alive"] = self._pins.keep_alive_raw(model)
             return Outgoing(call, msgspec.json.encode(fields), usage=True)
         body = question.decoded()
-        usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        usage = bool((as_object(body.get("stream_options")) or {}).get("include_usage"))
         call, sent = to_ollama(call, body)
         if (pinned := self._pins.num_ctx(model)) is not None:
-            sent["options"] = {**(sent.get("options") or {}), "num_ctx": pinned}
+            sent["options"] = {**(as_object(sent.get("options")) or {}), "num_ctx": pinned}
         sent |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
         return Outgoing(call, orjson.dumps(sent), usage)
 
@@ -286,7 +287,7 @@ class Adapter:
             found = orjson.loads(text)
         except orjson.JSONDecodeError:
             raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
-        return found if isinstance(found, dict) else {}
+        return as_object(found) or {}
 
 
 def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:

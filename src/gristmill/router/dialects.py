@@ -11,7 +11,7 @@ import orjson
 
 from gristmill.router.breaker import Failure
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import CHAT, V1_CHAT, Call, error_text
+from gristmill.router.wire import CHAT, V1_CHAT, Call, as_object, error_text
 
 Json = dict[str, Any]
 
@@ -90,7 +90,7 @@ class OllamaReader:
         )
         delta.logprobs = said.get("logprobs")
         for call in message.get("tool_calls") or ():
-            arguments = call["function"].get("arguments") or {}
+            arguments: Any = call["function"].get("arguments") or {}
             tool = Tool(
                 call.get("id") or f"call_{secrets.token_hex(8)}",
                 call["function"]["name"],
@@ -145,7 +145,7 @@ class OpenAIReader:
         piece: Json = (choice.get("delta") or {}) if self._chat else choice
         delta.text += piece.get("content" if self._chat else "text") or ""
         delta.thinking += piece.get("reasoning_content") or piece.get("reasoning") or ""
-        delta.logprobs = (choice.get("logprobs") or {}).get("content") if self._chat else None
+        delta.logprobs = (as_object(choice.get("logprobs")) or {}).get("content") if self._chat else None
         for call in piece.get("tool_calls") or ():
             self._tool(call)
         if choice.get("finish_reason"):
@@ -162,10 +162,10 @@ class OpenAIReader:
 
 def _object(line: bytes) -> Json:
     try:
-        said = orjson.loads(line)
+        said = as_object(orjson.loads(line))
     except orjson.JSONDecodeError:
         raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
-    if not isinstance(said, dict):
+    if said is None:
         raise AttemptFailed(Failure.BROKEN, "the backend's answer is not a JSON object")
     if said.get("error"):
         raise AttemptFailed(Failure.STATUS, error_text(line), body=line)

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,10 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 def _server(arguments: argparse.Namespace) -> Any:
     try:
-        import xllamacpp  # noqa: PLC0415 an extra that only this child needs
+        llama: Any = import_module("xllamacpp")  # an extra that only this child needs; it has no types
     except ImportError as missing:
         raise Refused("An embedded backend needs llama.cpp: pip install 'gristmill[llm]'.") from missing
-    params: Any = xllamacpp.CommonParams()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] it has no types
+    params = llama.CommonParams()
     params.model.path = str(arguments.gguf)
     params.model_alias = {arguments.model}
     params.hostnames, params.port = ["127.0.0.1"], 0
@@ -83,7 +84,7 @@ def _server(arguments: argparse.Namespace) -> Any:
     params.embedding = False
     params.ui, params.verbosity = False, 0
     params.cpuparams.n_threads = arguments.threads or os.cpu_count() or 1
-    return xllamacpp.Server(params)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] it has no types
+    return llama.Server(params)
 
 
 def main() -> None:

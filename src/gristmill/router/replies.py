@@ -12,7 +12,7 @@ import orjson
 from gristmill.router.breaker import Failure
 from gristmill.router.dialects import WRITERS, Json, Lines, Writer, reader
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, error_text
+from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, as_object, error_text
 
 JSON_TYPE = "application/json; charset=utf-8"
 
@@ -310,7 +310,7 @@ def _vectors(call: Call, said: Json) -> tuple[list[Any], int]:
     if call.api == "ollama":
         return said["embeddings"], said.get("prompt_eval_count") or 0
     rows = sorted(said["data"], key=lambda row: row["index"])
-    return [row["embedding"] for row in rows], (said.get("usage") or {}).get("prompt_tokens") or 0
+    return [row["embedding"] for row in rows], (as_object(said.get("usage")) or {}).get("prompt_tokens") or 0
 
 
 def _rendered(call: Call, question: Question, vectors: list[Any], tokens: int) -> bytes:

@@ -5,7 +5,7 @@ import contextlib
 import ipaddress
 import signal
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from gristmill.router.priority import Priority, Sender, Senders
 from gristmill.router.relay import Relay
 from gristmill.router.replies import JSON_TYPE
 from gristmill.router.scheduler import Scheduler
-from gristmill.router.wire import CALLS, BadRequest, error_body
+from gristmill.router.wire import CALLS, BadRequest, as_object, error_body
 from gristmill.settings import RouterSettings
 
 log = structlog.get_logger(__name__)
@@ -73,9 +73,7 @@ class Server:
             return _error(path, 413, f"the body is larger than {self._settings.body_limit} bytes")
         except (ConnectionResetError, web.HTTPException):
             raise
-        except (
-            Exception
-        ) as bug:  # the last resort: the client gets an answer, the log the kind and place of the bug
+        except Exception as bug:  # noqa: BLE001 the last resort, so that a client gets an answer
             log.error("request failed", error=type(bug).__name__, place=_place(bug))
             return _error(path, 500, "internal error")
 
@@ -104,10 +102,10 @@ class Server:
         self._sender(request)
         if method == "POST" and path == "/api/show":
             try:
-                body = orjson.loads(await request.read())
+                body = as_object(orjson.loads(await request.read()))
             except orjson.JSONDecodeError:
                 raise BadRequest("the body is not valid JSON") from None
-            if not isinstance(body, dict):
+            if body is None:
                 raise BadRequest("the body must be a JSON object")
             return _json(await self._catalogue.show(body))
         if method == "GET" and path.startswith("/v1/models/"):
@@ -180,7 +178,7 @@ def _is_loopback(host: str) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: RouterSettings) -> AsyncIterator[tuple[Scheduler, int]]:
+async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, int]]:
     """A router that serves until the block ends; the port it listens on."""
     scheduler = Scheduler(settings)
     server = Server(settings, scheduler)

@@ -16,6 +16,8 @@ from gristmill.router.wire import (
     V1_EMBEDDINGS,
     BadRequest,
     Call,
+    as_list,
+    as_object,
 )
 
 Json = dict[str, Any]
@@ -85,9 +87,7 @@ def _messages_out(messages: list[Any]) -> Iterator[Json]:
     """Ollama's messages as OpenAI's: tool calls get ids, and the answers that follow refer to them."""
     asked: list[tuple[str, str]] = []
     for index, message in enumerate(messages):
-        if not isinstance(message, dict):
-            raise BadRequest("every message must be an object")
-        turn: Json = message
+        turn = _turn(message)
         role, content = turn.get("role", "user"), turn.get("content") or ""
         if role == "tool":
             yield {
@@ -115,13 +115,14 @@ def _answered(asked: list[tuple[str, str]], name: str | None) -> str:
 
 
 def _call_out(call: Any, fallback: str) -> Json:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or "name" not in function:
+    asked = as_object(call) or {}
+    function = as_object(asked.get("function"))
+    if function is None or "name" not in function:
         raise BadRequest("a tool call needs a function with a name")
     arguments: Any = function.get("arguments") or {}
     text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
     return {
-        "id": call.get("id") or fallback,
+        "id": asked.get("id") or fallback,
         "type": "function",
         "function": {"name": function["name"], "arguments": text},
     }
@@ -160,12 +161,11 @@ def _response_format(wanted: Any) -> Json | None:
 
 
 def _options_out(options: Any, extras: bool) -> Json:
-    if not isinstance(options, dict):
+    asked = as_object(options)
+    if asked is None:
         return {}
     known = {**SHARED_OPTIONS, **LLAMA_OPTIONS} if extras else SHARED_OPTIONS
-    sent: Json = {
-        known[name]: value for name, value in options.items() if name in known and value is not None
-    }
+    sent: Json = {known[name]: value for name, value in asked.items() if name in known and value is not None}
     if sent.get("max_tokens", 0) < 0:  # Ollama's -1: no limit, which OpenAI says by leaving it out
         del sent["max_tokens"]
     return sent
@@ -204,9 +204,7 @@ def to_ollama(call: Call, body: Json) -> tuple[Call, Json]:
 
 
 def _message_in(message: Any, names: dict[str, str]) -> Json:
-    if not isinstance(message, dict):
-        raise BadRequest("every message must be an object")
-    turn: Json = message
+    turn = _turn(message)
     text, images = _content_in(turn.get("content"))
     role = turn.get("role", "user")
     sent: Json = {
@@ -255,9 +253,9 @@ def _inline_image(image: Any) -> str:
 
 
 def _format_in(wanted: Any) -> Any:
-    if not isinstance(wanted, dict):
+    asked = as_object(wanted)
+    if asked is None:
         return None
-    asked: Json = wanted
     if asked.get("type") == "json_schema":
         return asked.get("json_schema", {}).get("schema")
     return "json" if asked.get("type") == "json_object" else None
@@ -277,17 +275,25 @@ def _options_in(body: Json) -> Json | None:
 
 
 def _one_prompt(prompt: Any) -> str:
-    if isinstance(prompt, list) and len(prompt) == 1:
-        prompt = prompt[0]
-    if not isinstance(prompt, str):
+    several = as_list(prompt)
+    one: Any = several[0] if several is not None and len(several) == 1 else prompt
+    if not isinstance(one, str):
         raise BadRequest("prompt must be one string")
-    return prompt
+    return one
 
 
 def _listed(value: Any, name: str) -> list[Any]:
-    if not isinstance(value, list):
+    found = as_list(value)
+    if found is None:
         raise BadRequest(f"{name} must be a list")
-    return value
+    return found
+
+
+def _turn(message: Any) -> Json:
+    turn = as_object(message)
+    if turn is None:
+        raise BadRequest("every message must be an object")
+    return turn
 
 
 def _only(body: Json) -> Json:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import orjson
@@ -58,6 +58,16 @@ V1_EMBEDDINGS = Call("/v1/embeddings", "openai", "vectors", streams=False)
 CALLS = {
     call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)
 }
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """A JSON object, if it is one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """A JSON list, if it is one."""
+    return cast("list[Any]", value) if isinstance(value, list) else None
 
 
 class BadRequest(Exception):
@@ -176,8 +186,8 @@ def error_text(body: bytes) -> str:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:
         return body[:500].decode("utf-8", "replace").strip()
-    error = found.get("error", found) if isinstance(found, dict) else found
-    text = error.get("message", error) if isinstance(error, dict) else error
+    error = (as_object(found) or {}).get("error", found)
+    text = (as_object(error) or {}).get("message", error)
     return text if isinstance(text, str) else orjson.dumps(text).decode()
 
 
