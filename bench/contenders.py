@@ -38,6 +38,4 @@ PROCRASTINATE = Contender(
     "procrastinate", "procrastinate",
     "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))", "procrastinate",
 )  # fmt: skip
-GRAPHILE = Contender(
-    "graphile-worker", "graphile", "SELECT EXISTS (SELECT FROM graphile_worker._private_jobs)"
-)
+GRAPHILE = Contender("graphile-worker", "graphile", "SELECT EXISTS (SELECT FROM graphile_worker._private_jobs)")

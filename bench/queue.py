@@ -27,9 +27,7 @@ SCENES = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="a tenth of everything, for trying; changes no page"
-    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything, for trying; changes no page")
     parser.add_argument("--only", choices=SCENES, action="append", help="this alone; changes no page")
     options = parser.parse_args()
     sizes = QUICK if options.quick else Sizes()

@@ -61,7 +61,7 @@ class Figures:
             yield
         except NotMeasuredError as reason:
             for name in names:
-                self._values[name] = None  # a median of fewer rounds would look like any other
+                self._values[name] = None  # also what earlier rounds gave: a median of fewer would look like any other
                 self.reasons[name] = str(reason)
             print(f"{', '.join(names)} not measured: {reason}", file=sys.stderr, flush=True)
 

@@ -36,9 +36,7 @@ PAGE = ROOT / "docs" / "benchmarks-router.md"
 
 
 @contextmanager
-def process(
-    *command: str, env: dict[str, str] | None = None, quiet: bool = True
-) -> Iterator[subprocess.Popen[str]]:
+def process(*command: str, env: dict[str, str] | None = None, quiet: bool = True) -> Iterator[subprocess.Popen[str]]:
     """A child that ends with the block, whatever happens in it."""
     errors = subprocess.DEVNULL if quiet else None
     child = subprocess.Popen(
@@ -174,8 +172,7 @@ class Talker:
         text = json.dumps(body).encode()
         began = time.perf_counter()
         self.connection.sendall(
-            f"POST /api/chat HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {len(text)}\r\n\r\n".encode()
-            + text
+            f"POST /api/chat HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {len(text)}\r\n\r\n".encode() + text
         )
         seen, first = b"", 0.0
         while not seen.endswith(b"0\r\n\r\n"):
@@ -299,9 +296,7 @@ def table(found: dict[str, float | None]) -> str:
         f"| {'what':<{width}} | {'measured':>13} | {'goal':>9} |",
         f"|{'-' * (width + 2)}|{'-' * 14}:|{'-' * 10}:|",
     ]
-    return "\n".join(
-        [*lines, *(f"| {what:<{width}} | {value:>13} | {goal:>9} |" for what, value, goal in rows)]
-    )
+    return "\n".join([*lines, *(f"| {what:<{width}} | {value:>13} | {goal:>9} |" for what, value, goal in rows)])
 
 
 def main() -> None:

@@ -11,20 +11,14 @@ import uvloop
 MODEL = "bench:latest"
 ASKED = re.compile(rb'"(?:num_predict|max_tokens)":\s*(\d+)')
 CREATED = '"created_at":"2026-01-01T00:00:00Z"'
-FIGURES = (
-    '"total_duration":1,"load_duration":1,"prompt_eval_count":5,"prompt_eval_duration":1,"eval_duration":1'
-)
+FIGURES = '"total_duration":1,"load_duration":1,"prompt_eval_count":5,"prompt_eval_duration":1,"eval_duration":1'
 CHUNK = '"id":"c","object":"chat.completion.chunk","created":1,"model":"bench"'
-OLLAMA = (
-    f'{{"model":"{MODEL}",{CREATED},"message":{{"role":"assistant","content":" word"}},"done":false}}\n'
-).encode()
+OLLAMA = (f'{{"model":"{MODEL}",{CREATED},"message":{{"role":"assistant","content":" word"}},"done":false}}\n').encode()
 OLLAMA_END = (
     f'{{"model":"{MODEL}",{CREATED},"message":{{"role":"assistant","content":""}},'
     f'"done":true,"done_reason":"stop",{FIGURES},"eval_count":%d}}\n'
 ).encode()
-SSE = (
-    f'data: {{{CHUNK},"choices":[{{"index":0,"delta":{{"content":" word"}},"finish_reason":null}}]}}\n\n'
-).encode()
+SSE = (f'data: {{{CHUNK},"choices":[{{"index":0,"delta":{{"content":" word"}},"finish_reason":null}}]}}\n\n').encode()
 SSE_END = (
     f'data: {{{CHUNK},"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}]}}\n\ndata: [DONE]\n\n'
 ).encode()
@@ -72,8 +66,7 @@ class Backend(asyncio.Protocol):
 
     def whole(self, body: bytes) -> None:
         self.transport.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-            % (len(body), body)
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
         )
 
     def stream(self, kind: bytes, piece: bytes, tokens: int, end: bytes) -> None:

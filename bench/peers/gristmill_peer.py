@@ -6,13 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import ClassVar
 
 import uvloop
-from bench.board import Board
-from bench.peers.peer import Send, main, released
+from bench.peers.peer import Send, main
 
 from gristmill.db import Database, Tx, open_database
 from gristmill.queue import Done, Envelope, Worker, bound, on, open_group, seal, send, send_many
@@ -20,7 +18,6 @@ from gristmill.settings import Settings
 
 CONCURRENCY = 500
 AT_ONCE = 25_000  # letters in one transaction
-FEED = 0.004  # seconds between two looks of the feeder
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,14 @@ class Write:
     n: int
 
 
+@dataclass(frozen=True)
+class Chain:
+    """Sends its successor when it is done, so that a line of them keeps its length."""
+
+    kind: ClassVar[str] = "bench.chain"
+    n: int
+
+
 async def install(url: str) -> None:
     async with open_database(Settings(database_url=url)) as db, db.transaction() as tx:
         await tx.execute("CREATE TABLE bench_row (n bigint NOT NULL)")
@@ -45,7 +50,7 @@ async def load(url: str, count: int) -> None:
     await loaded(url, (Noop(n) for n in range(count)))
 
 
-async def loaded(url: str, letters: Iterable[Noop | Write]) -> float:
+async def loaded(url: str, letters: Iterable[Noop | Write | Chain]) -> float:
     """Send all of them, so many a transaction; letters per second, from the first to the last commit."""
     async with Database(url, size=1) as db:
         everything = list(letters)
@@ -65,13 +70,17 @@ async def work(url: str, noted: Callable[[], None], released: Callable[[], Await
         noted()
         return Done(write=partial(insert, n=letter.n))
 
+    async def chain(letter: Chain) -> Done:
+        noted()
+        return Done(then=(letter,))
+
     async def insert(tx: Tx, n: int) -> None:
         await tx.execute("INSERT INTO bench_row (n) VALUES (%(n)s)", n=n)
 
     async with Database(url) as db:
         worker = Worker(
             db,
-            bound(on(Noop, noop), on(Write, write)),
+            bound(on(Noop, noop), on(Write, write), on(Chain, chain)),
             Settings().queue,
             queues=["bench"],
             concurrency=CONCURRENCY,
@@ -89,20 +98,6 @@ async def sender(url: str) -> AsyncIterator[Send]:
                 await send(tx, Noop(0))
 
         yield send_one
-
-
-async def feed(url: str, board: Board, outstanding: int) -> None:
-    """Keep that many jobs waiting, assuming that they are there when this starts."""
-    sent = outstanding
-    await released()
-    async with Database(url, size=1) as db:
-        while True:
-            missing = outstanding - (sent - board.total())
-            if missing > 0:
-                async with db.transaction() as tx:
-                    await send_many(tx, [Noop(n) for n in range(missing)])
-                sent += missing
-            await asyncio.sleep(FEED)
 
 
 async def send_batch(url: str, count: int, *, grouped: bool) -> float:
@@ -124,14 +119,14 @@ async def batches(url: str, count: int) -> None:
 
 
 def extra(arguments: list[str]) -> bool:
-    """feed URL BOARD OUTSTANDING | enqueue URL COUNT | writes URL COUNT | batches URL COUNT"""
+    """enqueue URL COUNT | writes URL COUNT | chains URL COUNT | batches URL COUNT"""
     match arguments:
-        case ["feed", url, board, outstanding]:
-            uvloop.run(feed(url, Board(Path(board)), int(outstanding)))
         case ["enqueue", url, count]:
             print(uvloop.run(loaded(url, (Noop(n) for n in range(int(count))))))
         case ["writes", url, count]:
             uvloop.run(loaded(url, (Write(n) for n in range(int(count)))))
+        case ["chains", url, count]:
+            uvloop.run(loaded(url, (Chain(n) for n in range(int(count)))))
         case ["batches", url, count]:
             uvloop.run(batches(url, int(count)))
         case _:

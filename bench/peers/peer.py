@@ -29,9 +29,7 @@ class Peer(Protocol):
         """Enqueue that many no-op jobs."""
         ...
 
-    async def work(
-        self, url: str, noted: Callable[[], None], released: Callable[[], Awaitable[None]]
-    ) -> None:
+    async def work(self, url: str, noted: Callable[[], None], released: Callable[[], Awaitable[None]]) -> None:
         """Connect, wait to be released, then run jobs until the process is ended; handlers call `noted`."""
         ...
 

@@ -10,7 +10,7 @@ from bench.peers.peer import Send, main
 from pgqueuer import AsyncpgDriver, PgQueuer, Queries
 from pgqueuer.models import Job
 
-BATCH = 1_000  # from 500 to 2,000 it makes no difference here; 300 and 3,000 are slower
+BATCH = 1_000
 AT_ONCE = 10_000
 
 

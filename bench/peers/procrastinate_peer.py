@@ -38,9 +38,7 @@ async def work(url: str, noted: Callable[[], None], released: Callable[[], Await
     app, _ = app_at(url, noted)
     async with app.open_async():
         await released()
-        await app.run_worker_async(
-            concurrency=CONCURRENCY, delete_jobs="always", install_signal_handlers=False
-        )
+        await app.run_worker_async(concurrency=CONCURRENCY, delete_jobs="always", install_signal_handlers=False)
 
 
 @asynccontextmanager

@@ -13,6 +13,8 @@ def measure(stage: Stage, sizes: Sizes, figures: Figures, show: Show) -> None:
     rates: dict[Contender, list[float]] = {}
     for turn in range(sizes.rounds):
         for contender in (BARE, OURS, PGQUEUER, GRAPHILE, PROCRASTINATE):
+            if key(contender) in figures.reasons:  # it failed in an earlier round
+                continue
             jobs = sizes.slow_jobs if contender is PROCRASTINATE else sizes.jobs
             show.step(f"throughput, round {turn + 1} of {sizes.rounds}: {jobs:,} jobs by {contender.name}")
             with figures.attempt(key(contender)):

@@ -37,9 +37,7 @@ def rate(text: str) -> tuple[int, timedelta]:
     """`10/60s`: ten within any sixty seconds."""
     count, _, period = text.partition("/")
     if not count.strip().isdigit() or int(count) < 1 or not period.strip():
-        raise ValueError(
-            f"“{text}” is not a rate; write for example 10/60s: at most ten starts within sixty seconds"
-        )
+        raise ValueError(f"“{text}” is not a rate; write for example 10/60s: at most ten starts within sixty seconds")
     # `5/min` reads as "per one minute"
     window = duration(period if period.strip()[0].isdigit() else f"1{period.strip()}")
     if window <= timedelta(0):
@@ -56,9 +54,5 @@ def shown(value: timedelta) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:.0f}{unit}"
     return (
-        f"{seconds:g}s"
-        if seconds < 600
-        else f"{seconds / 60:.0f}min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f}h"
+        f"{seconds:g}s" if seconds < 600 else f"{seconds / 60:.0f}min" if seconds < 7200 else f"{seconds / 3600:.1f}h"
     )

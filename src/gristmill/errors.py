@@ -3,7 +3,8 @@
 GristmillError
 ├── Transient        the world is busy or broken: try again later
 │   ├── Overloaded   … and it said when (retry_after)
-│   └── BadAnswer    a model answered, but nothing that can be used: ask again
+│   ├── BadAnswer    a model answered, but nothing that can be used: ask again
+│   └── Unreachable  … it is the database that does not answer
 ├── Permanent        the input is bad: trying again changes nothing
 ├── LeaseLost        the task is not ours any more: write nothing
 ├── Cancelled        somebody asked us to stop this task: stop
@@ -31,6 +32,10 @@ class Overloaded(Transient):
 
 class BadAnswer(Transient):
     """A model's answer is empty, cut off or not what was asked for; it must never pass for a result."""
+
+
+class Unreachable(Transient):
+    """The database does not answer."""
 
 
 class Permanent(GristmillError):

@@ -37,11 +37,7 @@ Duration = Annotated[timedelta, BeforeValidator(_parsed)]
 
 def _bytes(value: Any) -> Any:
     """`24GB`, `800 MiB` or a number of bytes; GPU makers and Ollama count a GB as 2³⁰."""
-    match = (
-        re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)i?b?\s*", value, re.IGNORECASE)
-        if isinstance(value, str)
-        else None
-    )
+    match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)i?b?\s*", value, re.IGNORECASE) if isinstance(value, str) else None
     return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")) if match else value
 
 
@@ -65,40 +61,38 @@ class Slice(BaseModel):
 class QueueSettings(Slice):
     """How workers claim, renew, settle and clean up."""
 
-    heartbeat: Duration = Field(timedelta(seconds=30), description="How often a worker says that it lives.")
-    lease: Duration = Field(timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
+    heartbeat: Duration = Field(default=timedelta(seconds=30), description="How often a worker says that it lives.")
+    lease: Duration = Field(default=timedelta(seconds=120), description="How long a silent worker keeps its tasks.")
     poll: Duration = Field(
-        timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of."
+        default=timedelta(seconds=1), description="How often a worker looks for tasks nobody told it of."
     )
     rescue: Duration = Field(
-        timedelta(seconds=15), description="How often the leases of dead workers are taken back."
+        default=timedelta(seconds=15), description="How often the leases of dead workers are taken back."
+    )
+    stall: Duration = Field(
+        default=timedelta(minutes=5),
+        description="How long the event loop of a worker may stand still before it ends itself.",
     )
     stop: Duration = Field(
-        timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
-    )
-    flush: Duration = Field(
-        timedelta(milliseconds=4),
-        description="How long an outcome may wait for company before it is settled.",
+        default=timedelta(seconds=20), description="How long a stopping worker waits for its running tasks."
     )
     batch: int = Field(
-        500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
+        default=500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
     )
     max_payload: int = Field(
-        1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
+        default=1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
     )
-    dead_alert: int = Field(10, ge=1, description="How many dead letters raise an alarm.")
-    dead_keep_for: Duration = Field(timedelta(days=30), description="How long dead letters are kept.")
-    dead_keep: int = Field(5_000, ge=0, description="How many dead letters are kept at most.")
-    keep_for: Duration = Field(timedelta(days=7), description="How long finished tasks are kept.")
-    keep: int = Field(1_000, ge=0, description="How many finished tasks are kept per queue.")
+    dead_alert: int = Field(default=10, ge=1, description="How many dead letters raise an alarm.")
+    dead_keep_for: Duration = Field(default=timedelta(days=30), description="How long dead letters are kept.")
+    dead_keep: int = Field(default=5_000, ge=0, description="How many dead letters are kept at most.")
+    keep_for: Duration = Field(default=timedelta(days=7), description="How long finished tasks are kept.")
+    keep: int = Field(default=1_000, ge=0, description="How many finished tasks are kept per queue.")
 
 
 class BackendSettings(Slice):
     """One server that answers requests for the router."""
 
-    name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How status, logs and metrics call it."
-    )
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How status, logs and metrics call it.")
     kind: Literal["ollama", "openai", "embedded"] = Field(
         default="ollama", description="What it speaks; embedded serves a GGUF file in a child process."
     )
@@ -247,9 +241,7 @@ class RouterSettings(Slice):
     release_wait: Duration = Field(
         default=timedelta(seconds=10), description="How long a backend may take to confirm that it stopped."
     )
-    max_preemptions: int = Field(
-        default=3, ge=0, description="How often one request is preempted and run anew."
-    )
+    max_preemptions: int = Field(default=3, ge=0, description="How often one request is preempted and run anew.")
     max_attempts: int = Field(
         default=3, ge=1, description="How many backends are tried for one request when they fail."
     )
@@ -262,9 +254,7 @@ class RouterSettings(Slice):
     idle_timeout: Duration = Field(
         default=timedelta(seconds=300), description="How long a backend may be silent within an answer."
     )
-    load_timeout: Duration = Field(
-        default=timedelta(seconds=600), description="How long loading a model may take."
-    )
+    load_timeout: Duration = Field(default=timedelta(seconds=600), description="How long loading a model may take.")
     probe: Duration = Field(
         default=timedelta(seconds=5),
         description="How often every backend is asked whether it lives and what is loaded.",
@@ -315,9 +305,9 @@ class LogSettings(Slice):
     """How events are written."""
 
     level: str = Field(
-        "info", pattern="^(debug|info|warning|error)$", description="The least level that is logged."
+        default="info", pattern="^(debug|info|warning|error)$", description="The least level that is logged."
     )
-    json_lines: bool = Field(False, description="One JSON object a line instead of text for people.")
+    json_lines: bool = Field(default=False, description="One JSON object a line instead of text for people.")
 
 
 class Settings(BaseSettings):
@@ -333,10 +323,12 @@ class Settings(BaseSettings):
     )
 
     database_url: str | None = Field(
-        None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
+        default=None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
     )
-    data: Path = Field(
-        default_factory=default_data, description="The data folder of the embedded PostgreSQL."
+    data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
+    app: str = Field(
+        default="gristmill.app:handlers",
+        description="Where the handlers are that workers run: module:name or file.py:name.",
     )
     queue: QueueSettings = QueueSettings()
     router: RouterSettings = RouterSettings()

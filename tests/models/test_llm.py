@@ -61,9 +61,7 @@ async def llm(told: tuple[Told, str]) -> AsyncIterator[RouterLlm]:
         yield client
 
 
-async def test_text_comes_back_as_it_was_said_and_carries_its_priority(
-    told: tuple[Told, str], llm: RouterLlm
-) -> None:
+async def test_text_comes_back_as_it_was_said_and_carries_its_priority(told: tuple[Told, str], llm: RouterLlm) -> None:
     told[0].says(" A mill. ")
     assert await llm.text("What is this?", priority="P0") == "A mill."
     assert told[0].asked[0]["messages"] == [{"role": "user", "content": "What is this?"}]
@@ -158,9 +156,7 @@ async def test_pictures_and_earlier_turns_are_sent_and_tokens_are_counted(told: 
     told[0].says("A scan.", prompt_eval_count=5, eval_count=3)
     counts: list[TokenCount] = []
     async with RouterLlm(LlmSettings(url=told[1], model="m"), count=counts.append) as llm:
-        await llm.text(
-            [Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2"
-        )
+        await llm.text([Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2")
     assert told[0].asked[0]["messages"][1] == {"role": "user", "content": "See?", "images": ["cG5n"]}
     assert counts == [TokenCount(5, 3)]
 

@@ -38,9 +38,7 @@ async def until(condition: Callable[[], Awaitable[Any]], patience: float = PATIE
     return found
 
 
-async def spawned(
-    *arguments: str, env: dict[str, str] | None = None
-) -> tuple[asyncio.subprocess.Process, bytes]:
+async def spawned(*arguments: str, env: dict[str, str] | None = None) -> tuple[asyncio.subprocess.Process, bytes]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
@@ -120,11 +118,7 @@ class Router:
 
     async def metric(self, name: str) -> float:
         """The sum of a metric over its labels; with labels in the name, that one alone."""
-        lines = (
-            line
-            for line in (await self.metrics()).splitlines()
-            if line.startswith(f"gristmill_router_{name}")
-        )
+        lines = (line for line in (await self.metrics()).splitlines() if line.startswith(f"gristmill_router_{name}"))
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     async def chat(

@@ -73,10 +73,7 @@ class Fake:
     async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, path, _ = head.split("\r\n", 1)[0].split(" ")
-        headers = {
-            k.lower(): v.strip()
-            for k, _, v in (line.partition(":") for line in head.split("\r\n")[1:] if line)
-        }
+        headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in head.split("\r\n")[1:] if line)}
         raw = await reader.readexactly(int(headers.get("content-length") or 0))
         body = json.loads(raw) if raw else {}
         if path.startswith("/fake/"):
@@ -259,9 +256,7 @@ class Fake:
         self.expire()
         while model not in self.loaded:
             need = self.be.models[model]
-            for other in [
-                m for m, i in sorted(self.loaded.items(), key=lambda p: p[1].expires) if not i.users
-            ]:
+            for other in [m for m, i in sorted(self.loaded.items(), key=lambda p: p[1].expires) if not i.users]:
                 if sum(i.size for i in self.loaded.values()) + need <= self.be.vram:
                     break
                 self.unload(other)
@@ -423,9 +418,7 @@ class Fake:
             + b"\n\n"
         )
 
-    def last(
-        self, path: str, body: dict[str, Any], model: str, tokens: int, tools: list[dict[str, Any]]
-    ) -> bytes:
+    def last(self, path: str, body: dict[str, Any], model: str, tokens: int, tools: list[dict[str, Any]]) -> bytes:
         figures = {
             "done": True,
             "done_reason": "stop",
@@ -485,9 +478,7 @@ class Fake:
                 }
             )
         last = {"delta": {}} if "chat" in path else {"text": ""}
-        events.append(
-            {**head, "choices": [{"index": 0, **last, "finish_reason": "tool_calls" if tools else "stop"}]}
-        )
+        events.append({**head, "choices": [{"index": 0, **last, "finish_reason": "tool_calls" if tools else "stop"}]})
         if (body.get("stream_options") or {}).get("include_usage"):
             events.append(
                 {
@@ -496,10 +487,7 @@ class Fake:
                     "usage": {"prompt_tokens": 7, "completion_tokens": tokens, "total_tokens": 7 + tokens},
                 }
             )
-        return (
-            b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
-            + b"data: [DONE]\n\n"
-        )
+        return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
 
 
 async def main() -> None:

@@ -110,10 +110,7 @@ async def test_under_chaos_nothing_is_lost_nothing_comes_twice_and_nothing_is_mi
         await scene.backend(parallel=4),
         await scene.backend(parallel=8),
     ]
-    gpus = [
-        {"name": f"gpu{n}", "url": fake.url, "parallel": 4, "vram": "24GB"}
-        for n, fake in enumerate(fakes[:2])
-    ]
+    gpus = [{"name": f"gpu{n}", "url": fake.url, "parallel": 4, "vram": "24GB"} for n, fake in enumerate(fakes[:2])]
     steady = {"name": "steady", "url": fakes[2].url, "parallel": 8, "vram": "48GB"}
     await fakes[2].behave(vram=48 * 1024**3)
     router = await scene.router(

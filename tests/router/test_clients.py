@@ -152,9 +152,7 @@ async def test_openai_chat_gives_the_whole_answer_and_its_usage(openai_client: o
 
 
 @pytest.mark.parametrize("usage", [True, False])
-async def test_openai_chat_streams_and_counts_only_when_asked(
-    openai_client: openai.AsyncOpenAI, usage: bool
-) -> None:
+async def test_openai_chat_streams_and_counts_only_when_asked(openai_client: openai.AsyncOpenAI, usage: bool) -> None:
     more = {"stream_options": {"include_usage": True}} if usage else {}
     stream = await openai_client.chat.completions.create(model="plain", messages=ASK, stream=True, **more)
     chunks = [chunk async for chunk in stream]
@@ -183,16 +181,12 @@ async def test_openai_tool_calls_arrive_with_their_arguments_as_text(
     assert json.loads(calls[0].function.arguments) == {"city": "Brno", "days": 3}
     told = {"role": "tool", "tool_call_id": calls[0].id, "content": "sunny"}
     message = answer.choices[0].message.model_dump(exclude_none=True)
-    answer = await openai_client.chat.completions.create(
-        model="plain", messages=[*ASK, message, told], tools=[WEATHER]
-    )
+    answer = await openai_client.chat.completions.create(model="plain", messages=[*ASK, message, told], tools=[WEATHER])
     assert (answer.choices[0].message.content or "").startswith("echo sunny")
 
 
 async def test_openai_tool_calls_can_be_streamed(openai_client: openai.AsyncOpenAI) -> None:
-    stream = await openai_client.chat.completions.create(
-        model="plain", messages=ASK, tools=[WEATHER], stream=True
-    )
+    stream = await openai_client.chat.completions.create(model="plain", messages=ASK, tools=[WEATHER], stream=True)
     arguments, name, finish = "", "", None
     async for chunk in stream:
         for choice in chunk.choices:
@@ -213,9 +207,7 @@ async def test_openai_embeds_also_in_the_packed_form_its_client_asks_for(
     openai_client: openai.AsyncOpenAI,
 ) -> None:
     packed = await openai_client.embeddings.create(model="my-embedding:8b", input=["a", "bcd"])
-    plain = await openai_client.embeddings.create(
-        model="my-embedding:8b", input=["a", "bcd"], encoding_format="float"
-    )
+    plain = await openai_client.embeddings.create(model="my-embedding:8b", input=["a", "bcd"], encoding_format="float")
     assert (
         [row.embedding for row in packed.data]
         == [row.embedding for row in plain.data]

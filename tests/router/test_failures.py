@@ -12,22 +12,16 @@ NEVER_ENDING = {"num_predict": 100000}
 
 async def breaker(router: Router, name: str) -> str:
     return next(
-        backend["breaker"]["state"]
-        for backend in (await router.status())["backends"]
-        if backend["name"] == name
+        backend["breaker"]["state"] for backend in (await router.status())["backends"] if backend["name"] == name
     )
 
 
 @pytest.mark.parametrize("mode", ["error", "throttle", "truncate", "error_line", "garbage"])
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(
-    scene: Scene, mode: str, stream: bool
-) -> None:
+async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(scene: Scene, mode: str, stream: bool) -> None:
     bad, good = await scene.backend(mode=mode, after=0), await scene.backend()
     router = await scene.router(bad, cpus=(good,))
-    status, answer = await router.chat(
-        "hello", stream=stream, priority="P1", headers={"X-Router-Holdback": "0"}
-    )
+    status, answer = await router.chat("hello", stream=stream, priority="P1", headers={"X-Router-Holdback": "0"})
     assert status == 200
     assert (answer[-1] if stream else answer)["done"] is True
     assert (await good.stats())["finished"] == 1
@@ -35,9 +29,7 @@ async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(
 
 
 @pytest.mark.parametrize("mode", ["truncate", "error_line", "stall"])
-async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(
-    scene: Scene, mode: str
-) -> None:
+async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(scene: Scene, mode: str) -> None:
     bad, good = await scene.backend(mode=mode, after=5), await scene.backend()
     router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
     status, answer = await router.chat("hello", priority="P1")
@@ -45,9 +37,7 @@ async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(
 
 
 @pytest.mark.parametrize("mode", ["truncate", "stall"])
-async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repeated(
-    scene: Scene, mode: str
-) -> None:
+async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repeated(scene: Scene, mode: str) -> None:
     bad, good = await scene.backend(mode=mode, after=3, token=0.01), await scene.backend()
     router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
     status, lines = await router.chat("hello", priority="P1", stream=True)
@@ -60,9 +50,7 @@ async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repe
 
 async def test_header_and_idle_timeouts_are_counted_apart(scene: Scene) -> None:
     bad, good = await scene.backend(mode="hang"), await scene.backend()
-    router = await scene.router(
-        bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms"
-    )
+    router = await scene.router(bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms")
     await bad.behave(mode="ok")
     assert (await router.chat("warm", priority="P1"))[0] == 200
     await bad.behave(mode="hang")

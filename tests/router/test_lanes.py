@@ -154,9 +154,7 @@ def test_every_critical_request_of_the_session_renews_its_reservation_up_to_the_
 
 
 def test_after_a_release_the_background_set_is_loaded() -> None:
-    world = World.of(gpu(), background=("bg7", "bg14"), orchestrator=frozenset({"orch"})).with_resident(
-        "orch"
-    )
+    world = World.of(gpu(), background=("bg7", "bg14"), orchestrator=frozenset({"orch"})).with_resident("orch")
     world.finish(world.submit(P0, "orch", session="chat").lease)
     world.do(world.lanes.release("chat", world.now))
     world.settle_memory()

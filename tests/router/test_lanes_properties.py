@@ -42,9 +42,7 @@ worlds = st.sampled_from(
             orchestrator=frozenset({"orch"}),
             background=("bg7", "bg14"),
         ),
-        lambda: World.of(
-            gpu(slots=3), queue_limit=4, background=("bg7", "embed"), orchestrator=frozenset({"orch"})
-        ),
+        lambda: World.of(gpu(slots=3), queue_limit=4, background=("bg7", "embed"), orchestrator=frozenset({"orch"})),
         lambda: World.of(gpu(manages=False), cpu(), max_preemptions=0),
     )
 )
@@ -81,9 +79,7 @@ def happen(world: World, name: str, number: int, model: str, pick: int, seconds:
     elif name == "observe":
         backend = sorted(world.lanes.backends)[pick % len(world.lanes.backends)]
         busy = {lease.ticket.model for lease in world.running if lease.backend.name == backend}
-        listed = {
-            m: i.vram for m, i in world.lanes.backends[backend].resident.items() if m in busy or m != model
-        }
+        listed = {m: i.vram for m, i in world.lanes.backends[backend].resident.items() if m in busy or m != model}
         world.do(world.lanes.observed(backend, listed, world.now, world.now))
 
 
@@ -136,9 +132,7 @@ def test_background_work_ends_however_much_more_urgent_work_keeps_coming(urgent,
 
 @given(st.integers(1, 6), st.integers(1, 4), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_every_critical_request_runs_as_soon_as_background_work_has_let_go(
-    background, critical, begun
-) -> None:
+def test_every_critical_request_runs_as_soon_as_background_work_has_let_go(background, critical, begun) -> None:
     world = World.of(gpu(slots=4)).with_resident("bg7")
     for _ in range(background):
         world.submit(Priority.BACKGROUND, "bg7")

@@ -26,9 +26,7 @@ async def test_a_preempted_request_is_run_elsewhere_and_its_client_never_knows(s
 async def test_background_streams_are_held_back_so_that_they_too_can_be_run_anew(scene: Scene) -> None:
     gpu, cpu = await scene.backend(parallel=1, token=0.05), await scene.backend(parallel=4)
     router = await scene.router(gpu, cpus=(cpu,))
-    background = asyncio.create_task(
-        router.chat("slow", priority="P3", stream=True, options={"num_predict": 60})
-    )
+    background = asyncio.create_task(router.chat("slow", priority="P3", stream=True, options={"num_predict": 60}))
     await until(lambda: _tokens_flow(gpu))
     await router.chat("quick", priority="P0", options={"num_predict": 1})
     status, lines = await background
@@ -156,9 +154,7 @@ async def test_an_idle_session_loses_its_gpu_and_the_background_set_comes_back(s
 
 async def test_two_gpus_hold_both_sets_and_nothing_is_swapped(scene: Scene) -> None:
     first, second = await scene.backend(), await scene.backend()
-    router = await scene.router(
-        first, second, background_models=["bg:7b", "bg:14b"], orchestrator_models=["orch:30b"]
-    )
+    router = await scene.router(first, second, background_models=["bg:7b", "bg:14b"], orchestrator_models=["orch:30b"])
     await until(lambda: _loaded(first, {"orch:30b"}))
     await until(lambda: _loaded(second, {"bg:7b", "bg:14b"}))
     for number in range(10):

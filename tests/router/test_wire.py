@@ -23,9 +23,7 @@ async def test_hop_by_hop_headers_are_stripped_in_both_directions(scene: Scene) 
         "Authorization": "Bearer client",
         "Cookie": "a=b",
     }
-    async with router.http.post(
-        f"{router.url}/api/chat", json={**CHAT, "stream": True}, headers=sent
-    ) as answer:
+    async with router.http.post(f"{router.url}/api/chat", json={**CHAT, "stream": True}, headers=sent) as answer:
         await answer.read()
         assert answer.headers["X-Fake"] == "yes"
         assert "X-Hop" not in answer.headers
@@ -37,9 +35,7 @@ async def test_hop_by_hop_headers_are_stripped_in_both_directions(scene: Scene) 
 
 async def test_a_whole_answer_has_its_right_length_and_no_encoding(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    async with router.http.post(
-        f"{router.url}/api/chat", json=CHAT, headers={"Accept-Encoding": "gzip"}
-    ) as answer:
+    async with router.http.post(f"{router.url}/api/chat", json=CHAT, headers={"Accept-Encoding": "gzip"}) as answer:
         body = await answer.read()
         assert int(answer.headers["Content-Length"]) == len(body)
         assert "Content-Encoding" not in answer.headers
@@ -57,9 +53,7 @@ async def test_a_whole_answer_has_its_right_length_and_no_encoding(scene: Scene)
         (b'{"model": "plain", "stream": "yes"}', "stream must be true or false"),
     ],
 )
-async def test_malformed_bodies_are_400_in_the_style_of_the_api(
-    scene: Scene, body: bytes, complaint: str
-) -> None:
+async def test_malformed_bodies_are_400_in_the_style_of_the_api(scene: Scene, body: bytes, complaint: str) -> None:
     router = await scene.router(await scene.backend())
     async with router.http.post(f"{router.url}/api/chat", data=body) as answer:
         assert (answer.status, complaint in (await answer.json())["error"]) == (400, True)
@@ -81,9 +75,7 @@ async def test_malformed_bodies_are_400_in_the_style_of_the_api(
         {"model": "plain", "messages": [{"role": "assistant", "tool_calls": [{}]}]},
         {
             "model": "plain",
-            "messages": [
-                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}
-            ],
+            "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}],
         },
         {"model": "plain", "messages": [], "n": 2},
     ],
@@ -137,26 +129,19 @@ async def test_keys_cap_the_priority_and_strangers_keys_are_refused(scene: Scene
     for key, priority in (("Bearer k-batch", "P3"), ("Bearer k-boss", "P0"), (None, "P1")):
         before = await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}')
         await router.chat("x", priority="100", headers={"Authorization": key} if key else {})
-        assert (
-            await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}')
-            == before + 1
-        )
+        assert await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}') == before + 1
     for wrong in ("Bearer k-other", "Basic k-boss", "Bearer "):
         assert (await router.chat("x", headers={"Authorization": wrong}))[0] == 401
 
 
 async def test_networks_cap_the_priority(scene: Scene) -> None:
-    router = await scene.router(
-        await scene.backend(), networks=[{"network": "127.0.0.0/8", "max_priority": "P2"}]
-    )
+    router = await scene.router(await scene.backend(), networks=[{"network": "127.0.0.0/8", "max_priority": "P2"}])
     await router.chat("x", priority="P0")
     assert await router.metric('requests_total{api="ollama",priority="P2",status="200"}') == 1
 
 
 async def test_the_routers_own_calls_need_its_admin_key_when_one_is_set(scene: Scene) -> None:
-    router = await scene.router(
-        await scene.backend(), admin_key="k-admin", keys=[{"name": "user", "key": "k-user"}]
-    )
+    router = await scene.router(await scene.backend(), admin_key="k-admin", keys=[{"name": "user", "key": "k-user"}])
     for key, status in ((None, 403), ("k-user", 403), ("k-admin", 200), ("k-nobody", 403)):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with router.http.get(f"{router.url}/router/status", headers=headers) as answer:
@@ -171,9 +156,7 @@ async def test_the_routers_own_calls_are_closed_to_the_world_without_an_admin_ke
 
 async def test_a_web_page_cannot_command_a_router_on_loopback(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    async with router.http.post(
-        f"{router.url}/router/drain", headers={"Origin": "http://evil.example"}
-    ) as answer:
+    async with router.http.post(f"{router.url}/router/drain", headers={"Origin": "http://evil.example"}) as answer:
         assert answer.status == 403
 
 
@@ -234,15 +217,11 @@ async def test_nothing_of_a_request_or_key_is_logged_or_shown(
 
 
 async def test_a_client_cannot_grow_the_metrics(scene: Scene) -> None:
-    router = await scene.router(
-        {"name": "any", "kind": "openai", "url": (await scene.backend()).url, "models": ["*"]}
-    )
+    router = await scene.router({"name": "any", "kind": "openai", "url": (await scene.backend()).url, "models": ["*"]})
     for number in range(100):
         await router.chat("x", model=f"made-up-{number}")
     labels = {
-        line.split('model="')[1].split('"')[0]
-        for line in (await router.metrics()).splitlines()
-        if 'model="' in line
+        line.split('model="')[1].split('"')[0] for line in (await router.metrics()).splitlines() if 'model="' in line
     }
     assert len(labels) <= 65
 

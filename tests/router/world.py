@@ -71,9 +71,7 @@ class World:
                     self.do(self.lanes.load_failed(name, model, self.now, blame=False))
                 case Unload(name, model):
                     assert not [
-                        lease
-                        for lease in self.running
-                        if lease.backend.name == name and lease.ticket.model == model
+                        lease for lease in self.running if lease.backend.name == name and lease.ticket.model == model
                     ]
                     self.unloading.append((name, model))
 
@@ -191,9 +189,7 @@ class World:
             promised[backend.name] = promised.get(backend.name, 0) + 1
             in_the_way = [lease for lease in backend.leases if lease.ticket.background and not lease.yielding]
             making_way = [lease for lease in backend.leases if lease.yielding]
-            assert not in_the_way or promised[backend.name] <= len(making_way), (
-                "a P0 waits behind background work"
-            )
+            assert not in_the_way or promised[backend.name] <= len(making_way), "a P0 waits behind background work"
 
     def outcome_counts(self) -> None:
         """At the end of a world: every ticket had exactly one end."""

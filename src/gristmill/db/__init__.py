@@ -1,7 +1,25 @@
 """The database: where it is, how to talk to it, and what its tables look like."""
 
-from gristmill.db.pool import Connection, Database, open_database
+from gristmill.db.embedded import Embedded, EmbeddedStatus, programs_for
+from gristmill.db.migrate import SchemaState, schema_state
+from gristmill.db.migrate import migrate as bring_up_to_date
+from gristmill.db.pool import Connection, Database, open_database, plainly
 from gristmill.db.sql import Query, queries
 from gristmill.db.tx import Row, Tx
 
-__all__ = ["Connection", "Database", "Query", "Row", "Tx", "open_database", "queries"]
+__all__ = [
+    "Connection",
+    "Database",
+    "Embedded",
+    "EmbeddedStatus",
+    "Query",
+    "Row",
+    "SchemaState",
+    "Tx",
+    "bring_up_to_date",
+    "open_database",
+    "plainly",
+    "programs_for",
+    "queries",
+    "schema_state",
+]

@@ -36,9 +36,7 @@ LOCK = "embedded.lock"  # also the mark by which we know a data folder as ours
 MB = 1024 * 1024
 ROOM_TO_START = 200 * MB
 LONGEST_SOCKET_FOLDER = 100 - len("/.s.PGSQL.5432")  # the system allows 107 bytes for the whole path
-PLAIN_PATH = re.compile(
-    r"[\w/.+@~ -]+", re.ASCII
-)  # a comma would read as two folders, for the server and for libpq
+PLAIN_PATH = re.compile(r"[\w/.+@~ -]+", re.ASCII)  # a comma would read as two folders, for the server and for libpq
 LARGEST_LOG = 10 * MB
 IN_USE = "is still in use"  # the memory of a server that was killed
 FULL = re.compile("too many clients|connection slots are reserved")
@@ -105,9 +103,7 @@ class Embedded:
 
     def url(self, database: str = "gristmill") -> str:
         """Where clients connect; says nothing about whether the server runs."""
-        return (
-            f"postgresql://{USER}@/{quote(database, safe='')}?host={quote(str(self.socket_folder), safe='/')}"
-        )
+        return f"postgresql://{USER}@/{quote(database, safe='')}?host={quote(str(self.socket_folder), safe='/')}"
 
     def start(self) -> str:
         """Initialise what is empty, start what is not running; the URL, once connections are accepted."""
@@ -191,9 +187,7 @@ class Embedded:
             return self._admits()
 
         if not within(RECOVERY, there):
-            raise Refused(
-                f"PostgreSQL recovers for more than {RECOVERY / 60:.0f} min: wait, and see {self.log}."
-            )
+            raise Refused(f"PostgreSQL recovers for more than {RECOVERY / 60:.0f} min: wait, and see {self.log}.")
 
     def _start_anew(self, owner: Account | None) -> None:
         refuse_foreign_cluster(self.cluster)
@@ -282,8 +276,7 @@ def prepare_folder(data: Path, cluster: Path) -> Account | None:
     names = set(os.listdir(data)) - {"lost+found"} if data.exists() else set[str]()
     if names and LOCK not in names:
         raise Refused(
-            f"The folder {data} is not empty and not a data folder of Gristmill: "
-            "choose another with GRISTMILL_DATA."
+            f"The folder {data} is not empty and not a data folder of Gristmill: choose another with GRISTMILL_DATA."
         )
     owner = account_of(cluster)
     if owner:
@@ -336,9 +329,7 @@ def system_account() -> Account:
             run_as(None, ["useradd", "--system", "--user-group", "--no-create-home", *shell, "gristmill"])
         found = account("gristmill") or account("nobody")
     if found is None:
-        raise Refused(
-            "PostgreSQL does not run as root: create a system user named gristmill, then try again."
-        )
+        raise Refused("PostgreSQL does not run as root: create a system user named gristmill, then try again.")
     return found
 
 
@@ -414,9 +405,7 @@ def own_folder(folder: Path, owner: Account | None) -> None:
             os.chown(folder, owner.uid, owner.gid)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o077:
-        raise Refused(
-            f"{folder} must be a folder that only {user_name(uid)} may enter: remove it, then try again."
-        )
+        raise Refused(f"{folder} must be a folder that only {user_name(uid)} may enter: remove it, then try again.")
 
 
 def write_as(owner: Account | None, path: Path, text: str) -> None:
@@ -485,9 +474,7 @@ def explained(data: Path) -> Generator[None]:
         ) from error
     except psycopg.OperationalError as error:
         reason = str(error).strip().splitlines()[-1]
-        raise Refused(
-            f"PostgreSQL in {data} runs but does not let us in ({reason}): see its postgres.log."
-        ) from error
+        raise Refused(f"PostgreSQL in {data} runs but does not let us in ({reason}): see its postgres.log.") from error
 
 
 @contextmanager

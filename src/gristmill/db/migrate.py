@@ -72,9 +72,7 @@ def read(file: Path) -> Migration:
     return Migration(int(match[1]), file.stem, hashlib.sha256(text.encode()).hexdigest(), text)
 
 
-async def schema_state(
-    connection: AsyncConnection[Any], migrations: Sequence[Migration] | None = None
-) -> SchemaState:
+async def schema_state(connection: AsyncConnection[Any], migrations: Sequence[Migration] | None = None) -> SchemaState:
     """Compare without changing anything."""
     ours = known() if migrations is None else migrations
     applied = await applied_to(connection)
@@ -88,9 +86,7 @@ async def schema_state(
     )
 
 
-async def migrate(
-    connection: AsyncConnection[Any], migrations: Sequence[Migration] | None = None
-) -> list[str]:
+async def migrate(connection: AsyncConnection[Any], migrations: Sequence[Migration] | None = None) -> list[str]:
     """Apply what is missing and return its names; of many that try at once, one does it."""
     ours = known() if migrations is None else migrations
     refuse_old_server(connection)
@@ -145,9 +141,7 @@ def missing(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Mig
     newest = max((migration.number for migration in ours), default=0)
     current = max((migration.number for migration in applied), default=0)
     if current > newest:
-        raise Refused(
-            f"The database was migrated by a newer Gristmill ({current:04} > {newest:04}): upgrade this one."
-        )
+        raise Refused(f"The database was migrated by a newer Gristmill ({current:04} > {newest:04}): upgrade this one.")
     checksums = {migration.number: migration.checksum for migration in ours}
     for migration in applied:
         if checksums.get(migration.number) != migration.checksum:
@@ -162,9 +156,7 @@ def missing(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Mig
 def refuse_old_server(connection: AsyncConnection[Any]) -> None:
     found = connection.info.server_version // 10_000
     if found < OLDEST_SERVER:
-        raise Refused(
-            f"The server is PostgreSQL {found} and Gristmill needs {OLDEST_SERVER} or newer: upgrade it."
-        )
+        raise Refused(f"The server is PostgreSQL {found} and Gristmill needs {OLDEST_SERVER} or newer: upgrade it.")
 
 
 async def ensure_vector(connection: AsyncConnection[Any]) -> None:

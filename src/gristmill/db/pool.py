@@ -1,23 +1,52 @@
 """Connections to the one database that decides."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
-from psycopg import AsyncConnection, OperationalError
+from psycopg import AsyncConnection, Error, InterfaceError, OperationalError
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
+from psycopg.waiting import wait_async
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from typing_extensions import override
 
 from gristmill.db.embedded import Embedded
 from gristmill.db.migrate import migrate
 from gristmill.db.tx import Tx
-from gristmill.errors import Refused, Transient
+from gristmill.errors import Refused, Transient, Unreachable
 from gristmill.settings import Settings
 
-Connection = AsyncConnection[TupleRow]
+R = TypeVar("R")
+
+# that a connection was lost is reported by whoever needed it
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+
+# a network that swallows what we send is found out within half a minute instead of after two hours
+WATCHFUL = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+
+
+class Connection(AsyncConnection[TupleRow]):
+    """Whoever is cancelled while it waits for the server gives the connection up, at once.
+
+    psycopg would ask the server to cancel the statement and wait up to ten seconds for its answer; behind a broken
+    network, where we are cancelled because there is no answer, that is time which belongs to the next attempt. And
+    if the connection broke meanwhile, psycopg would raise that instead, and the cancellation would be lost.
+    """
+
+    @override
+    async def wait(self, gen: PQGen[R], interval: float = 0.1, timeout: float | None = None) -> R:
+        try:
+            return await wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+            raise
 
 
 class Database:
@@ -32,11 +61,12 @@ class Database:
     async def __aenter__(self) -> Self:
         self._pool = AsyncConnectionPool(
             self.url,
+            connection_class=Connection,
             min_size=0,
             max_size=self._size,
             open=False,
             timeout=20,
-            kwargs={"application_name": "gristmill"},
+            kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
         await self._pool.open()
         return self
@@ -48,7 +78,7 @@ class Database:
             await self._pool.close()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Tx]:
+    async def transaction(self) -> AsyncGenerator[Tx]:
         """One transaction: committed at the end, rolled back on any error."""
         assert self._pool, "open the database first: async with Database(url) as db"
         try:
@@ -57,15 +87,21 @@ class Database:
                 yield tx
                 await tx.flush()
         except PoolTimeout as error:
-            raise Transient(f"the database at {self.shown} does not answer") from error
+            raise Unreachable(f"the database at {self.shown} does not answer") from error
 
     async def connect(self, name: str, **session: str) -> Connection:
         """A connection of one's own, with session settings; the caller closes it."""
         options = " ".join(f"-c {key}={value}" for key, value in session.items())
-        return await AsyncConnection.connect(
+        return await Connection.connect(
             self.url, autocommit=True, prepare_threshold=0, application_name=f"gristmill {name}", options=options,
-            connect_timeout=10,
+            connect_timeout=10, **self.watchful,
         )  # fmt: skip
+
+    @property
+    def watchful(self) -> dict[str, Any]:
+        """How connections notice a dead network, unless the URL says it otherwise."""
+        given = conninfo_to_dict(self.url)
+        return {name: value for name, value in WATCHFUL.items() if name not in given}
 
     async def revive(self) -> None:
         """Start the embedded server again if it is down; any other server is its owner's business."""
@@ -80,7 +116,7 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, size: int = 4) -> AsyncIterator[Database]:
+async def open_database(settings: Settings, *, size: int = 4) -> AsyncGenerator[Database]:
     """The configured database, started if it is the embedded one, with its tables up to date."""
     revive = None
     if settings.database_url:
@@ -97,9 +133,26 @@ async def _migrated(db: Database) -> None:
     try:
         connection = await db.connect("migrate")
     except OperationalError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
         raise Refused(
-            f"The database at {db.shown} cannot be reached ({reason}): check GRISTMILL_DATABASE_URL."
+            f"The database at {db.shown} cannot be reached ({_reason(error)}): check GRISTMILL_DATABASE_URL."
         ) from error
     async with connection:
         await migrate(connection)
+
+
+@contextmanager
+def plainly() -> Generator[None]:
+    """For those who talk to people: what the driver raises, as one of our errors and in one sentence."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise Transient(f"The database does not answer ({_reason(error)}): run gristmill doctor.") from error
+    except Error as error:
+        raise Refused(f"The database refuses this: {_reason(error)}.") from error
+
+
+def _reason(error: Error) -> str:
+    """What happened, without the driver's advice about it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("Is the")]
+    text = error.diag.message_primary or (lines or [type(error).__name__])[-1]
+    return text.removeprefix("connection failed: ").rstrip(".")

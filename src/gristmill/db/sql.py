@@ -17,6 +17,4 @@ def queries(package: str, file: str) -> Mapping[str, Query]:
     if len(set(names)) < len(names):
         raise ValueError(f"{file} names a query twice")
     # the text is part of the program: as literal as if it stood in the code
-    return {
-        name: cast(LiteralString, text.strip().rstrip(";")) for name, text in zip(names, texts, strict=True)
-    }
+    return {name: cast(LiteralString, text.strip().rstrip(";")) for name, text in zip(names, texts, strict=True)}

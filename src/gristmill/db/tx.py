@@ -1,7 +1,7 @@
 """A transaction, as handlers and stores see it."""
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -38,18 +38,27 @@ class Tx:
         row = await self.one(query, **params)
         return None if row is None else row[0]
 
+    async def copy(self, query: Query, pieces: Iterable[bytes]) -> None:
+        """COPY … FROM STDIN."""
+        await self.flush()
+        async with self._connection.cursor() as cursor, cursor.copy(query) as copy:
+            for piece in pieces:
+                await copy.write(piece)
+
     async def flush(self) -> None:
         """Send what waits."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
         async with self._connection.cursor() as cursor:
-            for query, group in groupby(waiting, key=lambda one: one[0]):
-                given: Sequence[Mapping[str, Any]] = [params for _, params in group]
-                if len(given) == 1:
-                    await cursor.execute(query, given[0])
+            while waiting:
+                query = waiting[0][0]
+                alike = [params for _, params in takewhile(lambda one, query=query: one[0] is query, waiting)]
+                del waiting[: len(alike)]
+                if len(alike) == 1:
+                    await cursor.execute(query, alike[0])
                 else:
-                    await cursor.executemany(query, given)
+                    await cursor.executemany(query, alike)
 
     async def _run(self, query: Query, params: Mapping[str, Any]) -> Any:
         await self.flush()

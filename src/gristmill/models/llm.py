@@ -110,13 +110,9 @@ class RouterLlm:
         try:
             return shape.model_validate(answer)
         except ValidationError as wrong:
-            raise BadAnswer(
-                f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}."
-            ) from wrong
+            raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
 
-    async def _asked(
-        self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None
-    ) -> str:
+    async def _asked(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
         named = model or self._settings.model
         if not named:
             raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")

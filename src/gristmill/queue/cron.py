@@ -59,9 +59,7 @@ class Plan:
 def parse(expression: str, zone: str) -> Plan:
     """The plan that this expression describes; refused with a pointer at the mistake."""
     check_zone(zone)
-    text = " ".join(
-        re.split(r"\s", expression)
-    ).rstrip()  # one blank for each, so that the pointer stays right
+    text = " ".join(re.split(r"\s", expression)).rstrip()  # one blank for each, so that the pointer stays right
     try:
         cron = _five_fields(text)
         CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC))

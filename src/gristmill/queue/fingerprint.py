@@ -15,7 +15,7 @@ PARTICULARS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d+\b"), "<address>"),
     (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<id>"),
-    (re.compile(r"[-+]?\b\d+(?:[.,]\d+)*\b"), "<n>"),
+    (re.compile(r"(?:(?<!\w)[-+])?\b\d+(?:[.,]\d+)*\b"), "<n>"),
     (re.compile(r"(?<=[A-Za-z_-])\d+"), "<n>"),
 )  # fmt: skip
 

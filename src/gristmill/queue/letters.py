@@ -1,5 +1,6 @@
 """Letters: what one room asks of another, and how they travel through the database."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -47,9 +48,7 @@ class Envelope:
 
     def __post_init__(self) -> None:
         if not -100 <= self.priority <= 100:
-            raise Refused(
-                f"The priority {self.priority} is out of range: it goes from -100 to 100, higher first."
-            )
+            raise Refused(f"The priority {self.priority} is out of range: it goes from -100 to 100, higher first.")
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise Refused("run_at needs a time zone, or nobody knows when it is.")
         if self.max_attempts is not None and not 1 <= self.max_attempts <= 1000:
@@ -76,21 +75,34 @@ POSITIONED = 0
 
 
 def lane(envelope: Envelope) -> int:
-    """Where in the order of claim a task stands: explicit positions, then foreground, then priority; a retry goes even."""
-    if envelope.position is not None:
+    return lane_of(envelope.position, envelope.priority, envelope.foreground)
+
+
+def lane_of(position: int | None, priority: int, foreground: bool) -> int:
+    """Where a task stands: explicit positions, then foreground, then priority; a retry goes even."""
+    if position is not None:
         return POSITIONED
-    return (2 + 2 * (100 - envelope.priority) + (0 if envelope.foreground else 1000)) | 1
+    return (2 + 2 * (100 - priority) + (0 if foreground else 1000)) | 1
 
 
 _encoder = msgspec.json.Encoder()
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # not the escaped backslash before a plain "u0000"
 
 
 def encode(letter: Letter, limit: int) -> bytes:
-    """The letter as JSON, refused when it is larger than one task should carry."""
-    body = _encoder.encode(letter)
+    """The letter as JSON, refused when it is larger than one task should carry or PostgreSQL cannot hold it."""
+    try:
+        body = _encoder.encode(letter)
+    except UnicodeEncodeError as error:
+        raise Refused(
+            f"A {letter.kind} letter holds text that is not Unicode ({error.reason}): clean it first."
+        ) from error
+    if b"\\u0000" in body and NUL.search(body):
+        raise Refused(f"A {letter.kind} letter holds a NUL character, which PostgreSQL cannot store: remove it first.")
     if len(body) > limit:
         raise Refused(
-            f"A {letter.kind} letter of {len(body):,} bytes is too large (limit {limit:,}): store the data and send its id."
+            f"A {letter.kind} letter of {len(body):,} bytes is too large (limit {limit:,}): "
+            "store the data and send its id."
         )
     return body
 

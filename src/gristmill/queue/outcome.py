@@ -46,9 +46,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """It failed for good."""
+    """It failed for good; `permanent` if no number of attempts would have helped."""
 
     error: str
+    permanent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Stop:
 
     reason: str = "cancelled while it ran"
 
+
+BARE = Done()  # the answer of most tasks: recognised by identity
 
 Answer = Done | Skip | Snooze
 Outcome = Answer | Retry | Bury | Stop

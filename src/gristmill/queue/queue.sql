@@ -17,9 +17,24 @@ SELECT array_agg(id ORDER BY place) AS ids,
        pg_notify('gristmill', 'line ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
   FROM given;
 
+-- name: reserve_ids
+SELECT array_agg(nextval('task_id')) AS ids, clock() AS now FROM generate_series(1, %(n)s);
+
+-- name: copy_tasks
+-- nothing -> pending, by the thousand
+COPY task (id, created_at, parent, lane, priority, foreground, max_attempts, queue, kind, owner, payload) FROM STDIN;
+
+-- name: copy_tickets
+COPY ticket (id, seq, lane, queue) FROM STDIN;
+
+-- name: notify
+SELECT pg_notify('gristmill', %(payload)s);
+
 -- name: enqueue
 -- nothing -> pending: letters with instructions of their own; `admit` lets them into the line
-WITH given AS MATERIALIZED (
+WITH moment AS MATERIALIZED (
+  SELECT clock() AS now  -- once: it is dear to ask for every row
+), given AS MATERIALIZED (
   SELECT nextval('task_id') AS id, r.*
     FROM ROWS FROM (jsonb_to_recordset(%(rows)s::jsonb) AS (
            payload jsonb, queue text, kind text, lane int, priority smallint, foreground boolean, "position" bigint,
@@ -33,8 +48,8 @@ WITH given AS MATERIALIZED (
   SELECT id, now, coalesce(run_at, now + delay), parent, after, position, now + unique_for, lane, priority, max_attempts,
          CASE WHEN after IS NOT NULL THEN 'after'::task_wait END, foreground, CASE WHEN unique_key IS NOT NULL THEN true END,
          queue, kind, serial_key, unique_key, owner, payload
-    FROM given, (SELECT clock() AS now) c
-   ORDER BY place
+    FROM given, moment
+   ORDER BY unique_key, place  -- one order of locking for all senders
   ON CONFLICT (unique_key) WHERE unique_held DO NOTHING
   RETURNING id
 )
@@ -52,17 +67,15 @@ SELECT t.unique_key, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
 
 -- name: replace
 -- pending -> pending: a newer letter under the same unique key takes the place of the older one
-WITH held AS (
-  SELECT t.id FROM task t LEFT JOIN ticket k ON k.id = t.id
-   WHERE t.id = %(id)s AND t.outcome IS NULL AND k.worker IS NULL FOR UPDATE OF t
-), left_line AS (
-  DELETE FROM ticket k USING held WHERE k.id = held.id AND k.worker IS NULL
+WITH left_line AS (
+  DELETE FROM ticket WHERE id = %(id)s AND worker IS NULL RETURNING id
 )
 UPDATE task t
-   SET payload = %(payload)s::jsonb, lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s,
-       position = %(position)s, run_at = coalesce(%(run_at)s, clock() + %(delay)s),
+   SET queue = %(queue)s, kind = %(kind)s, payload = %(payload)s::jsonb, max_attempts = %(max_attempts)s,
+       lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s, position = %(position)s,
+       run_at = coalesce(%(run_at)s, clock() + %(delay)s),
        wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
-  FROM held WHERE t.id = held.id
+ WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM left_line))
 RETURNING t.id, t.wait;
 
 -- name: ensure_queues
@@ -79,8 +92,8 @@ SELECT bubble(%(ids)s::bigint[], array_fill(NULL::task_status, ARRAY[cardinality
 -- name: await_tasks
 UPDATE task SET awaited = true WHERE id = ANY (%(ids)s) AND outcome IS DISTINCT FROM 'cancelled' AND NOT awaited;
 
--- name: outcomes
-SELECT id, outcome FROM task WHERE id = ANY (%(ids)s);
+-- name: lock_outcomes
+SELECT id, outcome FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR SHARE;
 
 -- name: admit
 SELECT admit(%(ids)s::bigint[]);
@@ -130,14 +143,11 @@ WITH lane AS MATERIALIZED (
        WHERE t.queue = lane.queue AND t.lane = lane.lane AND t.seq >= lane.mark AND t.worker IS NULL AND NOT t.suspect
        ORDER BY t.seq LIMIT lane.n FOR UPDATE SKIP LOCKED) k
    LIMIT %(n)s
-), placed AS MATERIALIZED (
-  SELECT id, row_number() OVER () AS place FROM picked
 ), claimed AS (
   UPDATE ticket t
-     SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1,
-         started = p.place <= %(starting)s
-    FROM placed p WHERE t.id = p.id
-  RETURNING t.id, t.seq, t.lane, t.queue, t.attempts, t.started, p.place
+     SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1
+    FROM picked p WHERE t.id = p.id
+  RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
     FROM claimed c JOIN task t ON t.id = c.id
@@ -146,10 +156,8 @@ WITH lane AS MATERIALIZED (
     FROM (SELECT parent, count(*)::int AS n FROM entered WHERE parent IS NOT NULL GROUP BY parent) p
   HAVING count(*) > 0
 )
-SELECT id, seq, lane, queue, attempts, started, kind, payload::text, max_attempts, prunable
-  FROM entered
- WHERE (SELECT count(*) FROM told) >= 0  -- or the planner leaves out what nobody reads
- ORDER BY place;
+SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable
+  FROM entered WHERE (SELECT count(*) FROM told) >= 0;  -- or the planner leaves out what nobody reads
 
 -- name: claim_suspect
 -- pending -> processing: one task that ran when a worker died, to be run alone
@@ -160,9 +168,9 @@ WITH picked AS MATERIALIZED (
    ORDER BY t.lane, t.seq LIMIT 1 FOR UPDATE SKIP LOCKED
 ), claimed AS (
   UPDATE ticket t
-     SET worker = %(worker)s, lease = %(lease)s, claimed_at = clock(), attempts = t.attempts + 1, started = true
+     SET worker = %(worker)s, lease = %(lease)s, claimed_at = clock(), attempts = t.attempts + 1
     FROM picked p WHERE t.id = p.id
-  RETURNING t.id, t.seq, t.lane, t.queue, t.attempts, t.started
+  RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
     FROM claimed c JOIN task t ON t.id = c.id
@@ -170,28 +178,32 @@ WITH picked AS MATERIALIZED (
   SELECT bubble(ARRAY[parent], ARRAY['pending'::task_status], ARRAY['processing'::task_status], ARRAY[1])
     FROM entered WHERE parent IS NOT NULL
 )
-SELECT id, seq, lane, queue, attempts, started, kind, payload::text, max_attempts, prunable
+SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable
   FROM entered WHERE (SELECT count(*) FROM told) >= 0;
 
 -- name: lanes
--- which lanes of these queues hold ready tickets: a loose scan, one index descent a lane
+-- the first ready ticket of every lane of these queues: a loose scan, one index descent a lane
 WITH RECURSIVE step AS (
-  SELECT q.queue, (SELECT t.lane FROM ticket t WHERE t.queue = q.queue AND t.worker IS NULL AND NOT t.suspect
-                    ORDER BY t.lane LIMIT 1) AS lane
-    FROM unnest(%(queues)s::text[]) AS q(queue)
+  SELECT q.queue, f.lane, f.seq
+    FROM unnest(%(queues)s::text[]) AS q(queue), LATERAL (
+      SELECT t.lane, t.seq FROM ticket t WHERE t.queue = q.queue AND t.worker IS NULL AND NOT t.suspect
+       ORDER BY t.lane, t.seq LIMIT 1) f
   UNION ALL
-  SELECT s.queue, (SELECT t.lane FROM ticket t WHERE t.queue = s.queue AND t.lane > s.lane AND t.worker IS NULL
-                      AND NOT t.suspect ORDER BY t.lane LIMIT 1)
-    FROM step s WHERE s.lane IS NOT NULL
+  SELECT s.queue, f.lane, f.seq
+    FROM step s, LATERAL (
+      SELECT t.lane, t.seq FROM ticket t WHERE t.queue = s.queue AND t.lane > s.lane AND t.worker IS NULL AND NOT t.suspect
+       ORDER BY t.lane, t.seq LIMIT 1) f
 )
-SELECT queue, lane FROM step WHERE lane IS NOT NULL;
+SELECT queue, lane, seq FROM step;
 
 -- name: suspects_waiting
 SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND worker IS NULL AND suspect);
 
 -- name: complete
 -- processing -> completed: all of these, or none
-WITH gone AS (
+WITH moment AS MATERIALIZED (
+  SELECT clock() AS now  -- once: it is dear to ask for every row
+), gone AS (
   DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
    WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at
@@ -200,16 +212,30 @@ WITH gone AS (
      SET outcome = 'completed', finished_at = c.now, started_at = gone.claimed_at, attempts = gone.attempts,
          worker = %(worker)s, error = NULL, fingerprint = NULL,
          unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
-    FROM gone, (SELECT clock() AS now) c WHERE t.id = gone.id
-  RETURNING t.id, t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+    FROM gone, moment c WHERE t.id = gone.id
+  RETURNING t.id, t.parent, t.awaited OR t.serial_key IS NOT NULL AS followed
+), counted AS (
+  INSERT INTO queue_tally AS q (queue, worker, completed, prunable)
+  SELECT queue, %(worker)s, completed, prunable FROM unnest(%(queues)s::text[], %(completed)s::bigint[], %(prunable)s::bigint[])
+    AS r(queue, completed, prunable)
+   ORDER BY queue
+  ON CONFLICT (queue, worker) DO UPDATE
+     SET completed = q.completed + excluded.completed, prunable = q.prunable + excluded.prunable
+), ended AS MATERIALIZED (
+  SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('completed'::task_status), array_agg(n)) AS ids
+    FROM (SELECT parent, count(*)::int AS n FROM closed WHERE parent IS NOT NULL GROUP BY parent) p
+  HAVING count(*) > 0
 )
 SELECT fence(%(n)s::int, count(*)::int),
-       CASE WHEN bool_or(followed) THEN conclude(array_agg(id) FILTER (WHERE followed), 'processing') END
+       CASE WHEN bool_or(followed) OR (SELECT ids <> '{}' FROM ended)
+            THEN follow(coalesce(array_agg(id) FILTER (WHERE followed), '{}') || coalesce((SELECT ids FROM ended), '{}')) END
   FROM closed;
 
 -- name: close
 -- processing -> completed | failed | skipped | cancelled, each with its own result or error
-WITH given AS (
+WITH moment AS MATERIALIZED (
+  SELECT clock() AS now  -- once: it is dear to ask for every row
+), given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease int, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
 ), gone AS (
@@ -222,7 +248,7 @@ WITH given AS (
          error = g.error, fingerprint = g.fingerprint,
          payload = CASE WHEN g.clear AND g.outcome <> 'failed' THEN NULL ELSE t.payload END,
          unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
-    FROM gone JOIN given g USING (id), (SELECT clock() AS now) c WHERE t.id = gone.id
+    FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
   RETURNING t.id, t.outcome, t.attempts, t.error, t.fingerprint,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
 ), remembered AS (
@@ -235,7 +261,9 @@ SELECT fence(%(n)s::int, count(*)::int),
 
 -- name: again
 -- processing -> pending (retry, snooze), or -> cancelled where that was asked meanwhile
-WITH given AS (
+WITH moment AS MATERIALIZED (
+  SELECT clock() AS now  -- once: it is dear to ask for every row
+), given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease int, wait interval, counts boolean, first boolean, error text, fingerprint text)
 ), gone AS (
@@ -251,8 +279,16 @@ WITH given AS (
          lane = CASE WHEN g.first THEN t.lane & ~1 ELSE t.lane END,
          unique_held = CASE WHEN gone.cancel THEN NULL ELSE t.unique_held END,
          error = coalesce(g.error, t.error), fingerprint = coalesce(g.fingerprint, t.fingerprint)
-    FROM gone JOIN given g USING (id), (SELECT clock() AS now) c WHERE t.id = gone.id
-  RETURNING t.id, t.parent, t.outcome, t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+    FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
+  RETURNING t.id, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
+            t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+), counted AS (  -- the tally of the batch takes these for retried
+  INSERT INTO queue_tally AS y (queue, worker, cancelled, retried, prunable)
+  SELECT queue, %(worker)s, count(*), -count(*) FILTER (WHERE counts), count(*) FILTER (WHERE prunable)
+    FROM moved WHERE outcome IS NOT NULL GROUP BY queue ORDER BY queue
+  ON CONFLICT (queue, worker) DO UPDATE
+     SET cancelled = y.cancelled + excluded.cancelled, retried = y.retried + excluded.retried,
+         prunable = y.prunable + excluded.prunable
 ), remembered AS (
   INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
   SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
@@ -268,6 +304,20 @@ SELECT fence(%(n)s::int, count(*)::int),
        (SELECT count(*) FROM back)
   FROM moved;
 
+-- name: lock_families
+-- before several statements that each lock groups from high to low ids: all of them at once, in that order; tickets come
+-- first, as everywhere
+WITH RECURSIVE mine AS MATERIALIZED (
+  SELECT id FROM ticket WHERE id = ANY (%(ids)s::bigint[]) AND worker = %(worker)s ORDER BY id FOR UPDATE
+), family(id) AS (
+  SELECT t.parent FROM mine JOIN task t USING (id) WHERE t.parent IS NOT NULL
+  UNION
+  SELECT unnest(%(groups)s::bigint[])
+  UNION
+  SELECT g.parent FROM family JOIN task_group g USING (id) WHERE g.parent IS NOT NULL
+)
+SELECT g.id FROM task_group g WHERE g.id IN (SELECT id FROM family) ORDER BY g.id DESC FOR NO KEY UPDATE;
+
 -- name: tally
 INSERT INTO queue_tally AS t (queue, worker, completed, failed, skipped, cancelled, retried, prunable)
 SELECT queue, %(worker)s, completed, failed, skipped, cancelled, retried, prunable
@@ -279,15 +329,11 @@ ON CONFLICT (queue, worker) DO UPDATE
        skipped = t.skipped + excluded.skipped, cancelled = t.cancelled + excluded.cancelled,
        retried = t.retried + excluded.retried, prunable = t.prunable + excluded.prunable;
 
--- name: announce
--- written before these tasks start, so that whoever finds this worker dead knows what it was doing
-UPDATE worker_running SET tasks = %(tasks)s::bigint[] WHERE worker = %(worker)s;
-
 -- name: hand_back
 -- processing -> pending: claimed but never started, so no attempt is used
 WITH back AS (
   UPDATE ticket k
-     SET worker = NULL, lease = NULL, claimed_at = NULL, started = false, attempts = k.attempts - 1
+     SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
     FROM unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
    WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.queue, k.lane, k.seq
@@ -296,9 +342,9 @@ WITH back AS (
     FROM (SELECT t.parent, count(*)::int AS n FROM back JOIN task t USING (id) WHERE t.parent IS NOT NULL GROUP BY 1) p
   HAVING count(*) > 0
 )
-SELECT count(*), (SELECT count(*) FROM groups),
+SELECT count(*) AS n, (SELECT count(*) FROM groups) AS groups,
        (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f) AS lines
   FROM back;
 
 -- name: promote
@@ -310,3 +356,65 @@ SELECT count(*) AS promoted, CASE WHEN count(*) > 0 THEN admit(array_agg(id)) EN
 
 -- name: next_due
 SELECT extract(epoch FROM run_at - clock())::float8 FROM task WHERE wait = 'time' ORDER BY run_at LIMIT 1;
+
+-- name: register
+INSERT INTO worker (name, process, notes, queues, concurrency, solo, lease_for)
+VALUES (%(name)s, %(process)s, %(notes)s, %(queues)s, %(concurrency)s, %(solo)s, %(lease)s) RETURNING id;
+
+-- name: set_worker_state
+UPDATE worker SET state = %(state)s WHERE id = %(worker)s AND state IN ('live', 'stopping') RETURNING id;
+
+-- name: heartbeat
+UPDATE worker SET heartbeat_at = clock() WHERE id = %(worker)s AND state IN ('live', 'stopping') RETURNING id;
+
+-- name: configs
+SELECT * FROM queue WHERE name = ANY (%(names)s);
+
+-- name: lock_queue
+SELECT q.*, clock() AS now, (SELECT count(*) FROM ticket k WHERE k.worker IS NOT NULL AND k.queue = q.name) AS running
+  FROM queue q WHERE q.name = %(name)s FOR NO KEY UPDATE;
+
+-- name: note_starts
+UPDATE queue SET recent_at = %(at)s, recent_n = %(n)s WHERE name = %(name)s;
+
+-- name: set_breaker
+UPDATE queue SET breaker_state = %(state)s, breaker_since = clock(), breaker_reason = %(reason)s
+ WHERE name = %(name)s AND breaker_state = ANY (%(was)s) AND breaker_threshold IS NOT NULL
+RETURNING name, pg_notify('gristmill', 'queue ' || name);
+
+-- name: report_health
+INSERT INTO queue_health AS h (queue, bucket, ok, failed)
+SELECT %(queue)s, date_bin('5 s', clock(), 'epoch'), %(ok)s, %(failed)s
+ON CONFLICT (queue, bucket) DO UPDATE SET ok = h.ok + excluded.ok, failed = h.failed + excluded.failed;
+
+-- name: health
+SELECT coalesce(sum(h.ok), 0) AS ok, coalesce(sum(h.failed), 0) AS failed
+  FROM queue_health h JOIN queue q ON q.name = h.queue
+ WHERE h.queue = %(queue)s AND h.bucket > greatest(clock() - q.breaker_window, q.breaker_since) - interval '5 s';
+
+-- name: forget_health
+DELETE FROM queue_health WHERE queue = %(queue)s;
+
+-- name: note_progress
+INSERT INTO task_progress AS p (task, at, current, total, message)
+SELECT r.task, clock(), r.current, r.total, r.message
+  FROM jsonb_to_recordset(%(rows)s::jsonb) AS r(task bigint, current bigint, total bigint, message text)
+  JOIN ticket k ON k.id = r.task AND k.worker = %(worker)s
+ON CONFLICT (task) DO UPDATE
+   SET at = excluded.at, current = excluded.current, total = excluded.total, message = excluded.message;
+
+-- name: cancelled_in_hand
+SELECT id FROM ticket WHERE worker = %(worker)s AND cancel;
+
+-- name: still_mine
+SELECT k.id FROM ticket k JOIN unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease) USING (id, lease)
+ WHERE k.worker = %(worker)s;
+
+-- name: anything_left
+SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s))
+    OR EXISTS (SELECT FROM task WHERE wait = 'time' AND queue = ANY (%(queues)s));
+
+-- name: depths
+SELECT q.queue, (SELECT count(*) FROM (SELECT FROM ticket t WHERE t.queue = q.queue AND t.worker IS NULL AND NOT t.suspect
+                                        LIMIT 100000) x) AS depth
+  FROM unnest(%(queues)s::text[]) AS q(queue);

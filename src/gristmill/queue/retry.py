@@ -1,10 +1,13 @@
 """Decides what a failure means: another try, and when, or the dead letters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Self
 
 from gristmill.errors import Cancelled, Overloaded, Permanent
 from gristmill.queue.outcome import Bury, Retry, Stop
+
+LONGEST = timedelta(days=30)  # whatever the other side says
 
 
 @dataclass(frozen=True)
@@ -15,33 +18,40 @@ class RetryPolicy:
     base: timedelta = timedelta(seconds=10)
     cap: timedelta = timedelta(minutes=5)
 
+    def of(self, max_attempts: int | None) -> Self:
+        """The same for a task that has a number of attempts of its own."""
+        return self if max_attempts is None else replace(self, attempts=max_attempts)
 
-def decide(
-    error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5
-) -> Retry | Bury | Stop:
+
+def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5) -> Retry | Bury | Stop:
     """`chance`, between 0 and 1, spreads the waits by ±20 % so that what failed together does not return together."""
     text = described(error)
     match error:
         case Cancelled():
             return Stop(text)
         case Permanent():
-            return Bury(text)
+            return Bury(text, permanent=True)
         case _ if policy.attempts is not None and attempt >= policy.attempts:
             return Bury(text)
         case Overloaded(retry_after=wait):
-            return Retry(wait, text)
+            return Retry(min(max(wait, timedelta(0)), LONGEST), text)
         case _:
             return Retry(backoff(attempt, policy) * (0.8 + 0.4 * chance), text)
 
 
 def backoff(attempt: int, policy: RetryPolicy) -> timedelta:
     """base · 2^(attempt-1), at most cap."""
-    doubled = policy.base * 2 ** min(attempt - 1, 30)
-    return min(doubled, policy.cap)
+    seconds = policy.base.total_seconds() * 2 ** min(attempt - 1, 60)  # a timedelta would overflow
+    return policy.cap if seconds >= policy.cap.total_seconds() else timedelta(seconds=seconds)
 
 
 def described(error: BaseException) -> str:
     """One line for people: our own errors speak for themselves, others say what they are."""
     text = str(error).strip() or type(error).__name__
     from_us = type(error).__module__.startswith("gristmill.")
-    return (text if from_us else f"{type(error).__name__}: {text}")[:2000]
+    return storable(text if from_us else f"{type(error).__name__}: {text}")[:2000]
+
+
+def storable(text: str) -> str:
+    """Text that PostgreSQL takes, whatever a handler put into it."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\0")

@@ -1,9 +1,10 @@
 """Puts letters into the line, inside the caller's transaction."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from gristmill.db import Tx
 from gristmill.errors import Refused
@@ -11,10 +12,11 @@ from gristmill.ids import TaskId
 from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, lane, queue_of
 from gristmill.queue.statements import SQL, array
 
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 MAX_PAYLOAD = 1_000_000
-AT_ONCE = (
-    5_000  # rows in one statement: large enough to be fast, small enough for its parameters to stay in memory
-)
+COPY_FROM = 100  # rows from which COPY pays
+PIECE = 1_000  # rows of a COPY made at a time
+AT_ONCE = 5_000  # rows in one statement: enough to be fast, few enough to hold in memory
 
 
 async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
@@ -23,15 +25,22 @@ async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
     return task
 
 
-async def send_many(
-    tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload: int = MAX_PAYLOAD
-) -> list[TaskId]:
+async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload: int = MAX_PAYLOAD) -> list[TaskId]:
     """Send any number of letters; their task ids come back in the same order.
 
     Under a unique key that is taken, the id is that of the task which holds it.
     """
-    envelopes = [enclosed(letter) for letter in letters]
-    await tx.execute(SQL["ensure_queues"], names=sorted({_queue(one) for one in envelopes}))
+    given = list(letters)
+    if (
+        len(given) >= COPY_FROM
+        and all(type(one) is type(given[0]) for one in given)
+        and not isinstance(given[0], Envelope)
+    ):
+        return await _send_bare(tx, cast(list[Letter], given), max_payload)
+    envelopes = [enclosed(letter) for letter in given]
+    await tx.execute(SQL["ensure_queues"], names=_named({_queue(one) for one in envelopes}))
+    # tasks before groups: the order in which settling locks them, too
+    await _heed_prerequisites(tx, envelopes)
     await _join_groups(tx, envelopes)
     ids: list[TaskId] = []
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
@@ -68,6 +77,13 @@ def _queue(envelope: Envelope) -> str:
     return envelope.queue or queue_of(envelope.letter)
 
 
+def _named(queues: Iterable[str]) -> list[str]:
+    for queue in queues:
+        if not NAME.fullmatch(queue):
+            raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
+    return sorted(queues)
+
+
 async def _join_groups(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     # those under a unique key join when they are known to be new
     counts = Counter(one.parent for one in envelopes if one.parent is not None and one.unique is None)
@@ -85,21 +101,61 @@ async def _join(tx: Tx, counts: dict[TaskId, int] | Counter[TaskId]) -> None:
     await tx.one(SQL["joined"], ids=array(counts), counts=array(counts.values()))
 
 
+async def _send_bare(tx: Tx, letters: Sequence[Letter], limit: int) -> list[TaskId]:
+    """Letters of one kind with nothing on the outside: no envelope each, just one for all."""
+    head = Envelope(letters[0])
+    await tx.execute(SQL["ensure_queues"], names=_named({_queue(head)}))
+    return await _copy_alike(tx, head, letters, limit)
+
+
 async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
     ids: list[TaskId] = []
-    for head, run in groupby(envelopes, key=_alike):
-        queue, kind, priority, foreground, parent, max_attempts, owner = head
+    for _, run in groupby(envelopes, key=_alike):
         alike = list(run)
-        for start in range(0, len(alike), AT_ONCE):
-            slice_ = alike[start : start + AT_ONCE]
-            payloads = b"[" + b",".join([encode(one.letter, limit) for one in slice_]) + b"]"
-            row = await tx.one(
-                SQL["enqueue_alike"], payloads=payloads.decode(), queue=queue, kind=kind, lane=lane(alike[0]),
-                priority=priority, foreground=foreground, parent=parent, max_attempts=max_attempts, owner=owner,
-            )  # fmt: skip
-            assert row is not None
-            ids += row.ids
+        letters = [one.letter for one in alike]
+        ids += await (_copy_alike if len(letters) >= COPY_FROM else _insert_alike)(tx, alike[0], letters, limit)
     return ids
+
+
+async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: int) -> list[TaskId]:
+    payloads = b"[" + b",".join([encode(letter, limit) for letter in letters]) + b"]"
+    return await tx.value(
+        SQL["enqueue_alike"], payloads=payloads.decode(), queue=_queue(head), kind=head.letter.kind, lane=lane(head),
+        priority=head.priority, foreground=head.foreground, parent=head.parent, max_attempts=head.max_attempts,
+        owner=head.owner,
+    )  # fmt: skip
+
+
+async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: int) -> list[TaskId]:
+    """COPY writes whole pages at a time: three times faster than INSERT for thousands."""
+    bodies = [encode(letter, limit) for letter in letters]  # before the first is sent: a refusal must not end the COPY
+    row = await tx.one(SQL["reserve_ids"], n=len(letters))
+    assert row is not None
+    ids, where, queue = row.ids, lane(head), _queue(head)
+    outside = "\t".join(_copied(value) for value in (
+        "", row.now.isoformat(), head.parent, where, head.priority, head.foreground, head.max_attempts, queue,
+        head.letter.kind, head.owner, "",
+    )).encode()  # fmt: skip
+    place = f"\t{where}\t{queue}\n"
+
+    def task(id_: TaskId, body: bytes) -> bytes:
+        return b"%d%s%s\n" % (id_, outside, body.replace(b"\\", b"\\\\"))
+
+    # piece by piece: the server writes one while we make the next
+    pieces = [range(start, min(start + PIECE, len(ids))) for start in range(0, len(ids), PIECE)]
+    await tx.copy(SQL["copy_tasks"], (b"".join([task(ids[i], bodies[i]) for i in piece]) for piece in pieces))
+    await tx.copy(
+        SQL["copy_tickets"], ("".join([f"{ids[i]}\t{ids[i]}{place}" for i in piece]).encode() for piece in pieces)
+    )
+    await tx.execute(SQL["notify"], payload=f"line {queue} {where} {ids[0]}")
+    return ids
+
+
+def _copied(value: str | int | None) -> str:
+    """A value as COPY's text format writes it."""
+    if value is None:
+        return "\\N"
+    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int | None, str | None]:
@@ -110,7 +166,6 @@ def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int 
 
 
 async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
-    await _heed_prerequisites(tx, envelopes)
     keys = sorted({one.unique.key for one in envelopes if one.unique})
     if keys:
         await tx.execute(SQL["release_unique"], keys=keys)
@@ -121,9 +176,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) ->
         written = await tx.all(SQL["enqueue"], rows=rows)
         new = [row.id for row in written if row.written]
         joined = Counter(
-            one.parent
-            for one, row in zip(slice_, written, strict=True)
-            if one.unique and one.parent and row.written
+            one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
         )
         if joined:
             await _join(tx, joined)
@@ -136,9 +189,9 @@ async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     wanted = sorted({one.after for one in envelopes if one.after is not None})
     if not wanted:
         return
-    # the lock of this update makes a prerequisite that ends meanwhile wait until our letters are there
     await tx.execute(SQL["await_tasks"], ids=wanted)
-    outcomes = {row.id: row.outcome for row in await tx.all(SQL["outcomes"], ids=wanted)}
+    # locked: a prerequisite that ends meanwhile waits until our letters are there
+    outcomes = {row.id: row.outcome for row in await tx.all(SQL["lock_outcomes"], ids=wanted)}
     for task in wanted:
         if task not in outcomes:
             raise Refused(f"There is no task {task} to come after.")
@@ -161,9 +214,7 @@ def _row(envelope: Envelope, limit: int) -> str:
     return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
 
 
-async def _with_holders(
-    tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int
-) -> list[TaskId]:
+async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):
         return [row.id for row in written]
@@ -174,20 +225,27 @@ async def _with_holders(
         if row.written or one.unique is None:
             ids.append(row.id)
             continue
-        holder = holders[one.unique.key]
+        holder = holders.get(one.unique.key)
+        if holder is None:  # it ended between the two statements, and the key is free
+            ids += await _send_instructed(tx, [one], limit)
+            continue
         if one.unique.conflict == "error":
             raise Refused(f"The unique key “{one.unique.key}” is taken by task {holder.id}.")
-        if one.unique.conflict == "replace" and holder.replaceable:
-            await _replace(tx, holder.id, one, limit)
+        if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, limit):
+            ids += await _send_instructed(tx, [one], limit)  # it moved under our eyes: look again
+            continue
         ids.append(holder.id)
     return ids
 
 
-async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> None:
+async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> bool:
+    """Whether the task was still there to be replaced."""
     row = await tx.one(
-        SQL["replace"], id=task, payload=encode(envelope.letter, limit).decode(), lane=lane(envelope),
+        SQL["replace"], id=task, queue=_queue(envelope), kind=envelope.letter.kind,
+        payload=encode(envelope.letter, limit).decode(), max_attempts=envelope.max_attempts, lane=lane(envelope),
         priority=envelope.priority, foreground=envelope.foreground, position=envelope.position,
         run_at=envelope.run_at, delay=envelope.delay,
     )  # fmt: skip
     if row is not None and row.wait is None:
         await tx.one(SQL["admit"], ids=array([task]))
+    return row is not None

@@ -1,40 +1,50 @@
 """Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
 from gristmill.db import Tx
-from gristmill.ids import TaskId, WorkerId
+from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
-from gristmill.queue.letters import dumped
-from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Skip, Snooze, Stop
+from gristmill.queue.letters import Envelope, Letter, dumped
+from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import send_many
 from gristmill.queue.statements import SQL, array
 
 Settled = tuple[Claim, Outcome]
 
 
+def is_plain(batch: Sequence[Settled], clears: frozenset[str]) -> bool:
+    """Whether every answer is a bare Done, which one statement settles without a transaction around it."""
+    if clears:
+        return all(outcome is BARE and claim.queue not in clears for claim, outcome in batch)
+    return all([outcome is BARE for _, outcome in batch])
+
+
 async def settle(
     tx: Tx, worker: WorkerId, batch: Sequence[Settled], *, clears: frozenset[str] = frozenset(),
     retries_first: frozenset[str] = frozenset(),
 ) -> None:  # fmt: skip
-    """Move every task of the batch out of `processing`. Raises LeaseLost's SQLSTATE, and writes nothing, if one is not ours.
+    """Move every task of the batch out of `processing`; if one of them is not ours any more, fail and write nothing.
 
     The fenced statements come first: whoever lost a lease learns it before anything else is written.
     """
     plain: list[Claim] = []
     closing: list[dict[str, Any]] = []
     again: list[dict[str, Any]] = []
+    rest: list[Settled] = []
     for claim, outcome in batch:
+        clear = claim.queue in clears
         match outcome:
-            case Done(result=None) if claim.queue not in clears:
+            case Done(result=None) if not clear:
                 plain.append(claim)
+                continue
             case Done(result=result):
-                closing.append(_closed(claim, "completed", result=result, clear=claim.queue in clears))
+                closing.append(_closed(claim, "completed", result=result, clear=clear))
             case Skip(reason):
-                closing.append(_closed(claim, "skipped", error=reason, clear=claim.queue in clears))
+                closing.append(_closed(claim, "skipped", error=reason, clear=clear))
             case Stop(reason):
                 closing.append(_closed(claim, "cancelled", error=reason))
             case Bury(error):
@@ -46,24 +56,45 @@ async def settle(
                 again.append(_again(claim, wait.total_seconds(), counts=False, first=False, error=None))
             case _:
                 assert_never(outcome)
+        rest.append((claim, outcome))
+    letters = [letter for _, outcome in batch if isinstance(outcome, Done) for letter in outcome.then]
+    await _lock_families(tx, worker, batch, letters, steps=bool(plain) + bool(closing) + bool(again))
     if plain:
-        ids, leases = array(claim.id for claim in plain), array(claim.lease for claim in plain)
-        await tx.execute(SQL["complete"], worker=worker, ids=ids, leases=leases, n=len(plain))
+        await tx.execute(SQL["complete"], **completion(worker, plain))
     if closing:
         await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing))
     if again:
         await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
-    await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(batch)))
-    await _write_and_send(tx, batch)
-
-
-async def _write_and_send(tx: Tx, batch: Sequence[Settled]) -> None:
-    letters = [letter for _, outcome in batch if isinstance(outcome, Done) for letter in outcome.then]
+    if rest:
+        await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
     for _, outcome in batch:
         if isinstance(outcome, Done | Skip) and outcome.write is not None:
             await outcome.write(tx)
     if letters:
         await send_many(tx, letters)
+
+
+async def _lock_families(
+    tx: Tx, worker: WorkerId, batch: Sequence[Settled], letters: Sequence[Letter | Envelope], *, steps: int
+) -> None:
+    """Each step locks its groups in one order; where there are several steps, that takes all locks beforehand."""
+    joined = {one.parent for one in letters if isinstance(one, Envelope) and one.parent is not None}
+    with_groups = [claim.id for claim, _ in batch if not claim.prunable]
+    if with_groups and steps + bool(joined) > 1:
+        await tx.all(
+            SQL["lock_families"], worker=worker, ids=array(claim.id for claim, _ in batch), groups=array(joined)
+        )
+
+
+def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
+    """The parameters of `complete`."""
+    completed = Counter([claim.queue for claim in claims])
+    prunable = Counter([claim.queue for claim in claims if claim.prunable])
+    return {
+        "worker": worker, "n": len(claims), "ids": array([claim.id for claim in claims]),
+        "leases": array([claim.lease for claim in claims]), "queues": list(completed),
+        "completed": array(completed.values()), "prunable": array(prunable[queue] for queue in completed),
+    }  # fmt: skip
 
 
 def _closed(
@@ -98,6 +129,8 @@ COUNTED = ("completed", "failed", "skipped", "cancelled", "retried", "snoozed", 
 
 def status_of(outcome: Outcome) -> str:
     """The name of an outcome in counters and metrics."""
+    if outcome is BARE:
+        return "completed"
     match outcome:
         case Done():
             return "completed"
@@ -119,8 +152,3 @@ async def hand_back(tx: Tx, worker: WorkerId, claims: Sequence[Claim]) -> None:
     """Return tasks that were claimed but never started; no attempt is used."""
     ids, leases = array(claim.id for claim in claims), array(claim.lease for claim in claims)
     await tx.one(SQL["hand_back"], worker=worker, ids=ids, leases=leases)
-
-
-async def announce(tx: Tx, worker: WorkerId, tasks: Iterable[TaskId]) -> None:
-    """Say what is about to run, before it runs."""
-    await tx.execute(SQL["announce"], worker=worker, tasks=array(tasks))

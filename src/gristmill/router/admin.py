@@ -42,9 +42,7 @@ class Admin:
             self._scheduler.submit(ticket)
             lease = await self._scheduler.turn(ticket)
         except TurnedAway as away:
-            raise BadRequest(
-                f"no GPU could be made ready: {away.refusal.reason}", away.refusal.status
-            ) from None
+            raise BadRequest(f"no GPU could be made ready: {away.refusal.reason}", away.refusal.status) from None
         finally:
             # an announcement takes a place like a request, and gives it back the moment it has it
             if not ticket.ended:
@@ -77,9 +75,7 @@ class Admin:
         return {"status": "resumed" if not on else "draining" if self._at_work(backend) else "drained"}
 
     def _at_work(self, backend: str | None) -> bool:
-        return (
-            self._scheduler.busy if backend is None else bool(self._scheduler.lanes.backends[backend].leases)
-        )
+        return self._scheduler.busy if backend is None else bool(self._scheduler.lanes.backends[backend].leases)
 
     async def status(self, request: web.BaseRequest, sender: Sender) -> Json:
         del request, sender

@@ -46,9 +46,7 @@ class Pins:
     """What every request for a model carries, so that no client makes a backend load it anew."""
 
     def __init__(self, settings: RouterSettings) -> None:
-        self._listed = [
-            (re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()
-        ]
+        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
         self._keep_alive = settings.keep_alive
         self._largest: dict[str, int] = {}
         self.of = lru_cache(maxsize=1024)(self._look_up)
@@ -147,9 +145,7 @@ class Adapter:
     async def send(self, question: Question, outgoing: Outgoing) -> Exchange:
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        return await self._client.send(
-            "POST", outgoing.call.path, self._headers + question.extra, outgoing.body
-        )
+        return await self._client.send("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
 
     def prepare(self, question: Question) -> Outgoing:
         """A client's request in this backend's own words."""
@@ -180,17 +176,11 @@ class Adapter:
 
     def _for_openai(self, question: Question) -> Outgoing:
         call, model = question.call, self.own_name(question.full_model) or question.model
-        streams: Json = (
-            {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
-        )
+        streams: Json = {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
         if call.api == "ollama":
-            call, sent = to_openai(
-                call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded"
-            )
+            call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
             return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
-        usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(
-            b" ", b""
-        )
+        usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(b" ", b"")
         fields: Fields = {
             **question.fields,
             **({"stream": TRUE, "stream_options": INCLUDE_USAGE} if streams else {}),
@@ -220,9 +210,7 @@ class Adapter:
     async def _probe_ollama(self) -> Seen:
         tags = await self.ask("GET", "/api/tags")
         version = self.version or (await self.ask("GET", "/api/version")).get("version", "")
-        return Seen(
-            {item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version
-        )
+        return Seen({item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version)
 
     async def _in_memory(self) -> dict[str, Json]:
         return _by(await self.ask("GET", "/api/ps"), "models", "name")

@@ -83,9 +83,7 @@ class Breaker:
             return self._hold_off(now, retry_after)
         self.in_a_row[kind] += 1
         self.unsure_until = now + min(self.cooldown, 0.5 * 2 ** self.in_a_row[kind])
-        opens = self.state is State.HALF_OPEN or (
-            self.state is State.CLOSED and self.in_a_row[kind] >= self.threshold
-        )
+        opens = self.state is State.HALF_OPEN or (self.state is State.CLOSED and self.in_a_row[kind] >= self.threshold)
         if opens:
             self.wait = min(LONGEST_COOLDOWN, self.wait * 2 or self.cooldown)
             self.state, self.until, self.trial = State.OPEN, now + self.wait, False

@@ -38,9 +38,7 @@ class Catalogue:
     def loaded(self) -> Json:
         """/api/ps: what is in memory, and where."""
         rows = [
-            {**item, "backend": adapter.name}
-            for adapter in self._adapters.values()
-            for item in adapter.loaded.values()
+            {**item, "backend": adapter.name} for adapter in self._adapters.values() for item in adapter.loaded.values()
         ]
         return {"models": rows}
 

@@ -48,9 +48,7 @@ class Answer:
     completion: int = 0
     pieces: int = 0
     done: bool = False
-    rest: Json = field(
-        default_factory=dict[str, Any]
-    )  # what else the backend said, for a client of the same API
+    rest: Json = field(default_factory=dict[str, Any])  # what else the backend said, for a client of the same API
 
 
 # ── readers ─────────────────────────────────────────────────────────────────
@@ -85,9 +83,7 @@ class OllamaReader:
         said = _object(line)
         answer = self.answer
         message: Json = (said.get("message") or {}) if self._chat else said
-        delta = Delta(
-            message.get("content" if self._chat else "response") or "", message.get("thinking") or ""
-        )
+        delta = Delta(message.get("content" if self._chat else "response") or "", message.get("thinking") or "")
         delta.logprobs = said.get("logprobs")
         for call in message.get("tool_calls") or ():
             arguments: Any = call["function"].get("arguments") or {}
@@ -206,11 +202,7 @@ class OllamaWriter:
         return orjson.dumps(self._line(delta.text, delta.thinking, (), done=False)) + b"\n"
 
     def end(self, answer: Answer) -> bytes:
-        calls = (
-            orjson.dumps(self._line("", "", answer.tools.values(), done=False)) + b"\n"
-            if answer.tools
-            else b""
-        )
+        calls = orjson.dumps(self._line("", "", answer.tools.values(), done=False)) + b"\n" if answer.tools else b""
         return calls + orjson.dumps({**self._line("", "", (), done=True), **self._figures(answer)}) + b"\n"
 
     def whole(self, answer: Answer) -> bytes:
@@ -239,8 +231,7 @@ class OllamaWriter:
             message["thinking"] = thinking
         if tools:
             message["tool_calls"] = [
-                {"id": tool.id, "function": {"name": tool.name, "arguments": _arguments(tool)}}
-                for tool in tools
+                {"id": tool.id, "function": {"name": tool.name, "arguments": _arguments(tool)}} for tool in tools
             ]
         return {**head, "message": message, "done": done}
 
@@ -262,9 +253,7 @@ def _arguments(tool: Tool) -> Any:
     try:
         return orjson.loads(tool.arguments or "{}")
     except orjson.JSONDecodeError:
-        raise AttemptFailed(
-            Failure.BROKEN, "the backend's tool call has arguments that are not JSON"
-        ) from None
+        raise AttemptFailed(Failure.BROKEN, "the backend's tool call has arguments that are not JSON") from None
 
 
 class OpenAIWriter:
@@ -334,9 +323,7 @@ class OpenAIWriter:
         else:
             choice = {"index": 0, "text": text, "logprobs": None}
         kind = "chat.completion" if self._chat else "text_completion"
-        known = {
-            name: answer.rest[name] for name in ("id", "created", "system_fingerprint") if name in answer.rest
-        }
+        known = {name: answer.rest[name] for name in ("id", "created", "system_fingerprint") if name in answer.rest}
         choice["finish_reason"] = _finish(answer)
         return orjson.dumps(
             {

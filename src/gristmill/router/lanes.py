@@ -75,9 +75,7 @@ class Lanes:
         self.service += 0.1 * (now - lease.since - self.service)
         ticket = lease.ticket
         ticket.ended = True
-        if (
-            ticket.lease is not None
-        ):  # it was told to stop, yet had just ended: its second place is not needed
+        if ticket.lease is not None:  # it was told to stop, yet had just ended: its second place is not needed
             self._vacate(ticket.lease)
         elif self.lanes:
             self._dequeue(ticket)
@@ -123,9 +121,7 @@ class Lanes:
         ticket.failures += 1
         ticket.avoided |= {backend.name}
         gpus, cpus = self.serving(ticket.model)
-        elsewhere = any(
-            other.name not in ticket.avoided and other.breaker.alive() for other in (*gpus, *cpus)
-        )
+        elsewhere = any(other.name not in ticket.avoided and other.breaker.alive() for other in (*gpus, *cpus))
         if ticket.committed or ticket.failures >= self.rules.max_attempts or not elsewhere:
             ticket.ended = True
             self._out.append(
@@ -182,9 +178,7 @@ class Lanes:
     def _over(self, backend: Backend, session: str, held: Reservation, now: float) -> bool:
         if now - held.since >= self.rules.reserve_for:
             return True
-        at_work = any(
-            lease.ticket.session == session and not lease.ticket.background for lease in backend.leases
-        )
+        at_work = any(lease.ticket.session == session and not lease.ticket.background for lease in backend.leases)
         return now - held.seen >= self.rules.reserve_idle and not at_work
 
     # ── models ──────────────────────────────────────────────────────────────
@@ -342,9 +336,7 @@ class Lanes:
             if due
             else None
         )
-        ranked = [
-            (TRICKLE if lane is oldest else self._urgency(lane[0], now), lane) for lane in self.lanes.values()
-        ]
+        ranked = [(TRICKLE if lane is oldest else self._urgency(lane[0], now), lane) for lane in self.lanes.values()]
         return sorted(ranked, key=lambda item: (item[0], _oldest(item[1]) - self._head_start(item[1][0])))
 
     def _head_start(self, ticket: Ticket) -> float:
@@ -431,9 +423,7 @@ class Lanes:
 
     # ── memory ──────────────────────────────────────────────────────────────
 
-    def _switch(
-        self, backend: Backend, model: str, going: tuple[str, ...], priority: Priority, now: float
-    ) -> None:
+    def _switch(self, backend: Backend, model: str, going: tuple[str, ...], priority: Priority, now: float) -> None:
         backend.switch = Switch(model, now, set(going), priority)
         if going:
             self._out.extend(Unload(backend.name, other) for other in going)
@@ -461,12 +451,7 @@ class Lanes:
 
     def _drop_needless_load(self, backend: Backend) -> None:
         switch = backend.switch
-        if (
-            switch is None
-            or switch.cancelled
-            or switch.model in backend.wants
-            or any(backend.leases_of(switch.model))
-        ):
+        if switch is None or switch.cancelled or switch.model in backend.wants or any(backend.leases_of(switch.model)):
             return
         switch.cancelled = True
         if not switch.leaving:
@@ -492,9 +477,7 @@ class Lanes:
         if backend.gpu and backend.manages:
             self._unsettled = True
             backend.wants = (
-                tuple(sorted(self.rules.orchestrator))
-                if backend.role == "orchestrator"
-                else self.rules.background
+                tuple(sorted(self.rules.orchestrator)) if backend.role == "orchestrator" else self.rules.background
             )
 
     def _keep_house(self, now: float) -> None:

@@ -76,9 +76,7 @@ class Metrics(Collector):
 
     @override
     def collect(self) -> Iterator[Metric]:
-        yield _counter(
-            "requests", "Requests that were answered.", ["priority", "api", "status"], self.requests
-        )
+        yield _counter("requests", "Requests that were answered.", ["priority", "api", "status"], self.requests)
         yield _counter(
             "tokens",
             "Tokens that backends computed, also for nobody.",
@@ -101,9 +99,7 @@ class Metrics(Collector):
             self.cpu_fallbacks,
         )
         yield _histogram("queue_wait_seconds", "From arrival to a backend.", self.queue_wait)
-        yield _histogram(
-            "first_token_seconds", "From arrival to the first token of the answer.", self.first_token
-        )
+        yield _histogram("first_token_seconds", "From arrival to the first token of the answer.", self.first_token)
         yield from self._gauges()
 
     def _gauges(self) -> Iterator[Metric]:
@@ -114,9 +110,7 @@ class Metrics(Collector):
         breaker = GaugeMetricFamily(
             "gristmill_router_breaker_state", "0 closed, 1 half-open, 2 open.", labels=["backend"]
         )
-        failures = CounterMetricFamily(
-            "gristmill_router_failures", "Failures of backends.", labels=["backend", "kind"]
-        )
+        failures = CounterMetricFamily("gristmill_router_failures", "Failures of backends.", labels=["backend", "kind"])
         for backend in self._lanes.backends.values():
             running.add_metric([backend.name], len(backend.leases))
             breaker.add_metric([backend.name], list(State).index(backend.breaker.state))

@@ -130,9 +130,7 @@ def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, no
     taste = (gpu.breaker.unsure(now), ticket.session not in gpu.reservations, len(gpu.leases) / gpu.slots)
     if gpu.holds(ticket.model):
         if gpu.free > 0 and standing.promised[gpu.name]:
-            return Offer(
-                (5.5, *taste), Act.WAIT, gpu, "an earlier P0 waits for another model here", claims=True
-            )
+            return Offer((5.5, *taste), Act.WAIT, gpu, "an earlier P0 waits for another model here", claims=True)
         if gpu.free > 0:
             return Offer((0, *taste), Act.RUN, gpu)
         return _slot_for_critical(gpu, standing, rules, taste)
@@ -193,12 +191,8 @@ def _slot_for_critical(gpu: Backend, standing: Standing, rules: Rules, taste: tu
     )
     if victim is None:
         waiting = float(standing.promised[gpu.name])
-        return Offer(
-            (5, waiting, *taste), Act.WAIT, gpu, f"all {gpu.slots} slots run urgent work", claims=True
-        )
-    return Offer(
-        (1.5, *taste), Act.PREEMPT, gpu, "background work makes room", victims=(victim,), claims=True
-    )
+        return Offer((5, waiting, *taste), Act.WAIT, gpu, f"all {gpu.slots} slots run urgent work", claims=True)
+    return Offer((1.5, *taste), Act.PREEMPT, gpu, "background work makes room", victims=(victim,), claims=True)
 
 
 def _loss(lease: Lease) -> tuple[bool, int, float]:
@@ -210,15 +204,9 @@ def _behind_switch(
     ticket: Ticket, gpu: Backend, switch: Switch, standing: Standing, rules: Rules, taste: tuple[float, ...]
 ) -> Offer:
     if switch.model == ticket.model and not switch.cancelled:
-        return (
-            Offer((1.2, *taste), Act.JOIN, gpu)
-            if gpu.free > 0
-            else _slot_for_critical(gpu, standing, rules, taste)
-        )
+        return Offer((1.2, *taste), Act.JOIN, gpu) if gpu.free > 0 else _slot_for_critical(gpu, standing, rules, taste)
     if switch.cancelled:
-        return Offer(
-            (3.2, *taste), Act.WAIT, gpu, f"the load of {switch.model} is being stopped", claims=True
-        )
+        return Offer((3.2, *taste), Act.WAIT, gpu, f"the load of {switch.model} is being stopped", claims=True)
     if switch.priority is Priority.BACKGROUND:
         return Offer((3.5, *taste), Act.CANCEL, gpu, f"the load of {switch.model} makes room", claims=True)
     return Offer((4, *taste), Act.WAIT, gpu, f"{switch.model} is being loaded", claims=True)

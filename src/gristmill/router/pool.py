@@ -120,9 +120,7 @@ class Backend:
         return (lease for lease in self.leases if lease.ticket.model == model)
 
     def room(self) -> float:
-        return (
-            math.inf if self.vram is None else self.vram - sum(item.vram for item in self.resident.values())
-        )
+        return math.inf if self.vram is None else self.vram - sum(item.vram for item in self.resident.values())
 
     def evictions(self, model: str, movable: Callable[[str], bool]) -> tuple[str, ...] | None:
         """The models that must go before this one fits, least recently used first; None when they cannot."""

@@ -67,9 +67,7 @@ class PriorityTable:
     def _look_up(self, model: str) -> Priority | None:
         return next((level for pattern, level in self._patterns if pattern.match(model.lower())), None)
 
-    def urgency(
-        self, header: str | None, model: str, *, ceiling: Priority, sees: bool, embeds: bool
-    ) -> Urgency | None:
+    def urgency(self, header: str | None, model: str, *, ceiling: Priority, sees: bool, embeds: bool) -> Urgency | None:
         """The urgency of a request, or None when its header is no priority."""
         asked = self._by_model(model) if header is None else stated(header)
         if asked is None and header is not None:
@@ -89,9 +87,7 @@ class Senders:
             for key in settings.keys
         }
         if settings.admin_key is not None:
-            self._keys[digest(settings.admin_key.get_secret_value())] = Sender(
-                "admin", Priority.CRITICAL, admin=True
-            )
+            self._keys[digest(settings.admin_key.get_secret_value())] = Sender("admin", Priority.CRITICAL, admin=True)
         self._networks = [(item.network, LEVELS[item.max_priority]) for item in settings.networks]
         self._anonymous = Sender("anonymous", LEVELS[settings.anonymous_max_priority], admin=False)
         self._from = lru_cache(maxsize=4096)(self._of_address)
@@ -109,9 +105,7 @@ class Senders:
         except ValueError:
             return self._anonymous
         ceiling = next((level for network, level in self._networks if ip in network), None)
-        return (
-            self._anonymous if ceiling is None else self._anonymous._replace(name="network", ceiling=ceiling)
-        )
+        return self._anonymous if ceiling is None else self._anonymous._replace(name="network", ceiling=ceiling)
 
 
 @lru_cache(maxsize=4096)

@@ -77,9 +77,7 @@ class Relay:
         self._must_be_served(question.full_model)
         ticket, auto = self._ticket(request, question, sender)
         asked = headers.get("X-Router-Holdback")
-        holds_back = not question.stream or (
-            ticket.background and not auto if asked is None else asked != "0"
-        )
+        holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != "0")
         visit = Visit(request, question, ticket, holds_back, ticket.arrived)
         try:
             response = await self._answered(visit)
@@ -153,9 +151,7 @@ class Relay:
                 if visit.response is not None:
                     return await self._broken_off(visit, f"the backend failed: {failure}")
             except PassedOn as refusal:
-                return _json(
-                    refusal.status, error_body(visit.question.call.api, refusal.status, str(refusal))
-                )
+                return _json(refusal.status, error_body(visit.question.call.api, refusal.status, str(refusal)))
 
     async def _attempted(self, visit: Visit, lease: Lease) -> web.StreamResponse:
         scheduler, adapter = self._scheduler, self._scheduler.adapters[lease.backend.name]
@@ -197,9 +193,7 @@ class Relay:
         self._scheduler.finish(lease)
         raise PassedOn(status, text)
 
-    async def _relayed(
-        self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink
-    ) -> web.StreamResponse:
+    async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> web.StreamResponse:
         held, size = list[bytes](), 0
         while data := await exchange.read():
             out = into.feed(data)

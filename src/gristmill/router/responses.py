@@ -17,9 +17,7 @@ LARGE = 64 * 1024
 class Whole(web.StreamResponse):
     """Status, headers and body that are known before the first byte."""
 
-    def __init__(
-        self, status: int, content_type: str, body: bytes, more: list[tuple[str, str]] | None = None
-    ) -> None:
+    def __init__(self, status: int, content_type: str, body: bytes, more: list[tuple[str, str]] | None = None) -> None:
         super().__init__(status=status)
         self._type, self._text, self._more = content_type, body, more
         self._kept = True

@@ -47,9 +47,7 @@ class Scheduler:
         pins = Pins(settings)
         self._settings = settings
         self._release_wait = settings.release_wait.total_seconds()
-        kinds = [(spec, True) for spec in settings.gpu_backends] + [
-            (spec, False) for spec in settings.cpu_backends
-        ]
+        kinds = [(spec, True) for spec in settings.gpu_backends] + [(spec, False) for spec in settings.cpu_backends]
         self.adapters = {spec.name: Adapter(spec, gpu, settings, pins) for spec, gpu in kinds}
         self.lanes = Lanes(
             _pool(settings, kinds), _rules(settings), lambda name, model: self.adapters[name].serves(model)
@@ -147,9 +145,7 @@ class Scheduler:
             self._do(self._confirm(lease, exchange))
         if not lease.ticket.ended:
             self.metrics.reruns["failover",] += 1
-        log.warning(
-            "attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status
-        )
+        log.warning("attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status)
         self._carry_out(effects)
         self._note_breaker(lease.backend)
 
@@ -232,9 +228,7 @@ class Scheduler:
         except asyncio.CancelledError:
             self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=False))
         except AttemptFailed as failure:
-            log.warning(
-                "load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status
-            )
+            log.warning("load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status)
             self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=True))
             self._note_breaker(self.lanes.backends[name])
         else:

@@ -191,9 +191,7 @@ async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, i
         writer: Any,
         task: "asyncio.Task[None]",
     ) -> web.BaseRequest:
-        return web.BaseRequest(
-            message, payload, protocol, writer, task, protocol._loop, client_max_size=limit
-        )  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
+        return web.BaseRequest(message, payload, protocol, writer, task, protocol._loop, client_max_size=limit)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
 
     web_server = web.Server(
         server.handle,
@@ -210,9 +208,7 @@ async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, i
         try:
             await site.start()
         except OSError as taken:
-            raise Refused(
-                f"The router cannot listen on {settings.host}:{settings.port}: {taken.strerror}."
-            ) from taken
+            raise Refused(f"The router cannot listen on {settings.host}:{settings.port}: {taken.strerror}.") from taken
         port = runner.addresses[0][1]
         log.info("router serves", host=settings.host, port=port, backends=list(scheduler.adapters))
         yield scheduler, port

@@ -16,9 +16,7 @@ def status(scheduler: Scheduler, now: float) -> Json:
     lanes = scheduler.lanes
     explained = [(ticket, why) for ticket, why in lanes.explain(now)]
     reasons = {(ticket.priority, ticket.model, ticket.avoided): why for ticket, why in explained}
-    waiting = [
-        (ticket, reasons.get(key, "its turn is next")) for key, lane in lanes.lanes.items() for ticket in lane
-    ]
+    waiting = [(ticket, reasons.get(key, "its turn is next")) for key, lane in lanes.lanes.items() for ticket in lane]
     waiting.sort(key=lambda item: (item[0].priority, item[0].arrived))
     return {
         "draining": lanes.draining,

@@ -73,9 +73,7 @@ class TlsExchange:
 class TlsClient:
     """Sends requests to one TLS backend."""
 
-    def __init__(
-        self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float
-    ) -> None:
+    def __init__(self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float) -> None:
         self._url = url.rstrip("/")
         self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
         limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)

@@ -99,8 +99,7 @@ def _messages_out(messages: list[Any]) -> Iterator[Json]:
         sent: Json = {"role": role, "content": _content_out(content, turn.get("images"))}
         if calls := turn.get("tool_calls"):
             sent["tool_calls"] = [
-                _call_out(call, f"call_{index}_{number}")
-                for number, call in enumerate(_listed(calls, "tool_calls"))
+                _call_out(call, f"call_{index}_{number}") for number, call in enumerate(_listed(calls, "tool_calls"))
             ]
             asked = [(call["function"]["name"], call["id"]) for call in sent["tool_calls"]]
         yield sent

@@ -362,9 +362,7 @@ class PlainClient:
     async def _connect(self) -> Connection:
         try:
             async with asyncio.timeout(self._connect_timeout):
-                _, connection = await self.loop.create_connection(
-                    lambda: Connection(self), self._host, self._port
-                )
+                _, connection = await self.loop.create_connection(lambda: Connection(self), self._host, self._port)
         except (OSError, TimeoutError) as error:
             raise AttemptFailed(Failure.CONNECT, "the backend cannot be reached") from error
         self._all.add(connection)

@@ -55,9 +55,7 @@ EMBEDDINGS = Call("/api/embeddings", "ollama", "vectors", streams=False)
 V1_CHAT = Call("/v1/chat/completions", "openai", "chat", streams=False)
 V1_COMPLETIONS = Call("/v1/completions", "openai", "text", streams=False)
 V1_EMBEDDINGS = Call("/v1/embeddings", "openai", "vectors", streams=False)
-CALLS = {
-    call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)
-}
+CALLS = {call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)}
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
@@ -206,9 +204,7 @@ def returned(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     passing = [(name, value) for raw, value in headers if (name := _comes_back(raw))]
     if not passing:
         return []
-    hidden = _nominated(
-        next((value.decode("latin-1") for name, value in headers if name.lower() == b"connection"), "")
-    )
+    hidden = _nominated(next((value.decode("latin-1") for name, value in headers if name.lower() == b"connection"), ""))
     return [(name, value.decode("latin-1")) for name, value in passing if name.lower() not in hidden]
 
 

@@ -68,13 +68,11 @@ CREATE TABLE ticket (
   worker     int,
   lease      int,                                  -- the worker's own number of the claim: with worker, the fencing token
   attempts   smallint NOT NULL DEFAULT 0,
-  started    boolean NOT NULL DEFAULT false,       -- started right at the claim; later starts are in worker_running
   suspect    boolean NOT NULL DEFAULT false,       -- it ran when a worker died: run it alone
   cancel     boolean NOT NULL DEFAULT false,
   queue      text COLLATE "C" NOT NULL,
   CHECK ((worker IS NULL) = (lease IS NULL)),
-  CHECK ((worker IS NULL) = (claimed_at IS NULL)),
-  CHECK (worker IS NOT NULL OR NOT started)
+  CHECK ((worker IS NULL) = (claimed_at IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.1);
 CREATE INDEX ticket_ready ON ticket (queue, lane, seq) WHERE worker IS NULL AND NOT suspect;
 CREATE INDEX ticket_suspect ON ticket (queue, lane, seq) WHERE worker IS NULL AND suspect;
@@ -98,7 +96,7 @@ CREATE TABLE task_group (
 -- Whose turn it is within each serial key.
 CREATE TABLE serial_head (
   key  text COLLATE "C" PRIMARY KEY,
-  task bigint NOT NULL
+  task bigint NOT NULL UNIQUE
 ) WITH (fillfactor = 50);
 
 CREATE TABLE queue (
@@ -140,6 +138,12 @@ CREATE TABLE queue_tally (
   PRIMARY KEY (queue, worker)
 ) WITH (fillfactor = 30);
 
+-- Up to which task the janitor has looked through each queue ('': the groups); whoever holds the row is the one that cleans.
+CREATE TABLE sweep (
+  queue text COLLATE "C" PRIMARY KEY,
+  mark  bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
 -- Errors over time, for the breakers.
 CREATE TABLE queue_health (
   queue  text COLLATE "C" NOT NULL,
@@ -176,6 +180,7 @@ CREATE TABLE worker (
   id           int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name         text NOT NULL,
   process      text NOT NULL,                      -- machine, pid and start: whether it is gone can be seen on its machine
+  notes        text NOT NULL DEFAULT '',           -- the file in which its machine finds what it had begun
   queues       text[] NOT NULL,
   concurrency  int NOT NULL,
   solo         boolean NOT NULL DEFAULT false,
@@ -184,13 +189,6 @@ CREATE TABLE worker (
   started_at   timestamptz NOT NULL DEFAULT clock(),
   heartbeat_at timestamptz NOT NULL DEFAULT clock()
 ) WITH (fillfactor = 50);
--- What a worker has been allowed to start from its buffer, written before it starts it.
-CREATE TABLE worker_running (
-  worker int PRIMARY KEY REFERENCES worker ON DELETE CASCADE,
-  tasks  bigint[] NOT NULL DEFAULT '{}'
-) WITH (fillfactor = 20);
-ALTER TABLE worker_running ALTER COLUMN tasks SET STORAGE PLAIN;
-
 CREATE TABLE task_progress (
   task    bigint PRIMARY KEY,
   at      timestamptz NOT NULL,
@@ -260,7 +258,8 @@ RETURNS task_status LANGUAGE sql IMMUTABLE AS $$
 -- up the tree. A group's id is always lower than its children's, so going from high to low ids is one order of locking
 -- for everybody. Returns the groups that reached an end.
 CREATE FUNCTION bubble(groups bigint[], olds task_status[], news task_status[], counts int[])
-RETURNS bigint[] LANGUAGE plpgsql AS $$
+RETURNS bigint[] LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   ended bigint[] := '{}';
   ends bigint[];
@@ -320,29 +319,31 @@ BEGIN
 END $$;
 
 -- Lets open tasks into the line, unless their time has not come or another task of their serial key is before them.
-CREATE FUNCTION admit(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION admit(ids bigint[]) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
+  moment timestamptz := clock();
   heads bigint[];
   told int;
 BEGIN
-  UPDATE task SET wait = 'time' WHERE id = ANY (ids) AND run_at > clock() AND wait IS DISTINCT FROM 'time';
-  IF EXISTS (SELECT FROM task WHERE id = ANY (ids) AND serial_key IS NOT NULL AND wait IS DISTINCT FROM 'time') THEN
+  UPDATE task SET wait = 'time' WHERE id = ANY (ids) AND run_at > moment AND wait IS DISTINCT FROM 'time';
+  IF EXISTS (SELECT FROM task WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE) THEN
     -- DO UPDATE on purpose: it locks the row, so that the head cannot leave while we decide to stand behind it
     WITH first AS (
       SELECT DISTINCT ON (serial_key) serial_key, id FROM task
-       WHERE id = ANY (ids) AND serial_key IS NOT NULL AND wait IS DISTINCT FROM 'time' ORDER BY serial_key, lane, id
+       WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE ORDER BY serial_key, lane, id
     ), head AS (
       INSERT INTO serial_head AS h (key, task) SELECT serial_key, id FROM first ORDER BY serial_key
       ON CONFLICT (key) DO UPDATE SET task = h.task RETURNING h.task
     )
     SELECT array_agg(task) INTO heads FROM head;
     UPDATE task SET wait = 'serial'
-     WHERE id = ANY (ids) AND serial_key IS NOT NULL AND wait IS DISTINCT FROM 'time' AND id <> ALL (heads);
+     WHERE id = ANY (ids) AND serial_key IS NOT NULL AND (run_at > moment) IS NOT TRUE AND id <> ALL (heads);
   END IF;
   WITH free AS (
     UPDATE task SET wait = NULL
      WHERE id = ANY (ids) AND outcome IS NULL
-       AND (wait IS NULL OR wait = 'after' OR wait = 'time' AND run_at <= clock() OR wait = 'serial' AND id = ANY (heads))
+       AND (wait IS NULL OR wait = 'after' OR wait = 'time' AND run_at <= moment OR wait = 'serial' AND id = ANY (heads))
     RETURNING id, lane, position, attempts, queue
   ), entered AS (
     INSERT INTO ticket (id, seq, lane, attempts, queue)
@@ -354,19 +355,14 @@ BEGIN
     FROM (SELECT queue, lane, min(seq) AS first FROM entered GROUP BY queue, lane) e;
 END $$;
 
--- What follows when tasks have come to an end: their groups count, those behind them may go.
-CREATE FUNCTION conclude(ids bigint[], was task_status) RETURNS void LANGUAGE plpgsql AS $$
+-- Those behind tasks and groups that have come to an end may go: the next of their serial key, and what came after them.
+CREATE FUNCTION follow(ended bigint[]) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
-  ended bigint[];
   next_ids bigint[];
   stranded bigint[];
   step record;
 BEGIN
-  SELECT bubble(array_agg(parent), array_agg(was), array_agg(outcome), array_agg(n)) INTO ended
-    FROM (SELECT parent, outcome, count(*)::int AS n FROM task WHERE id = ANY (ids) AND parent IS NOT NULL GROUP BY 1, 2) m
-  HAVING count(*) > 0;
-  ended := ids || coalesce(ended, '{}');
-
   FOR step IN SELECT h.key, h.task FROM serial_head h WHERE h.task = ANY (ended) ORDER BY h.key FOR UPDATE LOOP
     UPDATE serial_head SET task = n.id
       FROM (SELECT id FROM task WHERE serial_key = step.key AND wait = 'serial' ORDER BY lane, id LIMIT 1 FOR UPDATE) n
@@ -381,7 +377,7 @@ BEGIN
 
   SELECT next_ids || array_agg(d.id) INTO next_ids
     FROM task d JOIN task a ON a.id = d.after
-   WHERE d.after = ANY (ended) AND d.wait = 'after' AND a.awaited AND a.outcome IN ('completed', 'skipped');
+   WHERE d.after = ANY (ended) AND d.wait = 'after' AND a.outcome IN ('completed', 'skipped');
   IF cardinality(next_ids) > 0 THEN
     PERFORM admit(next_ids);
   END IF;
@@ -390,13 +386,30 @@ BEGIN
     UPDATE task d SET outcome = 'cancelled', finished_at = clock(), wait = NULL, unique_held = NULL,
                       error = 'cancelled because task ' || a.id || ', which it waited for, was cancelled'
       FROM task a
-     WHERE a.id = ANY (ended) AND a.awaited AND a.outcome = 'cancelled' AND d.after = a.id AND d.wait = 'after'
-    RETURNING d.id
+     WHERE a.id = ANY (ended) AND a.outcome = 'cancelled' AND d.after = a.id AND d.wait = 'after'
+    RETURNING d.id, d.queue, d.parent IS NULL AND d.owner IS NULL AS prunable
+  ), counted AS (
+    INSERT INTO queue_tally AS y (queue, worker, cancelled, prunable)
+    SELECT queue, 0, count(*), count(*) FILTER (WHERE prunable) FROM gone GROUP BY queue ORDER BY queue
+    ON CONFLICT (queue, worker) DO UPDATE
+       SET cancelled = y.cancelled + excluded.cancelled, prunable = y.prunable + excluded.prunable
   )
   SELECT array_agg(id) INTO stranded FROM gone;
   IF stranded IS NOT NULL THEN
     PERFORM conclude(stranded, 'pending');
   END IF;
+END $$;
+
+-- What follows when tasks have come to an end: their groups count, those behind them may go.
+CREATE FUNCTION conclude(ids bigint[], was task_status) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+  ended bigint[];
+BEGIN
+  SELECT bubble(array_agg(parent), array_agg(was), array_agg(outcome), array_agg(n)) INTO ended
+    FROM (SELECT parent, outcome, count(*)::int AS n FROM task WHERE id = ANY (ids) AND parent IS NOT NULL GROUP BY 1, 2) m
+  HAVING count(*) > 0;
+  PERFORM follow(ids || coalesce(ended, '{}'));
 END $$;
 
 -- A worker that lost one of its leases writes nothing: the transaction ends here.

@@ -1,0 +1,64 @@
+"""The composition root: what answers which letter."""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from gristmill.db import Database
+from gristmill.errors import GristmillError, Refused
+from gristmill.queue import Handler, Handlers, bound
+from gristmill.settings import Settings
+
+EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/demo.py:handlers"
+
+
+def handlers(db: Database, settings: Settings) -> Handlers:
+    """Every handler of Gristmill itself; each room binds its own here."""
+    return bound()
+
+
+def load_handlers(locator: str, db: Database, settings: Settings) -> Handlers:
+    """The handlers at `module:name` or `file.py:name`: a mapping of them, or a function that makes one."""
+    place, _, name = locator.rpartition(":")
+    if not place or not name:
+        raise Refused(f"“{locator}” does not say where the handlers are: {EXAMPLE}.")
+    found = _named(_module(place), name)
+    if not isinstance(found, Mapping) and callable(found):
+        found = cast(Callable[[Database, Settings], Any], found)(db, settings)
+    if not _are_handlers(found):
+        raise Refused(f"{locator} holds no handlers: bind them with bound(on(Letter, function), …).")
+    return cast(Handlers, found)
+
+
+def _module(place: str) -> ModuleType:
+    folder, name = (Path(place).parent, Path(place).stem) if place.endswith(".py") else (Path(), place)
+    if place.endswith(".py") and not Path(place).is_file():
+        raise Refused(f"There is no file {place}: {EXAMPLE}.")
+    if (at := str(folder.resolve())) not in sys.path:
+        sys.path.insert(0, at)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(error.name + ".")):
+            raise Refused(f"There is no module {error.name} here: {EXAMPLE}.") from error
+        raise Refused(f"The module {name} needs {error.name}, which is not installed.") from error
+    except GristmillError:
+        raise
+    except Exception as error:
+        raise Refused(f"The module {name} cannot be imported ({type(error).__name__}: {error}).") from error
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise Refused(f"The module {module.__name__} has no {name}: {EXAMPLE}.") from None
+
+
+def _are_handlers(found: Any) -> bool:
+    return isinstance(found, Mapping) and all(
+        isinstance(one, Handler) for one in cast(Mapping[Any, Any], found).values()
+    )

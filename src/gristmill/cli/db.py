@@ -1,0 +1,178 @@
+"""`gristmill db`: where the database is, whether it runs, and what its schema is."""
+
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from gristmill.cli.output import Json, emit, err, facts, say, say_json
+from gristmill.cli.session import run
+from gristmill.db import (
+    Database,
+    Embedded,
+    EmbeddedStatus,
+    SchemaState,
+    bring_up_to_date,
+    plainly,
+    programs_for,
+    schema_state,
+)
+from gristmill.errors import Refused
+from gristmill.settings import Settings, load
+
+app = typer.Typer(no_args_is_help=True)
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="db", help=text)
+
+
+@app.command()
+def status(json: Json = False) -> None:
+    """Where the database is, whether it runs, how large it is, and whether its schema fits.
+
+    Example: gristmill db status --json
+    """
+    settings = load()
+    embedded = None if settings.database_url else Embedded(settings.data).status()
+    running = embedded is None or embedded.running
+    schema = run(_schema(_url(settings))) if running else None
+    data = {"where": _where(settings), "embedded": asdict(embedded) if embedded else None, "schema": schema}
+    emit(json, data, lambda: _status(settings, embedded, schema))
+
+
+@app.command()
+def start(json: Json = False) -> None:
+    """Start the embedded PostgreSQL, if it does not run yet; every other command does so by itself.
+
+    Example: gristmill db start
+    """
+    embedded = _embedded(load())
+    with err.status("Starting PostgreSQL …"):
+        was = embedded.running()
+        embedded.start()
+    found = embedded.status()
+    done = "already runs" if was else "runs"
+    emit(json, {"started": not was, **asdict(found)}, lambda: f"PostgreSQL {found.version} {done} (pid {found.pid}).")
+
+
+@app.command()
+def stop(
+    immediate: Annotated[bool, typer.Option("--immediate", help="At once, leaving the next start to recover.")] = False,
+    json: Json = False,
+) -> None:
+    """Stop the embedded PostgreSQL; whoever uses it next starts it again.
+
+    Example: gristmill db stop
+    """
+    embedded = _embedded(load())
+    with err.status("Stopping PostgreSQL …"):
+        was = embedded.stop("immediate" if immediate else "fast")
+    emit(json, {"stopped": was}, lambda: "PostgreSQL has stopped." if was else "PostgreSQL was not running.")
+
+
+@app.command()
+def migrate(json: Json = False) -> None:
+    """Bring the schema up to date; every other command does so by itself.
+
+    Example: gristmill db migrate
+    """
+    settings = load()
+    with err.status("Migrating …"):
+        applied = run(_migrate(_started(settings)))
+    sentence = f"Applied {', '.join(applied)}." if applied else "The schema is up to date."
+    emit(json, {"applied": applied}, lambda: sentence)
+
+
+@app.command()
+def url(
+    secret: Annotated[bool, typer.Option("--secret", help="With the password.")] = False, json: Json = False
+) -> None:
+    """Print where to connect, for psql and other programs.
+
+    Example: psql "$(gristmill db url --secret)"
+    """
+    found = _url(load())
+    shown = found if secret else without_password(found)
+    say_json({"url": shown}) if json else say(shown)
+
+
+@app.command()
+def psql(
+    words: Annotated[list[str] | None, typer.Argument(help="What psql is to be told, after --.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Only print the command that would run.")] = False,
+) -> None:
+    """Open psql on the database, or run one statement.
+
+    Example: gristmill db psql -- -c "SELECT count(*) FROM tasks"
+    """
+    settings = load()
+    binary = programs_for(None, settings.data) / "psql"
+    if not binary.exists():
+        raise Refused('There is no psql here: install postgresql-client, then psql "$(gristmill db url --secret)".')
+    command = [str(binary), _started(settings), *(words or [])]
+    if json:
+        say_json({"command": [command[0], without_password(command[1]), *command[2:]]})
+    else:
+        os.execv(binary, command)
+
+
+def without_password(url: str) -> str:
+    """Both ways to write one: `//user:secret@host` and `password=secret`."""
+    return re.sub(r"(password=)[^\s&]+", r"\1***", re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", url))
+
+
+def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaState | None) -> RenderableType:
+    rows: list[tuple[str, Any]] = [("where", _where(settings))]
+    if embedded:
+        running = f"yes, pid {embedded.pid}" if embedded.running else "no; it starts when it is needed"
+        rows += [
+            ("running", running), ("version", embedded.version), ("size", f"{embedded.size / 2**20:,.0f} MB"),
+            ("log", embedded.log),
+        ]  # fmt: skip
+    return facts([*rows, ("schema", described(schema) if schema else None)])
+
+
+def described(schema: SchemaState) -> str:
+    if schema.unknown:
+        return f"newer than this program ({', '.join(schema.unknown)}): upgrade Gristmill"
+    if schema.pending:
+        return f"{len(schema.pending)} migrations are pending ({', '.join(schema.pending)}): gristmill db migrate"
+    return f"up to date ({schema.current:04})"
+
+
+def _where(settings: Settings) -> str:
+    return Database(settings.database_url).shown if settings.database_url else f"embedded in {settings.data}"
+
+
+def _url(settings: Settings) -> str:
+    return settings.database_url or Embedded(settings.data).url()
+
+
+def _started(settings: Settings) -> str:
+    if settings.database_url:
+        return settings.database_url
+    with err.status("Starting PostgreSQL …"):
+        return Embedded(settings.data).start()
+
+
+def _embedded(settings: Settings) -> Embedded:
+    if settings.database_url:
+        raise Refused("GRISTMILL_DATABASE_URL names another server: it is started and stopped where it runs.")
+    return Embedded(Path(settings.data))
+
+
+async def _schema(url: str) -> SchemaState:
+    with plainly():
+        async with await Database(url).connect("status") as connection:
+            return await schema_state(connection)
+
+
+async def _migrate(url: str) -> list[str]:
+    with plainly():
+        async with await Database(url).connect("migrate") as connection:
+            return await bring_up_to_date(connection)

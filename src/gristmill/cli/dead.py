@@ -1,0 +1,188 @@
+"""`gristmill dead`: what failed for good, why, and what becomes of it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gristmill.cli.output import Json, cell, emit, err, facts, short, table
+from gristmill.cli.session import duration, instant, run, session
+from gristmill.durations import shown
+from gristmill.errors import Refused
+from gristmill.ids import TaskId
+from gristmill.queue import Event, Task, dead, get_task, history
+from gristmill.settings import load
+
+app = typer.Typer(no_args_is_help=True)
+Queue = Annotated[str | None, typer.Option(help="Only of this queue.")]
+NOTHING = "There are no dead letters."
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="dead", help=text)
+
+
+@app.command()
+def stats(json: Json = False) -> None:
+    """How many dead letters there are, by queue, and whether that is alarming.
+
+    Example: gristmill dead stats
+    """
+    threshold = load().queue.dead_alert
+    found = run(_stats(threshold))
+    emit(json, {**_as_dict(found), "threshold": threshold}, lambda: _stats_view(found, threshold))
+
+
+@app.command("list")
+def list_(
+    queue: Queue = None,
+    kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Only of this cluster.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only those that died since, such as 2026-12-01T08:00.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    json: Json = False,
+) -> None:
+    """Dead letters, the latest first.
+
+    Example: gristmill dead list --queue extract --limit 20
+    """
+    wanted = {"queue": queue, "kind": kind, "fingerprint": cluster, "since": instant(since) if since else None}
+    found = run(_list({**wanted, "limit": limit}))
+    rows = [(str(one.id), one.queue, one.kind, one.died_at, one.attempts, short(one.error, 100)) for one in found]
+    columns = ("task", "queue", "kind", "died", ">attempts", "error")
+    emit(json, found, lambda: table(columns, rows, empty=NOTHING))
+
+
+@app.command()
+def show(task: Annotated[int, typer.Argument(help="The id of the task.")], json: Json = False) -> None:
+    """One dead letter, with every failure of it.
+
+    Example: gristmill dead show 113
+    """
+    found, events = run(_show(TaskId(task)))
+    emit(json, {"task": found, "history": events}, lambda: _one(found, events))
+
+
+@app.command()
+def clusters(queue: Queue = None, json: Json = False) -> None:
+    """Dead letters by cause: the same error but for ids, numbers, paths and addresses.
+
+    Example: gristmill dead clusters
+    """
+    found = run(_clusters(queue))
+    rows = [
+        (one.fingerprint, one.count, ", ".join(one.queues), one.last, ", ".join(map(str, one.examples)), one.error)
+        for one in found
+    ]
+    columns = ("cluster", ">letters", "queues", "last", "such as", "error")
+    emit(json, found, lambda: table(columns, rows, empty=NOTHING))
+
+
+@app.command()
+def replay(
+    tasks: Annotated[list[int] | None, typer.Argument(help="These dead letters.")] = None,
+    queue: Annotated[str | None, typer.Option(help="All of this queue.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="All of this cluster.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All there are.")] = False,
+    json: Json = False,
+) -> None:
+    """Try dead letters again, with all their attempts before them.
+
+    Example: gristmill dead replay --cluster 9c1f0b22aa31
+    """
+    if not (tasks or queue or cluster or every):
+        raise Refused("Say which dead letters to replay: their ids, --queue, --cluster or --all.")
+    n = run(_replay([TaskId(task) for task in tasks or []], queue, cluster, every))
+    emit(json, {"replayed": n}, lambda: f"{n:,} dead letters are pending again.")
+
+
+@app.command()
+def purge(
+    older_than: Annotated[str | None, typer.Option(help="Those that died longer ago, such as 30d.")] = None,
+    keep: Annotated[int | None, typer.Option(min=0, help="All but the newest so many.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove dead letters for good: the old ones, and those beyond a number; as the settings say if not given.
+
+    Example: gristmill dead purge --older-than 30d --keep 5000 --yes
+    """
+    settings = load().queue
+    age, most = duration(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
+    what = f"dead letters older than {shown(age)}, and all but the newest {most:,}"
+    if not yes:
+        if json:
+            raise Refused(f"This removes {what} for good: say --yes.")
+        typer.confirm(f"Remove {what} for good?", abort=True)
+    n = run(_purge(age, most))
+    emit(json, {"purged": n}, lambda: f"Removed {n:,} dead letters.")
+
+
+async def _stats(threshold: int) -> dead.DeadStats:
+    async with session() as at, at.db.transaction() as tx:
+        return await dead.stats(tx, threshold=threshold)
+
+
+async def _list(wanted: dict[str, Any]) -> list[dead.DeadLetter]:
+    async with session() as at, at.db.transaction() as tx:
+        return await dead.dead_letters(tx, **wanted)
+
+
+async def _show(task: TaskId) -> tuple[Task, list[Event]]:
+    async with session() as at, at.db.transaction() as tx:
+        found = await get_task(tx, task)
+        if found.status != "failed":
+            raise Refused(f"Task {task} is {found.status}, not dead: gristmill task show {task}.")
+        return found, await history(tx, task)
+
+
+async def _clusters(queue: str | None) -> list[dead.Cluster]:
+    async with session() as at, at.db.transaction() as tx:
+        return await dead.clusters(tx, queue)
+
+
+async def _replay(tasks: Sequence[TaskId], queue: str | None, cluster: str | None, every: bool) -> int:
+    async with session() as at, at.db.transaction() as tx:
+        if not every:
+            return await dead.replay(tx, ids=tasks or None, queue=queue, fingerprint=cluster)
+        queues = (await dead.stats(tx, threshold=1)).by_queue
+        return sum([await dead.replay(tx, queue=name) for name in queues])
+
+
+async def _purge(older_than: Any, keep: int) -> int:
+    """Batch after batch, each in a transaction of its own, so that nobody waits for all of it."""
+    purged = 0
+    async with session() as at:
+        with err.status("Removing …") as status:
+            while True:
+                async with at.db.transaction() as tx:
+                    n = await dead.purge(tx, older_than=older_than, keep=keep)
+                purged += n
+                status.update(f"Removed {purged:,} …")
+                if n == 0:
+                    return purged
+
+
+def _as_dict(found: dead.DeadStats) -> dict[str, Any]:
+    return {"total": found.total, "by_queue": found.by_queue, "oldest": found.oldest, "alert": found.alert}
+
+
+def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
+    rows = [(queue, n) for queue, n in found.by_queue.items()]
+    grid = table(("queue", ">dead letters"), rows, empty=NOTHING)
+    if not found.alert:
+        return grid
+    alarm = f"{found.total:,} dead letters, and {threshold} are alarming: gristmill dead clusters shows their causes."
+    return Group(grid, Text(alarm, style="bold red"))
+
+
+def _one(found: Task, events: Sequence[Event]) -> RenderableType:
+    rows = [(one.at, one.what, one.attempt, one.worker, one.text or "") for one in events]
+    top = facts([
+        ("task", str(found.id)), ("kind", found.kind), ("queue", found.queue), ("attempts", found.attempts),
+        ("died", found.finished_at), ("cluster", found.fingerprint), ("payload", short(found.payload, 400)),
+        ("error", cell(found.error)),
+    ])  # fmt: skip
+    return Group(top, "", table(("when", "what", ">attempt", ">worker", ""), rows, empty="Nothing is known of it."))

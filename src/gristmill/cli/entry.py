@@ -1,0 +1,97 @@
+"""Finds the command that is meant, runs it, and turns whatever goes wrong into one sentence and an exit code."""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated, cast
+
+import typer
+
+from gristmill.cli.output import fail
+from gristmill.errors import GristmillError
+
+COMMANDS = {
+    "worker": "Run workers that answer tasks.",
+    "queue": "Queues: list, look at, limit, pause, resume, watch.",
+    "task": "Tasks: list, look at, ask why, send, cancel, retry, move.",
+    "group": "Groups: look at, watch, retry, cancel, seal.",
+    "dead": "Dead letters: count, list, cluster, replay, purge.",
+    "schedule": "Schedules: list, add, remove, enable, disable, run.",
+    "limiter": "Named limiters that handlers take from: list, set.",
+    "db": "The database: status, start, stop, migrate, url, psql.",
+    "doctor": "Check everything, and say what to do.",
+}
+MODULES = {"queue": "queues", "task": "tasks", "group": "groups", "schedule": "schedules", "limiter": "limiters"}
+UNEXPECTED = "run again with GRISTMILL_LOG_LEVEL=debug to see where"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 done, 1 refused or failed, 2 not understood, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in words
+    try:
+        build(words)(words, prog_name="gristmill")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        return 130
+    except GristmillError as error:
+        fail(str(error), as_json=as_json)
+        return 1
+    except Exception as error:  # noqa: BLE001 the last one who can say something sensible about it
+        return _surprised(error, as_json=as_json)
+    return 0
+
+
+def build(words: Sequence[str] = ()) -> typer.Typer:
+    """Only the command that is meant is loaded: the others cost a second, and here need no more than a line of help."""
+    app = typer.Typer(
+        name="gristmill", no_args_is_help=True, pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own.",
+    )  # fmt: skip
+    app.callback()(_root)
+    wanted = next((word for word in words if not word.startswith("-")), None)
+    completing = "_GRISTMILL_COMPLETE" in os.environ  # noqa: TID251 how the shell asks Typer, no setting of ours
+    for name, text in COMMANDS.items():
+        if name == wanted or completing:
+            module = importlib.import_module(f"gristmill.cli.{MODULES.get(name, name)}")
+            cast(Callable[[typer.Typer, str], None], module.register)(app, text)
+        else:
+            app.command(name, help=text)(_unloaded)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata  # noqa: PLC0415 a sixth of the time that --help takes
+
+        typer.echo(f"gristmill {metadata.version('gristmill')}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own."""
+
+
+def _unloaded() -> None:
+    """Stands for a command that is only listed."""
+
+
+def _surprised(error: Exception, *, as_json: bool) -> int:
+    from gristmill.settings import load  # noqa: PLC0415 costs 0.2 s, and --help needs none of it
+
+    fail(f"Something unexpected went wrong ({type(error).__name__}: {error}): {UNEXPECTED}.", as_json=as_json)
+    try:
+        level = load().log.level
+    except GristmillError:
+        return 1
+    if level == "debug":
+        traceback.print_exception(error)
+    return 1

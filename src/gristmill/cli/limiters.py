@@ -1,0 +1,106 @@
+"""`gristmill limiter`: what handlers take from before they call the outside."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from gristmill.cli.output import Json, emit, table
+from gristmill.cli.session import Session, optional, read, run, session
+from gristmill.durations import duration, rate, shown
+from gristmill.queue import Limit, LimiterStatus, Rate, list_limiters, set_limit
+
+app = typer.Typer(no_args_is_help=True)
+Gap = tuple[timedelta, timedelta]
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="limiter", help=text)
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """All limiters, how much of them is taken, and when the next turn is.
+
+    Example: gristmill limiter list
+    """
+    found = run(_list())
+    emit(json, found, lambda: _table(found))
+
+
+@app.command("set")
+def set_(
+    name: Annotated[str, typer.Argument(help="For example llm, or domain:example.org.")],
+    concurrency: Annotated[str | None, typer.Option(help="How many at once, or none.")] = None,
+    rate: Annotated[str | None, typer.Option(help="How many per period, such as 5/60s, or none.")] = None,
+    gap: Annotated[str | None, typer.Option(help="Time between calls, such as 1s or 3s-5s (random), or none.")] = None,
+    json: Json = False,
+) -> None:
+    """Change a limiter, or make it; what is not given stays as it is, and turns given away stay given.
+
+    Example: gristmill limiter set llm --concurrency 5 --rate 5/60s --gap 1s
+    """
+    changed = run(_set(name, concurrency, rate, gap))
+    emit(json, changed, lambda: _table([changed]))
+
+
+async def _list() -> list[LimiterStatus]:
+    async with session() as at, at.db.transaction() as tx:
+        return await list_limiters(tx)
+
+
+async def _set(name: str, concurrency: str | None, rate: str | None, gap: str | None) -> LimiterStatus:
+    async with session() as at:
+        old = await _limit(at, name)
+        limit = Limit(
+            old.concurrency if concurrency is None else optional(int, concurrency),
+            old.rate if rate is None else optional(_rate, rate),
+            old.gap if gap is None else (optional(_gap, gap) or Limit().gap),
+        )
+        async with at.db.transaction() as tx:
+            await set_limit(tx, name, limit)
+            return next(one for one in await list_limiters(tx) if one.name == name)
+
+
+async def _limit(at: Session, name: str) -> Limit:
+    async with at.db.transaction() as tx:
+        return next((one.limit for one in await list_limiters(tx) if one.name == name), Limit())
+
+
+def _rate(text: str) -> Rate:
+    return Rate(*rate(text))
+
+
+def _gap(text: str) -> Gap:
+    low, dash, high = text.partition("-")
+    return read(duration, low), read(duration, high if dash else low)
+
+
+def _table(found: Sequence[LimiterStatus]) -> RenderableType:
+    rows = [
+        (
+            one.name,
+            one.limit.concurrency,
+            _shown_rate(one.limit),
+            _shown_gap(one.limit.gap),
+            one.held,
+            one.recent,
+            one.next_at,
+        )
+        for one in found
+    ]
+    columns = ("limiter", ">at once", "rate", "gap", ">held", ">recent", "next turn")
+    return table(columns, rows, empty="There are no limiters yet; the first call that takes from one makes it.")
+
+
+def _shown_rate(limit: Limit) -> str | None:
+    return f"{limit.rate.count}/{shown(limit.rate.period)}" if limit.rate else None
+
+
+def _shown_gap(gap: Gap) -> str | None:
+    low, high = gap
+    if not high:
+        return None
+    return shown(low) if low == high else f"{shown(low)}-{shown(high)}"

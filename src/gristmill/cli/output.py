@@ -1,0 +1,149 @@
+"""What the commands say: tables for people, JSON for programs, errors as one sentence."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
+
+PAPER = 160  # columns where there is no terminal to ask
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PAPER)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PAPER)
+
+COLOURS = {
+    "pending": "yellow", "processing": "cyan", "completed": "green", "skipped": "blue", "failed": "red",
+    "cancelled": "magenta", "ok": "green", "warn": "yellow", "fail": "red", "live": "green", "lost": "red",
+    "open": "red", "half-open": "yellow", "closed": "green", "paused": "yellow",
+}  # fmt: skip
+
+
+def fail(sentence: str, *, as_json: bool) -> None:
+    """What is wrong, on stderr; a program that asked for JSON finds it on stdout too."""
+    err.print(Text(sentence, style="red" if err.is_terminal else ""), soft_wrap=True)
+    if as_json:
+        say_json({"error": sentence})
+
+
+def emit(as_json: bool, data: Any, view: Callable[[], RenderableType | None]) -> None:
+    """The same answer for programs or for people."""
+    if as_json:
+        say_json(data)
+    elif (shown := view()) is not None:
+        out.print(shown)
+
+
+def say(sentence: str) -> None:
+    out.print(Text(sentence), soft_wrap=True)
+
+
+def say_json(data: Any) -> None:
+    typer.echo(json.dumps(plain(data), ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """As JSON knows it: times in ISO 8601, durations in seconds."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Mapping():
+            return {str(key): plain(one) for key, one in cast(Mapping[Any, Any], value).items()}
+        case Path():
+            return str(value)
+        case _ if dataclasses.is_dataclass(value):
+            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case _ if hasattr(value, "_asdict"):
+            return plain(value._asdict())
+        case _ if isinstance(value, Iterable):
+            return [plain(one) for one in cast(Iterable[Any], value)]
+        case _:
+            return str(value)
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str, title: str | None = None
+) -> RenderableType:
+    """A table, or the sentence that says why there is none.
+
+    A column whose name starts with > holds numbers. Only the last one is broken into lines: it holds the longest text.
+    """
+    header = any(columns)
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_header=header)
+    for column in columns[:-1]:
+        grid.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+    grid.add_column(
+        columns[-1].lstrip(">"), justify="right" if columns[-1].startswith(">") else "left", overflow="fold"
+    )
+    for row in rows:
+        grid.add_row(*(cell(one) for one in row))
+    return grid if grid.row_count else Text(empty, style="dim")
+
+
+def facts(pairs: Iterable[tuple[str, Any]]) -> RenderableType:
+    """Names and values below each other; what is not there is not shown."""
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        if value is not None and value != "":
+            grid.add_row(name, cell(value))
+    return grid
+
+
+def cell(value: Any) -> Text:
+    """A value as people read it."""
+    match value:
+        case Text():
+            return value
+        case None:
+            return Text("–", style="dim")
+        case bool():
+            return Text("yes" if value else "no")
+        case datetime():
+            return Text(moment(value))
+        case timedelta():
+            return Text(span(value))
+        case int():
+            return Text(f"{value:,}")
+        case str():
+            return Text(value, style=COLOURS.get(value, ""))
+        case _:
+            return Text(str(value))
+
+
+def moment(at: datetime) -> str:
+    """In the time zone of whoever reads it."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def span(value: timedelta) -> str:
+    """A duration to two figures or so."""
+    seconds = value.total_seconds()
+    if seconds < 0:
+        return f"-{span(-value)}"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
+
+
+def short(value: Any, most: int = 80) -> str:
+    """One line of something long."""
+    text = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,0 +1,311 @@
+"""`gristmill queue`: how queues stand and how they are set."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from gristmill.cli.output import Json, cell, emit, facts, out, say_json, span, table
+from gristmill.cli.session import Session, duration, read, run, session
+from gristmill.durations import shown
+from gristmill.errors import Refused
+from gristmill.queue import QueueReport, list_queues, pause, resume, set_queue
+
+app = typer.Typer(no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="The name of the queue.")]
+NOTHING = "There are no queues yet: the first task that is sent to one makes it."
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="queue", help=text)
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """All queues: what waits, runs, is done and is dead, and who serves them.
+
+    Example: gristmill queue list
+    """
+    found = run(_list())
+    emit(json, found, lambda: _table(found))
+
+
+@app.command()
+def show(name: Name, json: Json = False) -> None:
+    """One queue: how it is set and how it stands.
+
+    Example: gristmill queue show extract
+    """
+    found = run(_show(name))
+    emit(json, found, lambda: _facts(found))
+
+
+@app.command("set")
+def set_(
+    name: Name,
+    rate: Annotated[str | None, typer.Option(help="Most starts within a period, such as 10/60s, or none.")] = None,
+    concurrency: Annotated[str | None, typer.Option(help="Most tasks at once, or none.")] = None,
+    max_attempts: Annotated[str | None, typer.Option(help="After so many attempts a task is dead, or never.")] = None,
+    retry_base: Annotated[str | None, typer.Option(help="The wait after the first failure, such as 10s.")] = None,
+    retry_cap: Annotated[str | None, typer.Option(help="The longest wait, such as 5min.")] = None,
+    retries_first: Annotated[
+        bool | None, typer.Option("--retries-first/--no-retries-first", help="Whether retries go before new work.")
+    ] = None,
+    timeout: Annotated[str | None, typer.Option(help="How long a task may run, such as 300s.")] = None,
+    breaker: Annotated[
+        str | None, typer.Option(help="The share of errors that opens the breaker, as 30%, or none.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="How many finished tasks are kept; default: as the settings say.")
+    ] = None,
+    keep_for: Annotated[str | None, typer.Option(help="How long they are kept, such as 7d; or default.")] = None,
+    clear_payload: Annotated[
+        bool | None,
+        typer.Option("--clear-payload/--no-clear-payload", help="Whether completed tasks lose their payload."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Change a queue, for all workers at once; what is not given stays as it is.
+
+    Example: gristmill queue set extract --rate 10/60s --concurrency 4 --breaker 30%
+    """
+    given: dict[str, Any] = {
+        "rate": _or_none(rate), "concurrency": _number(concurrency), "max_attempts": _number(max_attempts, "never"),
+        "retry_base": retry_base, "retry_cap": retry_cap, "retries_first": retries_first, "timeout": timeout,
+        "breaker": _or_none(breaker), "keep": _number(keep, "default"), "keep_for": _or_none(keep_for, "default"),
+        "clear_payload": clear_payload,
+    }  # fmt: skip
+    changes = {key: None if value is TAKEN_AWAY else value for key, value in given.items() if value is not None}
+    if not changes:
+        raise Refused(
+            f"Nothing to change in {name}: give for example --rate 10/60s; gristmill queue show {name} tells."
+        )
+    found = run(_set(name, changes))
+    emit(json, found, lambda: _facts(found))
+
+
+@app.command("pause")
+def pause_(name: Name, json: Json = False) -> None:
+    """Claim nothing more of a queue; what runs goes on.
+
+    Example: gristmill queue pause extract
+    """
+    found = run(_pause(name, True))
+    emit(json, found, lambda: f"{name} is paused; {found.processing} still run, {found.pending} wait.")
+
+
+@app.command("resume")
+def resume_(name: Name, json: Json = False) -> None:
+    """Let a paused queue go on.
+
+    Example: gristmill queue resume extract
+    """
+    found = run(_pause(name, False))
+    emit(json, found, lambda: f"{name} goes on; {found.pending} wait.")
+
+
+@app.command()
+def watch(
+    for_: Annotated[str | None, typer.Option("--for", help="End after this long, such as 10s.")] = None,
+    every: Annotated[str, typer.Option(help="How often to look.")] = "1s",
+    json: Annotated[bool, typer.Option("--json", help="One JSON document a line, one line a look.")] = False,
+) -> None:
+    """Watch all queues live, until Ctrl-C.
+
+    Example: gristmill queue watch --for 10s
+    """
+    length, pause_for = duration(for_), read(_seconds, every)
+    run(_watch(length.total_seconds() if length else None, pause_for, json))
+
+
+# --- values
+
+TAKEN_AWAY = object()  # None means: not given
+
+
+def _or_none(text: str | None, none: str = "none") -> Any:
+    return TAKEN_AWAY if text == none else text
+
+
+def _number(text: str | None, none: str = "none") -> Any:
+    if text is None or text == none:
+        return _or_none(text, none)
+    if not text.isdigit():
+        raise typer.BadParameter(f"“{text}” is neither a whole number nor {none}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    found = duration(text)
+    return max(0.1, found.total_seconds()) if found else 1.0
+
+
+# --- work
+
+
+async def _list() -> list[QueueReport]:
+    async with session() as at:
+        return await _reports(at)
+
+
+async def _reports(at: Session) -> list[QueueReport]:
+    async with at.db.transaction() as tx:
+        return await list_queues(tx)
+
+
+async def _one(at: Session, name: str) -> QueueReport:
+    found = {one.name: one for one in await _reports(at)}
+    if name not in found:
+        near = get_close_matches(name, found, n=1)
+        raise Refused(f"There is no queue “{name}”." + (f" Did you mean {near[0]}?" if near else ""))
+    return found[name]
+
+
+async def _show(name: str) -> QueueReport:
+    async with session() as at:
+        return await _one(at, name)
+
+
+async def _set(name: str, changes: dict[str, Any]) -> QueueReport:
+    async with session() as at:
+        async with at.db.transaction() as tx:
+            await set_queue(tx, name, **changes)
+        return await _one(at, name)
+
+
+async def _pause(name: str, paused: bool) -> QueueReport:
+    async with session() as at:
+        await _one(at, name)
+        async with at.db.transaction() as tx:
+            await (pause if paused else resume)(tx, name)
+        return await _one(at, name)
+
+
+async def _watch(length: float | None, every: float, as_json: bool) -> None:
+    live = Live(console=out, auto_refresh=False) if out.is_terminal and not as_json else None
+    async with session() as at:
+        with live or nullcontext():
+            loop = asyncio.get_running_loop()
+            began, before = loop.time(), None
+            while length is None or loop.time() - began < length:
+                found = await _reports(at)
+                _show_look(live, found, _rates(before, found, every), as_json)
+                before = found
+                await asyncio.sleep(every)
+
+
+def _show_look(live: Live | None, found: Sequence[QueueReport], rates: dict[str, float], as_json: bool) -> None:
+    if as_json:
+        say_json([{**_brief(one), "per_second": rates.get(one.name)} for one in found])
+    elif live:
+        live.update(_live(found, rates), refresh=True)
+    else:
+        out.print(_live(found, rates))
+
+
+# --- views
+
+
+def _rates(before: Sequence[QueueReport] | None, now: Sequence[QueueReport], every: float) -> dict[str, float]:
+    """How many tasks a second ended in each queue since the last look."""
+    if before is None:
+        return {}
+    old = {one.name: _ended(one) for one in before}
+    return {one.name: round((_ended(one) - old.get(one.name, 0)) / every, 1) for one in now}
+
+
+def _ended(one: QueueReport) -> int:
+    return sum(n for outcome, n in one.finished.items() if outcome != "retried")
+
+
+def _brief(one: QueueReport) -> dict[str, Any]:
+    return {
+        "name": one.name, "paused": one.paused, "pending": one.pending.n, "processing": one.processing,
+        "dead": one.dead.n, "finished": one.finished, "oldest": one.oldest,
+        "breaker": one.breaker.state if one.breaker else None, "workers": one.workers,
+    }  # fmt: skip
+
+
+def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableType:
+    held = [f"{one.name}: {reason}" for one in found if (reason := held_back(one))]
+    return Group(_table(found, rates), *(Text(line, style="yellow") for line in held))
+
+
+def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) -> RenderableType:
+    columns = ["queue", "state", ">waiting", ">running", ">done", ">retried", ">dead", "oldest", "limits", ">workers"]
+    rows: list[list[Any]] = []
+    for one in found:
+        done = one.finished["completed"] + one.finished["skipped"]
+        dead = Text(str(one.dead), style="red" if one.dead.n else "")
+        rows.append([
+            one.name, _state(one), str(one.pending), one.processing, done, one.finished["retried"], dead, one.oldest,
+            _limits(one), len(one.workers),
+        ])  # fmt: skip
+        if rates is not None:
+            rows[-1].append(f"{rates.get(one.name, 0):g}/s")
+    return table([*columns, ">ended"] if rates is not None else columns, rows, empty=NOTHING)
+
+
+def _state(one: QueueReport) -> Text:
+    if one.paused:
+        return cell("paused")
+    if one.breaker and one.breaker.state != "closed":
+        return Text(f"breaker {one.breaker.state}", style="red")
+    return Text("no worker", style="yellow") if one.pending.n and not one.workers else Text("ok", style="green")
+
+
+def held_back(one: QueueReport) -> str | None:
+    """Why nothing of a queue runs though something waits."""
+    if one.breaker and one.breaker.state == "open":
+        return f"its breaker is open ({one.breaker.reason}) until {one.breaker.until:%H:%M:%S}"
+    if one.paused and one.pending.n:
+        return f"it is paused: gristmill queue resume {one.name}"
+    if one.pending.n and not one.workers:
+        return f"no worker serves it: gristmill worker --queues {one.name}"
+    return None
+
+
+def _limits(one: QueueReport) -> str:
+    settings = one.settings
+    parts = [f"{settings['rate_count']}/{shown(settings['rate_period'])}"] if settings["rate_count"] else []
+    parts += [f"{settings['concurrency']} at once"] if settings["concurrency"] else []
+    return ", ".join(parts) or "–"
+
+
+def _facts(one: QueueReport) -> RenderableType:
+    settings = one.settings
+    attempts = settings["max_attempts"]
+    backoff = f"{shown(settings['retry_base'])} doubling to {shown(settings['retry_cap'])}"
+    keep, keep_for = settings["keep"], settings["keep_for"]
+    kept = [f"the last {keep:,}"] if keep is not None else []
+    kept += [shown(keep_for)] if keep_for is not None else []
+    return facts([
+        ("queue", one.name), ("state", _state(one)), ("held back", held_back(one)),
+        ("waiting", _waiting(one)),
+        ("running", one.processing), ("oldest", span(one.oldest) if one.oldest else None), ("dead", str(one.dead)),
+        ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
+        ("limits", _limits(one)), ("attempts", "as many as it takes" if attempts is None else attempts),
+        ("backoff", backoff), ("retries first", settings["retries_first"]), ("time-out", shown(settings["timeout"])),
+        ("breaker", _breaker(one)), ("kept", ", ".join(kept) or "as the settings say"),
+        ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),
+        ("workers", ", ".join(one.workers) or "none"),
+    ])  # fmt: skip
+
+
+def _waiting(one: QueueReport) -> str:
+    parts = {"ready": one.ready, "scheduled": one.scheduled, "blocked": one.blocked, "suspects": one.suspects}
+    return ", ".join(f"{n} {name}" for name, n in parts.items() if n.n) or "nothing"
+
+
+def _breaker(one: QueueReport) -> str:
+    if one.breaker is None:
+        return "none"
+    settings = one.settings
+    window = f"{settings['breaker_threshold']:.0%} errors within {shown(settings['breaker_window'])}"
+    return f"{one.breaker.state} (opens at {window}, for {shown(settings['breaker_reset'])})"

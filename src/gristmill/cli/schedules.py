@@ -1,0 +1,167 @@
+"""`gristmill schedule`: letters that are sent at set times."""
+
+import json as jsonlib
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import RenderableType
+
+from gristmill.cli.letters import known_letter, payload_of
+from gristmill.cli.output import Json, emit, short, table
+from gristmill.cli.session import duration, instant, run, session
+from gristmill.durations import shown
+from gristmill.errors import Refused
+from gristmill.ids import TaskId
+from gristmill.queue import (
+    Schedule,
+    add_schedule,
+    check_zone,
+    enable_schedule,
+    list_schedules,
+    remove_schedule,
+    run_schedule,
+)
+
+app = typer.Typer(no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="The name of the schedule.")]
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="schedule", help=text)
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """All schedules, the next to run first.
+
+    Example: gristmill schedule list
+    """
+    found = run(_list())
+    emit(json, found, lambda: _table(found))
+
+
+@app.command()
+def add(
+    name: Name,
+    kind: Annotated[str, typer.Argument(help="The kind of letter to send.")],
+    payload: Annotated[str, typer.Argument(help="The letter, as JSON.")] = "{}",
+    cron: Annotated[str | None, typer.Option(help='Five fields, such as "0 6 * * *", or @daily.')] = None,
+    daily: Annotated[str | None, typer.Option(help="A time of day, such as 06:00.")] = None,
+    at: Annotated[str | None, typer.Option(help="Once, at this time, such as 2026-12-01T08:00.")] = None,
+    follow: Annotated[str | None, typer.Option(help="After this other schedule …")] = None,
+    delay: Annotated[str | None, typer.Option(help="… by this much, such as 60s.")] = None,
+    zone: Annotated[str, typer.Option(help="The time zone that is meant.")] = "UTC",
+    queue: Annotated[str | None, typer.Option(help="Another queue than that of the kind.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="If there is one of this name already.")] = False,
+    app: Annotated[str | None, typer.Option(help="Check the letter against these handlers: module:name.")] = None,
+    json: Json = False,
+) -> None:
+    """Send a letter again and again, once, or some time after another schedule.
+
+    Example: gristmill schedule add morning demo-extract.facts '{"item": 1}' --daily 06:00 --zone Europe/Zagreb
+    """
+    if cron and daily:
+        raise Refused("Give --cron or --daily, not both.")
+    check_zone(zone)
+    when = {"cron": cron or daily, "zone": zone, "once_at": instant(at, zone) if at else None, "follows": follow}
+    letter = (kind, queue or kind.partition(".")[0], payload_of(payload))
+    found = run(_add(name, letter, app, {**when, "delay": duration(delay), "replace": replace}))
+    emit(json, found, lambda: _table([found]))
+
+
+@app.command()
+def remove(
+    name: Name,
+    cascade: Annotated[bool, typer.Option("--cascade", help="With all that follow it.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a schedule; what it has sent stays.
+
+    Example: gristmill schedule remove morning
+    """
+    removed = run(_remove(name, cascade))
+    emit(json, {"removed": removed}, lambda: f"Removed {', '.join(removed)}.")
+
+
+@app.command()
+def enable(name: Name, json: Json = False) -> None:
+    """Let a schedule fire again, from its next time on.
+
+    Example: gristmill schedule enable morning
+    """
+    found = run(_enable(name, True))
+    emit(json, found, lambda: _table([found]))
+
+
+@app.command()
+def disable(name: Name, json: Json = False) -> None:
+    """Let a schedule rest.
+
+    Example: gristmill schedule disable morning
+    """
+    found = run(_enable(name, False))
+    emit(json, found, lambda: _table([found]))
+
+
+@app.command("run")
+def run_now(name: Name, json: Json = False) -> None:
+    """Send its letter now; its next time stays where it is.
+
+    Example: gristmill schedule run morning
+    """
+    task = run(_run(name))
+    emit(json, {"task": task}, lambda: f"Sent as task {task}.")
+
+
+async def _list() -> list[Schedule]:
+    async with session() as at, at.db.transaction() as tx:
+        return await list_schedules(tx)
+
+
+async def _add(
+    name: str, letter: tuple[str, str, Mapping[str, Any]], app: str | None, options: dict[str, Any]
+) -> Schedule:
+    async with session() as at:
+        if app:
+            handler = known_letter(letter[0], jsonlib.dumps(letter[2]), app, at)[0]
+            letter = (letter[0], letter[1] if letter[1] != letter[0].partition(".")[0] else handler.queue, letter[2])
+        async with at.db.transaction() as tx:
+            await add_schedule(tx, name, letter, **options)
+            return await _one(tx, name)
+
+
+async def _remove(name: str, cascade: bool) -> list[str]:
+    async with session() as at, at.db.transaction() as tx:
+        return await remove_schedule(tx, name, cascade=cascade)
+
+
+async def _enable(name: str, enabled: bool) -> Schedule:
+    async with session() as at, at.db.transaction() as tx:
+        await enable_schedule(tx, name, enabled)
+        return await _one(tx, name)
+
+
+async def _run(name: str) -> TaskId:
+    async with session() as at, at.db.transaction() as tx:
+        return await run_schedule(tx, name)
+
+
+async def _one(tx: Any, name: str) -> Schedule:
+    return next(one for one in await list_schedules(tx) if one.name == name)
+
+
+def _table(found: list[Schedule]) -> RenderableType:
+    rows = [
+        (one.name, one.kind, short(one.payload, 30), _when(one), one.zone, one.enabled, one.next_at, one.last_at,
+         str(one.last_task) if one.last_task else None)
+        for one in found
+    ]  # fmt: skip
+    columns = ("schedule", "kind", "payload", "when", "zone", "enabled", "next", "last", "last task")
+    return table(columns, rows, empty="There are no schedules: gristmill schedule add --help shows how to make one.")
+
+
+def _when(one: Schedule) -> str:
+    if one.follows:
+        return f"{shown(cast(Any, one.delay))} after {one.follows}"
+    return one.cron or "once"

@@ -1,0 +1,267 @@
+"""`gristmill task`: look at tasks, ask why, send, cancel, retry and move them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gristmill.cli.letters import known_letter
+from gristmill.cli.output import COLOURS, Json, emit, facts, short, table
+from gristmill.cli.session import duration, instant, run, session
+from gristmill.errors import Refused
+from gristmill.ids import TaskId
+from gristmill.queue import (
+    Cancelling,
+    Envelope,
+    Event,
+    Revived,
+    Task,
+    Unique,
+    Why,
+    cancel,
+    get_task,
+    history,
+    list_tasks,
+    retry_tasks,
+    send_many,
+    set_foreground,
+    set_position,
+    set_priority,
+    why,
+)
+
+app = typer.Typer(no_args_is_help=True)
+Id = Annotated[int, typer.Argument(help="The id of the task.")]
+Ids = Annotated[list[int], typer.Argument(help="The ids of tasks or groups.")]
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="task", help=text)
+
+
+@app.command("list")
+def list_(
+    queue: Annotated[str | None, typer.Option(help="Only of this queue.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="pending, processing, completed, failed, skipped or cancelled.")
+    ] = None,
+    group: Annotated[int | None, typer.Option(help="Only children of this group.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    before: Annotated[int | None, typer.Option(help="Only older than this task: the next page.")] = None,
+    json: Json = False,
+) -> None:
+    """Tasks, the newest first.
+
+    Example: gristmill task list --queue extract --status failed --limit 20
+    """
+    found = run(_list({
+        "queue": queue, "kind": kind, "status": status, "parent": group, "limit": limit, "before": before,
+    }))  # fmt: skip
+    emit(json, found, lambda: _table(found))
+
+
+@app.command()
+def show(task: Id, json: Json = False) -> None:
+    """One task: what was asked for, what became of it, and all that happened on the way.
+
+    Example: gristmill task show 42
+    """
+    found, events, reason = run(_show(TaskId(task)))
+    emit(json, {"task": found, "why": reason.sentence, "history": events}, lambda: _facts(found, events, reason))
+
+
+@app.command("why")
+def why_(task: Id, json: Json = False) -> None:
+    """Why a task is where it is, in one sentence.
+
+    Example: gristmill task why 42
+    """
+    found = run(_why(TaskId(task)))
+    emit(json, found, lambda: Text(f"Task {task}: {found.sentence}."))
+
+
+@app.command()
+def send(
+    kind: Annotated[str, typer.Argument(help="The kind of letter.")],
+    payload: Annotated[str, typer.Argument(help="The letter, as JSON.")] = "{}",
+    queue: Annotated[str | None, typer.Option(help="Another queue than that of the letter.")] = None,
+    priority: Annotated[int, typer.Option(min=-100, max=100, help="Higher goes first.")] = 0,
+    foreground: Annotated[bool, typer.Option("--foreground", help="A person waits for it.")] = False,
+    run_at: Annotated[str | None, typer.Option(help="Not before this time, such as 2026-12-01T08:00.")] = None,
+    delay: Annotated[str | None, typer.Option(help="Not before so long from now, such as 5min.")] = None,
+    after: Annotated[int | None, typer.Option(help="Not before this task or group is completed.")] = None,
+    unique: Annotated[str | None, typer.Option(help="At most one open task has this key.")] = None,
+    serial: Annotated[str | None, typer.Option(help="Tasks with this key run one at a time.")] = None,
+    app: Annotated[str | None, typer.Option(help="Where the handlers are: module:name or file.py:name.")] = None,
+    json: Json = False,
+) -> None:
+    """Send a letter, checked against the handler that will answer it.
+
+    Example: gristmill task send demo-extract.facts '{"item": 7}' --foreground --app examples/mill.py:handlers
+    """
+    outside: dict[str, Any] = {
+        "queue": queue, "priority": priority, "foreground": foreground, "serial_key": serial,
+        "run_at": instant(run_at) if run_at else None, "delay": duration(delay),
+        "after": TaskId(after) if after is not None else None, "unique": Unique(unique) if unique else None,
+    }  # fmt: skip
+    task, where = run(_send(kind, payload, app, outside))
+    emit(json, {"task": task, "queue": where}, lambda: f"Sent as task {task} to {where}: gristmill task why {task}")
+
+
+@app.command("cancel")
+def cancel_(tasks: Ids, json: Json = False) -> None:
+    """Cancel tasks, and all within groups: waiting ones at once, running ones are asked to stop.
+
+    Example: gristmill task cancel 42 43
+    """
+    done = run(_cancel([TaskId(task) for task in tasks]))
+    emit(json, done, lambda: cancelled(done))
+
+
+@app.command("retry")
+def retry_(
+    tasks: Ids,
+    again: Annotated[bool, typer.Option("--any", help="Also what was completed or skipped.")] = False,
+    json: Json = False,
+) -> None:
+    """Try failed or cancelled tasks again, with all their attempts before them.
+
+    Example: gristmill task retry 42
+    """
+    done = run(_retry([TaskId(task) for task in tasks], again))
+    emit(json, done, lambda: revived(done))
+    if not done.tasks:
+        raise typer.Exit(1)
+
+
+@app.command()
+def move(
+    task: Id,
+    position: Annotated[
+        str | None, typer.Option(help="Before all without a position, in their order; or none.")
+    ] = None,
+    priority: Annotated[int | None, typer.Option(min=-100, max=100, help="Higher goes first.")] = None,
+    foreground: Annotated[
+        bool | None, typer.Option("--foreground/--background", help="Whether a person waits for it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Change the place of a pending task in line.
+
+    Example: gristmill task move 42 --foreground
+    """
+    if position is None and priority is None and foreground is None:
+        raise Refused("Say where to move it: --position, --priority, --foreground or --background.")
+    found = run(_move(TaskId(task), position, priority, foreground))
+    emit(json, found, lambda: Text(f"Task {task}: {found.sentence}."))
+
+
+# --- work
+
+
+async def _list(wanted: dict[str, Any]) -> list[Task]:
+    async with session() as at, at.db.transaction() as tx:
+        return await list_tasks(tx, **wanted)
+
+
+async def _show(task: TaskId) -> tuple[Task, list[Event], Why]:
+    async with session() as at, at.db.transaction() as tx:
+        return await get_task(tx, task), await history(tx, task), await why(tx, task)
+
+
+async def _why(task: TaskId) -> Why:
+    async with session() as at, at.db.transaction() as tx:
+        return await why(tx, task)
+
+
+async def _send(kind: str, payload: str, app: str | None, outside: dict[str, Any]) -> tuple[TaskId, str]:
+    async with session() as at:
+        handler, letter = known_letter(kind, payload, app, at)
+        envelope = Envelope(letter, **outside)
+        async with at.db.transaction() as tx:
+            (task,) = await send_many(tx, [envelope], max_payload=at.settings.queue.max_payload)
+        return task, envelope.queue or handler.queue
+
+
+async def _cancel(tasks: Sequence[TaskId]) -> Cancelling:
+    async with session() as at, at.db.transaction() as tx:
+        return await cancel(tx, tasks)
+
+
+async def _retry(tasks: Sequence[TaskId], again: bool) -> Revived:
+    async with session() as at, at.db.transaction() as tx:
+        return await retry_tasks(tx, tasks, any_outcome=again)
+
+
+async def _move(task: TaskId, position: str | None, priority: int | None, foreground: bool | None) -> Why:
+    if position is not None and position != "none" and not position.lstrip("-").isdigit():
+        raise typer.BadParameter(f"“{position}” is neither a whole number nor none")
+    async with session() as at, at.db.transaction() as tx:
+        if priority is not None:
+            await set_priority(tx, task, priority)
+        if foreground is not None:
+            await set_foreground(tx, task, foreground)
+        if position is not None:
+            await set_position(tx, task, None if position == "none" else int(position))
+        return await why(tx, task)
+
+
+# --- views
+
+
+def _table(found: Sequence[Task]) -> RenderableType:
+    rows = [(str(one.id), one.kind, one.status, _place(one), one.attempts, one.created_at, _tail(one)) for one in found]
+    columns = ("task", "kind", "status", "place", ">attempts", "created", "")
+    return table(columns, rows, empty="There are no such tasks.")
+
+
+def _place(one: Task) -> str:
+    """What is said on the outside about its turn."""
+    parts = [f"position {one.position}"] if one.position is not None else []
+    parts += ["foreground"] if one.foreground else []
+    parts += [f"{one.priority:+d}"] if one.priority else []
+    return ", ".join(parts)
+
+
+def _tail(one: Task) -> str:
+    if one.status in ("failed", "skipped", "cancelled") or (one.status == "pending" and one.error):
+        return short(one.error or "", 80)
+    return progress(one) or (short(one.result, 80) if one.result is not None else short(one.payload, 80))
+
+
+def progress(one: Task) -> str:
+    if one.status != "processing" or one.progress_current is None:
+        return ""
+    total = f" of {one.progress_total}" if one.progress_total is not None else ""
+    return f"{one.progress_current}{total} {one.progress_message or ''}".strip()
+
+
+def _facts(one: Task, events: Sequence[Event], reason: Why) -> RenderableType:
+    top = facts([
+        ("task", str(one.id)), ("kind", one.kind), ("queue", one.queue), ("status", one.status),
+        ("why", Text(reason.sentence, style=COLOURS.get(one.status, ""))), ("place", _place(one)),
+        ("attempts", f"{one.attempts} of {one.max_attempts}" if one.max_attempts else one.attempts),
+        ("progress", progress(one)), ("created", one.created_at), ("started", one.started_at),
+        ("finished", one.finished_at), ("group", one.parent and str(one.parent)),
+        ("after", one.after and str(one.after)),
+        ("serial key", one.serial_key), ("unique key", one.unique_key), ("owner", one.owner),
+        ("payload", None if one.payload is None else short(one.payload, 400)),
+        ("result", None if one.result is None else short(one.result, 400)), ("error", one.error),
+    ])  # fmt: skip
+    rows = [(event.at, event.what, event.attempt, event.worker, event.text or "") for event in events]
+    return Group(top, "", table(("when", "what", ">attempt", ">worker", ""), rows, empty=""))
+
+
+def cancelled(done: Cancelling) -> str:
+    asked = f", {len(done.asked):,} were running and have been asked to stop" if done.asked else ""
+    return (
+        f"{len(done.cancelled):,} cancelled{asked}." if done.cancelled or asked else "There was nothing left to cancel."
+    )
+
+
+def revived(done: Revived) -> str:
+    lines = [f"{len(done.tasks):,} pending again."] if done.tasks else []
+    return "\n".join([*lines, *(f"Task {one.id} stays as it is: {one.reason}." for one in done.refused)])

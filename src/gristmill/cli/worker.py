@@ -1,0 +1,204 @@
+"""`gristmill worker`: processes that answer tasks, and one that keeps them running."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from gristmill.app import load_handlers
+from gristmill.cli.output import Json, err, say_json
+from gristmill.cli.session import session
+from gristmill.db import Database
+from gristmill.errors import Refused
+from gristmill.queue import Handlers, HealthPort, Supervisor, Worker
+from gristmill.settings import Settings
+
+try:
+    from uvloop import run
+except ImportError:  # not made for every system
+    from asyncio import run
+
+PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
+ORPHANED = 1.0  # seconds between looks whether the supervisor still lives
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a worker was told on the command line."""
+
+    queues: tuple[str, ...]
+    concurrency: int
+    processes: int
+    app: str
+    host: str
+    port: int | None
+    once: bool
+    name: str | None
+
+    def command(self) -> list[str]:
+        """How the supervisor starts one process that does its share."""
+        words = ["-m", "gristmill", "worker", "--child", "--app", self.app, "--queues", ",".join(self.queues)]
+        words += ["--concurrency", str(self.concurrency), "--processes", str(self.processes), "--host", self.host]
+        words += ["--port", str(self.port)] if self.port else []
+        words += ["--name", self.name] if self.name else []
+        return [*words, "--once"] if self.once else words
+
+
+def worker(
+    queues: Annotated[str, typer.Option(help="Which queues, with commas; all that have handlers if not given.")] = "",
+    concurrency: Annotated[int, typer.Option(min=1, help="How many tasks each process runs at once.")] = 16,
+    processes: Annotated[int, typer.Option(min=1, max=256, help="How many processes.")] = 1,
+    app: Annotated[str | None, typer.Option(help="Where the handlers are: module:name or file.py:name.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help=PORT)] = None,
+    host: Annotated[str, typer.Option(help="The address for --port.")] = "127.0.0.1",
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is left that will run by itself.")] = False,
+    name: Annotated[str | None, typer.Option(help="What it is called; machine and process if not given.")] = None,
+    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+    solo: Annotated[bool, typer.Option("--solo", hidden=True)] = False,
+    json: Json = False,
+) -> None:
+    """Answer tasks until told to stop: the first Ctrl-C lets running ones finish, the second does not.
+
+    Example: gristmill worker --app examples/demo.py:handlers --queues ocr,vector --concurrency 8 --processes 2
+    """
+    names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
+    orders = Orders(names, concurrency, processes, app or "", host, port, once, name)
+    run(_child(orders, solo) if child else _supervise(orders, json))
+
+
+def register(app: typer.Typer, text: str) -> None:
+    app.command("worker")(worker)
+
+
+async def _supervise(given: Orders, as_json: bool) -> None:
+    async with session() as at:
+        orders, _ = _checked(given, at.db, at.settings)
+        _refuse_taken_ports(orders)
+        supervisor = Supervisor(
+            at.db, orders.command(), queues=orders.queues, processes=orders.processes,
+            grace=at.settings.queue.stop.total_seconds() + 5,
+        )  # fmt: skip
+        asked = 0
+
+        def stop() -> None:
+            nonlocal asked
+            asked += 1
+            supervisor.stop()
+
+        _on_signals(stop)
+        _tell(as_json, "started", orders)
+        await supervisor.run()
+        if asked > 1:
+            _tell(as_json, "killed", orders)
+            raise typer.Exit(130)
+        _tell(as_json, "stopped", orders)
+
+
+def _checked(given: Orders, db: Database, settings: Settings) -> tuple[Orders, Handlers]:
+    """The orders in full, or the sentence that says what in them cannot be."""
+    locator = given.app or settings.app
+    handlers = load_handlers(locator, db, settings)
+    served = sorted({handler.queue for handler in handlers.values()})
+    if not served:
+        raise Refused(f"{locator} binds no handlers yet: name yours with --app module:name.")
+    for queue in given.queues:
+        if queue not in served:
+            near = get_close_matches(queue, served, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(served)}."
+            raise Refused(f"No handler in {locator} answers the queue “{queue}”: {hint}")
+    return replace(given, app=locator, queues=given.queues or tuple(served)), handlers
+
+
+def _refuse_taken_ports(orders: Orders) -> None:
+    for port in _ports(orders):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((orders.host, port))
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise Refused(f"The port {orders.host}:{port} cannot be used ({reason}): choose another.") from error
+
+
+def _ports(orders: Orders) -> Sequence[int]:
+    return range(orders.port, orders.port + orders.processes) if orders.port else ()
+
+
+def _tell(as_json: bool, event: str, orders: Orders) -> None:
+    if as_json:
+        share = {"processes": orders.processes, "concurrency": orders.concurrency}
+        say_json({"event": event, "queues": orders.queues, **share})
+        return
+    many = f"{orders.processes} processes" if orders.processes > 1 else "one process"
+    until = "until nothing is left" if orders.once else "until Ctrl-C"
+    share = f"with {many}, {orders.concurrency} tasks at once in each"
+    err.print({
+        "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
+        "stopped": "Stopped; nothing is left in hand.",
+        "killed": "Stopped at once; what was running is taken back by the next worker, and tried again.",
+    }[event])  # fmt: skip
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for which in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(which, stop)
+
+
+async def _child(given: Orders, solo: bool) -> None:
+    async with session(size=4, quiet=True) as at:
+        orders, handlers = _checked(given, at.db, at.settings)
+        worker = Worker(
+            at.db, handlers, at.settings.queue, queues=orders.queues, concurrency=orders.concurrency,
+            name=orders.name, solo=solo, until_idle=orders.once or solo, maintenance=not solo,
+        )  # fmt: skip
+        health = None if solo else _health(orders, worker)
+        _on_signals(_stopper(worker))
+        watch = asyncio.create_task(_stop_when_orphaned(worker))
+        try:
+            await worker.run()
+        finally:
+            watch.cancel()
+            if health:
+                await asyncio.to_thread(health.stop)
+
+
+def _health(orders: Orders, worker: Worker) -> HealthPort | None:
+    """The first port of the range that no other process of this worker has."""
+    for port in _ports(orders):
+        try:
+            health = HealthPort(
+                orders.host, port, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.text
+            )
+        except OSError:
+            continue
+        health.start()
+        return health
+    return None
+
+
+def _stopper(worker: Worker) -> Callable[[], None]:
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        if asked:
+            os._exit(130)  # whatever it holds is taken back by the next rescuer
+        asked = True
+        worker.stop()
+
+    return stop
+
+
+async def _stop_when_orphaned(worker: Worker) -> None:
+    """A supervisor that was killed cannot tell its processes to stop."""
+    parent = os.getppid()
+    while os.getppid() == parent:  # noqa: ASYNC110 nobody announces it
+        await asyncio.sleep(ORPHANED)
+    worker.stop()

@@ -1,0 +1,156 @@
+"""Claims tasks: as many as can start, from every queue that has some, people first."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from gristmill.db import Connection, Tx, queries
+from gristmill.ids import WorkerId
+from gristmill.queue.breaker import half_open
+from gristmill.queue.claim import Claim
+from gristmill.queue.config import QueueConfig
+from gristmill.queue.hands import Hands
+from gristmill.queue.line import Lane, Line
+from gristmill.queue.rates import Rate, Recent, after, free
+from gristmill.queue.statements import SQL, array
+
+STRAYS = queries("gristmill.queue", "strays.sql")
+
+# the planner must not be tempted by a table that was small a moment ago
+CLAIM_SESSION = {
+    "synchronous_commit": "off",  # a claim that a crash of the server forgets is only claimed again
+    "plan_cache_mode": "force_custom_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_sort": "off",
+}
+
+
+class Feeder:
+    """Knows the line and the limits; hands over claims."""
+
+    def __init__(
+        self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False
+    ) -> None:
+        self._worker = worker
+        self._hands = hands
+        self._line = line
+        self._share = share
+        self._solo = solo
+        self._lease = 0
+        self._unheard: set[int] = set()  # claims of which we do not know whether they were made
+        self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
+
+    async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
+        """Up to `n` tasks; limited queues ask the database first, all others share one statement."""
+        if self._solo:
+            return await self._claim_suspect(connection, configs)
+        claims: list[Claim] = []
+        for config in configs:
+            if config.limited and not config.paused and len(claims) < n:
+                claims += await self._claim_limited(connection, config, n - len(claims))
+        easy = [config.name for config in configs if not config.limited and not config.paused]
+        if len(claims) < n and easy:
+            claims += await self._claim_lanes(connection, self._line.lanes(easy), n - len(claims))
+        return claims
+
+    async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
+        wanted = [(key, mark, share) for key, mark in lanes if (share := self._share(key.queue)) > 0]
+        if not wanted:
+            return []
+        lease = self._next_lease()
+        cursor = connection.cursor(binary=True)
+        await cursor.execute(
+            SQL["claim"],
+            {
+                "queues": [key.queue for key, _, _ in wanted],
+                "lanes": array(key.lane for key, _, _ in wanted),
+                "marks": array(mark for _, mark, _ in wanted),
+                "limits": array(min(n, share) for _, _, share in wanted),
+                "n": n,
+                "worker": self._worker,
+                "lease": lease,
+            },
+        )
+        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        self._unheard.discard(lease)
+        self._line.handed(claims)
+        return claims
+
+    async def _claim_limited(self, connection: Connection, config: QueueConfig, n: int) -> list[Claim]:
+        """Under the lock of the queue's row, so that all workers together stay within the limit."""
+        lanes = self._line.lanes([config.name])
+        if not lanes:
+            return []
+        async with connection.transaction():
+            tx = Tx(connection)
+            row = await tx.one(SQL["lock_queue"], name=config.name)
+            if row is None:
+                return []
+            allowed, until = await _allowance(tx, row)
+            if allowed <= 0:
+                self.held_back[config.name] = until
+                return []
+            self.held_back.pop(config.name, None)
+            # what a limit counts starts at once: nothing of it is claimed ahead
+            most = min(allowed, n, self._hands.free)
+            claims = await self._claim_lanes(connection, lanes, most) if most > 0 else []
+            if claims and row.rate_count:
+                used = after(Rate(row.rate_count, row.rate_period), _recent(row), row.now, len(claims))
+                await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
+                await tx.flush()
+            return claims
+
+    async def _claim_suspect(self, connection: Connection, configs: Sequence[QueueConfig]) -> list[Claim]:
+        lease = self._next_lease()
+        cursor = connection.cursor(binary=True)
+        queues = [config.name for config in configs if not config.paused]
+        await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": lease})
+        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        self._unheard.discard(lease)
+        return claims
+
+    def _next_lease(self) -> int:
+        self._lease += 1
+        self._unheard.add(self._lease)
+        return self._lease
+
+    async def give_back_unheard(self, tx: Tx) -> int:
+        """Hand back what was claimed for us by a statement whose answer never came; how many those were.
+
+        Such a task is leased to a worker that lives and does not know of it: nobody else would ever take it back. The
+        numbers are kept, for the server may still be at it when we ask.
+        """
+        if not self._unheard:
+            return 0
+        row = await tx.one(STRAYS["hand_back_leases"], worker=self._worker, leases=array(self._unheard))
+        return row.n if row else 0
+
+    async def look(self, tx: Tx, queues: Sequence[str]) -> None:
+        """Look at the whole line, in case a notification was missed."""
+        for row in await tx.all(SQL["lanes"], queues=list(queues)):
+            self._line.note(row.queue, row.lane, row.seq)
+
+
+async def _allowance(tx: Tx, row: Any) -> tuple[int, datetime | None]:
+    """How many tasks of a limited queue may start now, and if none, when to ask again (None: when one ends)."""
+    if row.paused:
+        return 0, None
+    allowed, until = 2**31 - 1, None
+    if row.concurrency is not None:
+        allowed = row.concurrency - row.running
+    if row.breaker_state == "open":
+        until = row.breaker_since + row.breaker_reset
+        if row.now < until:
+            return 0, until
+        await half_open(tx, row.name)
+    if row.breaker_state != "closed":
+        allowed = min(allowed, 1 - row.running)
+    if row.rate_count is not None:
+        n, until = free(Rate(row.rate_count, row.rate_period), _recent(row), row.now)
+        allowed = min(allowed, n)
+    return allowed, until
+
+
+def _recent(row: Any) -> Recent:
+    return Recent(tuple(row.recent_at), tuple(row.recent_n))

@@ -1,0 +1,53 @@
+"""Binds a kind of letter to what answers it, and says how that is run."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from gristmill.queue.letters import Letter, queue_of
+
+
+@dataclass(frozen=True)
+class Handler:
+    """`run` takes a letter (or a list of them) and returns an Answer, or a plain value that becomes Done's result."""
+
+    letter: type[Letter]
+    run: Callable[..., Any]
+    mode: Literal["async", "thread", "process"]
+    batch: int | None = None  # how many letters one call takes at most; None: one letter, not a list
+    timeout: timedelta | None = None  # None: as the queue says
+    memory: int | None = None  # bytes a call may use, in process mode
+
+    @property
+    def queue(self) -> str:
+        return queue_of(self.letter)
+
+
+Handlers = Mapping[str, Handler]
+
+
+def on(
+    letter: type[Letter], run: Callable[..., Any], *, process: bool = False, batch: int | None = None,
+    timeout: timedelta | None = None, memory: int | None = None,
+) -> Handler:  # fmt: skip
+    """A coroutine function runs in the loop, a plain one in a thread or, with `process`, in a child process."""
+    function = run
+    while hasattr(function, "func"):  # what a partial wraps decides
+        function = function.func  # type: ignore[attr-defined]
+    is_async = inspect.iscoroutinefunction(function)
+    if process and is_async:
+        raise ValueError(f"{letter.kind}: a coroutine cannot run in a child process; bind a plain function")
+    mode = "process" if process else "async" if is_async else "thread"
+    return Handler(letter, run, mode, batch, timeout, memory)
+
+
+def bound(*handlers: Handler) -> Handlers:
+    """Handlers by the kind they answer; each kind once."""
+    kinds: dict[str, Handler] = {}
+    for handler in handlers:
+        if handler.letter.kind in kinds:
+            raise ValueError(f"two handlers answer {handler.letter.kind}")
+        kinds[handler.letter.kind] = handler
+    return kinds

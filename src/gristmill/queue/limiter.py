@@ -1,0 +1,266 @@
+"""Named limiters, shared through the database, that a handler takes from before it calls the outside."""
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any, Self
+
+import psycopg
+
+from gristmill.db import Database, Tx, queries
+from gristmill.errors import Overloaded, Refused, Transient
+from gristmill.ids import WorkerId
+from gristmill.queue.rates import Rate, Recent, after, free
+
+SQL = queries("gristmill.queue", "limiter.sql")
+ZERO = timedelta(0)
+NOTHING = Recent()
+POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, should no word of one reach us
+BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back where nobody knows how long it takes
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many at once, how many per period, and how far apart (a random time between the two)."""
+
+    concurrency: int | None = None
+    rate: Rate | None = None
+    gap: tuple[timedelta, timedelta] = (ZERO, ZERO)
+
+    def __post_init__(self) -> None:
+        if self.concurrency is not None and self.concurrency < 1:
+            raise Refused(f"A concurrency of {self.concurrency} would let nobody through.")
+        if self.rate is not None and (self.rate.count < 1 or self.rate.period <= ZERO):
+            raise Refused("A rate needs a count of at least one and a period longer than zero.")
+        if not ZERO <= self.gap[0] <= self.gap[1]:
+            raise Refused("A gap goes from a shorter to a longer time, neither of them negative.")
+
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        rate = Rate(row.rate_count, row.rate_period) if row.rate_count else None
+        return cls(row.concurrency, rate, (row.gap_min, row.gap_max))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        rate = {"rate_count": self.rate and self.rate.count, "rate_period": self.rate and self.rate.period}
+        return {"concurrency": self.concurrency, **rate, "gap_min": self.gap[0], "gap_max": self.gap[1]}
+
+
+@dataclass(frozen=True)
+class Line:
+    """How far turns have been given away: none before `next_at`, and these within the period of the rate."""
+
+    next_at: datetime | None = None
+    recent: Recent = NOTHING
+
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        return cls(row.next_at, Recent(tuple(row.recent_at), tuple(row.recent_n)))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"next_at": self.next_at, "recent_at": list(self.recent.at), "recent_n": list(self.recent.n)}
+
+
+@dataclass(frozen=True)
+class LimiterStatus:
+    """A limiter as people see it: `held` call right now, `recent` started within the period, or will."""
+
+    name: str
+    limit: Limit
+    held: int
+    recent: int
+    next_at: datetime | None
+
+
+def turn(limit: Limit, line: Line, now: datetime, gap: timedelta) -> tuple[datetime, Line]:
+    """The next turn, and the line once it is given away; the one after it comes `gap` later."""
+    at = max(now, line.next_at or now, *line.recent.at[-1:])  # behind all who are in the line already
+    recent = NOTHING
+    if limit.rate is not None:
+        _, later = free(limit.rate, line.recent, at)
+        at = later or at
+        recent = after(limit.rate, line.recent, at, 1)
+    return at, Line(at + gap if gap else None, recent)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A place in the line, ours: `before` and `since` are the line without and with it."""
+
+    wait: timedelta
+    hold: int | None
+    before: Line
+    since: Line
+
+
+@dataclass(frozen=True)
+class _Far:
+    """The next turn is farther away than we would wait."""
+
+    wait: timedelta
+
+
+@dataclass(frozen=True)
+class _Full:
+    """All holds are taken; the first of them ends at the latest after `first`."""
+
+    first: timedelta
+
+
+class Limiters:
+    """Gives turns; one per process, shared by its handlers."""
+
+    def __init__(
+        self, db: Database, *, worker: WorkerId | None = None, on_hit: Callable[[str], None] = lambda _: None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._worker = worker
+        self._on_hit = on_hit
+        self._sleep = sleep
+        self._freed: dict[str, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def take(
+        self, name: str, limit: Limit | None = None, *, patience: timedelta = timedelta(seconds=60),
+        hold: timedelta = timedelta(minutes=10),
+    ) -> AsyncGenerator[None]:  # fmt: skip
+        """Wait for a turn, and hold it until the block ends (for `hold` at most: then it counts as ended).
+
+        `limit` is used when there is no such limiter yet. A turn farther away than `patience` is not taken:
+        Overloaded says when to come back. Turns are given in order and slept for; a call may come a little
+        later than its turn, never earlier. Whoever is cancelled while waiting gives everything back, except
+        that a turn of a rate or gap stays used if others have queued up behind it.
+        """
+        _check_name(name)
+        mine = await self._turn(name, limit, patience, hold)
+        try:
+            await self._until(name, mine)
+            yield
+        finally:
+            await self._let_go(name, mine.hold)
+
+    def wake(self, name: str) -> None:
+        """A hold of this limiter came free (NOTIFY 'limiter NAME'): whoever waits looks at once."""
+        if freed := self._freed.pop(name, None):
+            freed.set()
+
+    async def _turn(self, name: str, limit: Limit | None, patience: timedelta, hold: timedelta) -> _Turn:
+        clock = asyncio.get_running_loop().time
+        start = clock()
+        for look in count():
+            # whoever found it full once listens before looking again, so that no word is missed
+            freed = self._freed.setdefault(name, asyncio.Event()) if look else None
+            left = max(patience - timedelta(seconds=clock() - start), ZERO)
+            found = await self._look(name, limit, left, hold)
+            if look == 0 and not (isinstance(found, _Turn) and found.wait <= ZERO):
+                self._on_hit(name)
+            match found:
+                case _Turn():
+                    return found
+                case _Far(wait):
+                    raise Overloaded(f"limiter {name}: no turn for {wait.total_seconds():.1f} s", wait)
+                case _Full(first) if left <= ZERO:
+                    raise Overloaded(f"limiter {name}: fully taken", min(max(first, BUSY[0]), BUSY[1]))
+                case _Full():
+                    if freed:
+                        await _word(freed, min(POLL[min(look, len(POLL)) - 1], left.total_seconds()))
+        raise AssertionError("patience has an end")
+
+    async def _look(self, name: str, limit: Limit | None, patience: timedelta, hold: timedelta) -> _Turn | _Far | _Full:
+        """Take the next turn, unless it is too far away or there is no hold to go with it."""
+        async with self._db.transaction() as tx:
+            row = await _locked(tx, name, limit)
+            rules, line = Limit.of(row), Line.of(row)
+            if rules.concurrency is not None:
+                holds = await tx.one(SQL["holds"], name=name)
+                assert holds is not None
+                if holds.held >= rules.concurrency:
+                    return _Full(holds.first)
+            at, moved = turn(rules, line, row.now, _gap(rules))
+            if at - row.now > patience:
+                return _Far(at - row.now)
+            if moved != line:
+                await tx.execute(SQL["move"], name=name, **moved.columns)
+            held = None
+            if rules.concurrency is not None:
+                held = await tx.value(SQL["hold"], name=name, worker=self._worker, until=at + hold)
+            return _Turn(at - row.now, held, line, moved)
+
+    async def _until(self, name: str, mine: _Turn) -> None:
+        if mine.wait <= ZERO:
+            return
+        try:
+            # the database told its time before we heard of it, so that this ends late rather than early
+            await self._sleep(mine.wait.total_seconds())
+        except asyncio.CancelledError:
+            await self._give_back(name, mine)
+            raise
+
+    async def _give_back(self, name: str, mine: _Turn) -> None:
+        ours = {f"our_{column}": value for column, value in mine.since.columns.items()}
+        with suppress(psycopg.Error, Transient):  # then the turn stays used
+            async with self._db.transaction() as tx:
+                await tx.execute(SQL["give_back"], name=name, **mine.before.columns, **ours)
+
+    async def _let_go(self, name: str, hold: int | None) -> None:
+        if hold is None:
+            return
+        # what was done while holding it is done, whether the database is there or not; the hold ends anyway
+        with suppress(psycopg.Error, Transient):
+            async with self._db.transaction() as tx:
+                await tx.one(SQL["let_go"], id=hold)
+        self.wake(name)
+
+
+async def set_limit(tx: Tx, name: str, limit: Limit) -> None:
+    """Change a limiter, or make it; turns that were given away stay as they are."""
+    _check_name(name)
+    await tx.one(SQL["set"], name=name, **limit.columns)
+
+
+async def list_limiters(tx: Tx) -> list[LimiterStatus]:
+    return [_status(row) for row in await tx.all(SQL["all"])]
+
+
+async def release_holds(tx: Tx, worker: WorkerId) -> int:
+    """Take from a worker that is gone whatever it held; how many holds that were."""
+    return sum([row.n for row in await tx.all(SQL["let_go_of_worker"], worker=worker)])
+
+
+async def _word(freed: asyncio.Event, patience: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            await freed.wait()
+
+
+async def _locked(tx: Tx, name: str, limit: Limit | None) -> Any:
+    row = await tx.one(SQL["lock"], name=name)
+    if row is None and limit is not None:
+        await tx.execute(SQL["ensure"], name=name, **limit.columns)
+        row = await tx.one(SQL["lock"], name=name)
+    if row is None:
+        raise Refused(f"There is no limiter “{name}”: give it a limit first.")
+    return row
+
+
+def _gap(limit: Limit) -> timedelta:
+    low, high = limit.gap
+    return timedelta(seconds=random.uniform(low.total_seconds(), high.total_seconds()))
+
+
+def _status(row: Any) -> LimiterStatus:
+    limit, line = Limit.of(row), Line.of(row)
+    recent = limit.rate.count - free(limit.rate, line.recent, row.now)[0] if limit.rate else 0
+    return LimiterStatus(row.name, limit, row.held, recent, line.next_at)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"\S{1,200}", name):
+        raise Refused(f"“{name[:200]}” cannot be the name of a limiter: use up to 200 characters, no blanks.")

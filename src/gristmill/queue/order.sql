@@ -1,0 +1,19 @@
+-- Changes the place of a pending task.
+
+-- name: lock_place
+SELECT t.id, t.priority, t.foreground, t.position, t.lane, t.outcome, t.queue, k.worker
+  FROM task t LEFT JOIN ticket k ON k.id = t.id
+ WHERE t.id = %(id)s FOR UPDATE OF t;
+
+-- name: move
+-- pending -> pending, elsewhere in the line
+WITH placed AS (
+  UPDATE task SET position = %(position)s, priority = %(priority)s, foreground = %(foreground)s, lane = %(lane)s
+   WHERE id = %(id)s AND outcome IS NULL
+), moved AS (
+  UPDATE ticket
+     SET lane = %(lane)s, seq = coalesce(%(position)s, CASE WHEN %(by_age)s THEN id ELSE seq END)
+   WHERE id = %(id)s AND worker IS NULL
+  RETURNING queue, lane, seq
+)
+SELECT pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq) FROM moved;

@@ -1,0 +1,51 @@
+"""Tells whether a process of this machine is gone, so that nobody waits for a heartbeat that cannot come."""
+
+import os
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from uuid import uuid4
+
+PROC = Path("/proc")
+
+
+def process_key() -> str:
+    """Names this process for good: pids are used again, a pid with its start time and boot is not."""
+    ticks = _start_ticks(os.getpid())
+    if not _machine() or ticks is None:
+        return f"unseen {uuid4().hex}"  # no /proc: only the heartbeat can tell
+    return f"{_machine()} {os.getpid()} {ticks}"
+
+
+def gone_processes(keys: Iterable[str]) -> list[str]:
+    """Those of this machine and pid namespace that no longer exist; of others nothing is known here."""
+    return [key for key in keys if _is_gone(key)]
+
+
+def _is_gone(key: str) -> bool:
+    machine, _, process = key.rpartition(" ")[0].rpartition(" ")
+    ticks = key.rpartition(" ")[2]
+    if not machine or machine != _machine() or not process.isdigit():
+        return False
+    return _start_ticks(int(process)) != ticks
+
+
+@cache
+def _machine() -> str:
+    """Boot and pid namespace: within these a pid means one thing. Cached: neither changes under a process."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink(PROC / 'self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _start_ticks(pid: int) -> str | None:
+    """When the process started, in ticks since boot; None if there is none, or only what is left of it."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return None
+    # the name in parentheses may contain anything, spaces and parentheses too
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return None if fields[0] in "ZX" else fields[19]

@@ -1,0 +1,283 @@
+"""Runs handlers: in the loop, in threads or in child processes, one letter or a batch of them."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Self
+
+from gristmill.errors import Permanent, Transient
+from gristmill.ids import TaskId
+from gristmill.queue.breaker import Health
+from gristmill.queue.claim import Claim
+from gristmill.queue.config import QueueConfig
+from gristmill.queue.context import Progress, Running, enter
+from gristmill.queue.handlers import Handler, Handlers
+from gristmill.queue.hands import Hands
+from gristmill.queue.letters import Letter, decode, jsonable
+from gristmill.queue.limiter import Limiters
+from gristmill.queue.notes import Notes
+from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
+from gristmill.queue.processes import ProcessPool, TimedOut
+from gristmill.queue.retry import decide
+from gristmill.queue.threads import DaemonThreads
+from gristmill.telemetry import WorkerMetrics, log
+
+BREATH = 50  # handlers that never await would keep the loop for themselves
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the handlers of one queue have room for."""
+
+    slots: int | None = None  # None: as many as the worker has
+    batch: int = 1
+
+    @classmethod
+    def of(cls, handlers: Handlers, queue: str, processes: int) -> Self:
+        mine = [handler for handler in handlers.values() if handler.queue == queue]
+        only_processes = all(handler.mode == "process" for handler in mine)
+        return cls(processes if only_processes else None, max(handler.batch or 1 for handler in mine))
+
+
+class Runner:
+    """Turns claims into answers."""
+
+    def __init__(
+        self, hands: Hands, handlers: Handlers, configs: Mapping[str, QueueConfig], health: Health,
+        metrics: WorkerMetrics, *, processes: int, limiters: Limiters, ripe: asyncio.Event, notes: Notes,
+        answered: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._hands = hands
+        self._handlers = handlers
+        self._configs = configs
+        self._health = health
+        self._metrics = metrics
+        self._limiters = limiters
+        self._ripe = ripe
+        self._notes = notes
+        self._answered = answered
+        self._threads = DaemonThreads(hands.concurrency)
+        self._processes = ProcessPool(processes)
+        self._rooms = {handler.queue: Room.of(handlers, handler.queue, processes) for handler in handlers.values()}
+        self._slots: set[asyncio.Task[None]] = set()
+        self._in_queue: Counter[str] = Counter()
+        self.progress: dict[TaskId, Progress] = {}
+
+    def share(self, queue: str) -> int:
+        """How much of a queue to claim now: fast work ahead of time, batches and child processes never."""
+        room = self._rooms.get(queue, Room())
+        if room.slots is None and room.batch == 1:
+            return self._hands.free + self._hands.ahead()
+        slots = self._hands.free if room.slots is None else min(self._hands.free, room.slots - self._in_queue[queue])
+        return max(0, slots) * room.batch
+
+    def dispatch(self) -> None:
+        """Open a slot, if there is a task and room for it.
+
+        One at a time: a slot that has begun asks for the next when the loop turns, so handlers that never wait are all
+        answered by a single slot instead of one each.
+        """
+        if self._hands.waiting and self._hands.free > 0:
+            self._hands.busy += 1
+            slot = asyncio.create_task(self._slot())
+            self._slots.add(slot)
+            slot.add_done_callback(self._slots.discard)
+
+    async def _slot(self) -> None:
+        """Answer one task after another until none waits; a slot that was interrupted gives up its place."""
+        me = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        turns = 0
+        try:
+            while self._hands.waiting:
+                work = self._next()
+                if self._hands.waiting and turns % BREATH == 0:
+                    loop.call_soon(self.dispatch)
+                for claim in work:
+                    claim.slot = me
+                    claim.together = len(work)
+                await self._answer(work, loop)
+                if work[0].end:
+                    return
+                turns += 1
+                if turns % BREATH == 0:
+                    await asyncio.sleep(0)
+        finally:
+            self._hands.busy -= 1
+            self._answered()
+
+    def _next(self) -> list[Claim]:
+        """The next task, with others of its kind if its handler takes batches."""
+        waiting = self._hands.waiting
+        first = waiting.popleft()
+        handler = self._handlers.get(first.kind)
+        if handler is None or not handler.batch or handler.batch == 1:
+            return [first]
+        alike = [claim for claim in waiting if claim.kind == first.kind][: handler.batch - 1]
+        for claim in alike:
+            waiting.remove(claim)
+        return [first, *alike]
+
+    async def _answer(self, work: Sequence[Claim], loop: asyncio.AbstractEventLoop) -> None:
+        queue, began = work[0].queue, loop.time()
+        self._in_queue[queue] += 1
+        for claim in work:
+            claim.since = began
+            self._hands.running[claim.id] = claim
+            self._notes.begin(claim)
+        handler = self._handlers.get(work[0].kind)
+        try:
+            if handler is not None and handler.batch:
+                outcomes = await self._batch(handler, work)
+            else:
+                outcomes = [await self._one(handler, work[0])]
+        finally:
+            self._in_queue[queue] -= 1
+            for claim in work:
+                self._hands.running.pop(claim.id, None)
+        self._metrics.took(queue, loop.time() - began)
+        for claim, outcome in zip(work, outcomes, strict=True):
+            if claim.end == "lost":
+                self._notes.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
+                continue
+            self._hands.answers.append((claim, outcome))
+            self._note(claim, outcome)
+        self._ripe.set()
+
+    async def _one(self, handler: Handler | None, claim: Claim) -> Outcome:
+        try:
+            if handler is None:
+                raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
+            letter = decode(handler.letter, claim.payload)
+            enter(Running(claim, self._report, self._limiters, self._metrics))
+            return _as_outcome(await self._call(handler, letter, claim.queue))
+        except asyncio.CancelledError:
+            return self._ended(claim)
+        except Exception as error:  # noqa: BLE001 an unknown error is the handler's bug: retried, counted, shown
+            return self._decided(claim, error)
+
+    async def _batch(self, handler: Handler, work: Sequence[Claim]) -> list[Outcome]:
+        """One call for all; if the call as a whole fails, one call each, so that each gets an answer of its own."""
+        letters: list[Letter] = []
+        fitting: list[Claim] = []
+        outcomes: dict[TaskId, Outcome] = {}
+        for claim in work:
+            try:
+                letters.append(decode(handler.letter, claim.payload))
+                fitting.append(claim)
+            except Permanent as error:
+                outcomes[claim.id] = self._decided(claim, error)
+        try:
+            if fitting:
+                enter(Running(fitting[0], self._report, self._limiters, self._metrics))
+                answers = await self._call(handler, letters, fitting[0].queue)
+                if len(answers) != len(fitting):
+                    raise Transient(f"{handler.letter.kind} answered {len(answers)} of {len(fitting)} letters")
+                outcomes.update({c.id: self._member(c, answer) for c, answer in zip(fitting, answers, strict=True)})
+        except asyncio.CancelledError:
+            outcomes.update({claim.id: self._ended(claim) for claim in fitting})
+        except Exception as error:  # noqa: BLE001 as above
+            if len(fitting) == 1:
+                outcomes[fitting[0].id] = self._decided(fitting[0], error)
+            else:
+                outcomes.update(await self._one_by_one(handler, fitting))
+        return [outcomes[claim.id] for claim in work]
+
+    async def _one_by_one(self, handler: Handler, work: Sequence[Claim]) -> dict[TaskId, Outcome]:
+        outcomes: dict[TaskId, Outcome] = {}
+        for place, claim in enumerate(work):
+            if claim.end:  # we were interrupted: no more calls
+                outcomes[claim.id] = self._ended(claim)
+                continue
+            if claim.cancelled:
+                outcomes[claim.id] = Stop()
+                continue
+            for waiting in work[place:]:  # the time of the others does not begin before theirs
+                waiting.since = asyncio.get_running_loop().time()
+            (outcomes[claim.id],) = await self._batch(handler, [claim])
+        return outcomes
+
+    def _member(self, claim: Claim, answer: Any) -> Outcome:
+        if claim.cancelled:
+            return Stop()
+        try:
+            return self._decided(claim, answer) if isinstance(answer, Exception) else _as_outcome(answer)
+        except Exception as error:  # noqa: BLE001 a result that cannot be written is this member's trouble alone
+            return self._decided(claim, error)
+
+    async def _call(self, handler: Handler, what: Any, queue: str) -> Any:
+        match handler.mode:
+            case "async":
+                return await handler.run(what)
+            case "thread":
+                return await self._threads.run(handler.run, what)
+            case "process":
+                limit = self.timeout(handler, queue).total_seconds()
+                return await self._processes.run(handler.run, what, timeout=limit, memory=handler.memory)
+
+    def _ended(self, claim: Claim) -> Outcome:
+        """Its handler was interrupted from outside: what does that make of the task?"""
+        match claim.end:
+            case "timeout":
+                after = self.timeout(self._handlers.get(claim.kind), claim.queue).total_seconds()
+                return self._decided(claim, TimedOut(f"it took longer than {after:g} s"))
+            case "cancel":
+                return Stop()
+            case "stop" | "lost":
+                return Snooze(timedelta(0), "its worker stopped")
+            case None:
+                # the handler itself let a cancellation escape: an error like any other
+                return self._decided(claim, Transient("the handler was cancelled from within"))
+
+    def _decided(self, claim: Claim, error: Exception) -> Outcome:
+        policy = self._configs[claim.queue].retry.of(claim.max_attempts)
+        outcome = decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
+        if isinstance(error, TimedOut) and self._configs[claim.queue].breaker:
+            self._health.timed_out(claim.queue, f"task {claim.id}: {error}")
+        known = isinstance(error, Transient | Permanent)
+        report = log.info if known else log.warning
+        report("task." + type(outcome).__name__.lower(), task=claim.id, kind=claim.kind, attempt=claim.attempt,
+               error=str(error)[:200], exc_info=None if known else error)  # fmt: skip
+        return outcome
+
+    def _note(self, claim: Claim, outcome: Outcome) -> None:
+        if self._configs[claim.queue].breaker and not isinstance(outcome, Snooze | Stop):
+            broken = isinstance(outcome, Retry) or (isinstance(outcome, Bury) and not outcome.permanent)
+            self._health.count(claim.queue, ok=not broken)
+
+    def _report(self, task: TaskId, progress: Progress) -> None:
+        self.progress[task] = progress
+
+    def timeout(self, handler: Handler | None, queue: str) -> timedelta:
+        if handler is not None and handler.timeout is not None:
+            return handler.timeout
+        return self._configs[queue].timeout
+
+    def end_overdue(self) -> None:
+        """Interrupt handlers that take too long; those in child processes are watched by their pool."""
+        now = asyncio.get_running_loop().time()
+        for claim in list(self._hands.running.values()):
+            handler = self._handlers.get(claim.kind)
+            overdue = now - claim.since > self.timeout(handler, claim.queue).total_seconds()
+            if overdue and (handler is None or handler.mode != "process"):
+                claim.finish_early("timeout")
+
+    async def close(self) -> None:
+        self._threads.close()
+        await self._processes.close()
+
+
+def _as_outcome(answer: Any) -> Outcome:
+    """What a handler returned; a plain value is the result of a task that is done."""
+    if answer is None or answer == BARE:
+        return BARE
+    match answer:
+        case Done(result=None) | Skip() | Snooze():
+            return answer
+        case Done(write, then, result):
+            return Done(write, then, jsonable(result))
+        case _:
+            return Done(result=jsonable(answer))

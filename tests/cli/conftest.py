@@ -1,0 +1,81 @@
+"""The command line as tests use it: `cli("task", "list")` runs in this process, on a database of its own."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import EXAMPLES, MILL, within
+
+from gristmill.app import load_handlers
+from gristmill.cli import main
+from gristmill.db import Database
+from gristmill.queue import Letter, Worker, send_many
+from gristmill.settings import Settings
+
+sys.path.insert(0, str(EXAMPLES))  # its letters are ours
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Said]
+
+
+@pytest.fixture
+def speak(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
+    """Run a command, wherever its database may be."""
+    monkeypatch.chdir(tmp_path)
+    # the logger keeps the stream it was set up with, and this one ends with the test
+    monkeypatch.setattr("gristmill.cli.session.set_up_logs", lambda _: None)
+    monkeypatch.setattr("gristmill.cli.doctor.set_up_logs", lambda _: None)
+
+    def run(*words: object) -> Said:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        said = capsys.readouterr()
+        return Said(code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def cli(speak: Cli, url: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a command on a fresh database."""
+    monkeypatch.setenv("GRISTMILL_DATABASE_URL", url)
+    return speak
+
+
+@pytest.fixture
+def sent(url: str) -> Callable[..., list[int]]:
+    """Send letters."""
+
+    def send(*letters: Letter) -> list[int]:
+        return [int(task) for task in within(url, lambda tx: send_many(tx, letters))]
+
+    return send
+
+
+@pytest.fixture
+def ground(url: str) -> Callable[[], None]:
+    """Let a worker answer everything that waits."""
+
+    async def work() -> None:
+        async with Database(url) as db:
+            await Worker(db, load_handlers(MILL, db, Settings()), until_idle=True, maintenance=False).run()
+
+    return lambda: asyncio.run(work())

@@ -1,0 +1,73 @@
+"""`gristmill db`: on a server of somebody else's, and on one of its own."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gristmill.cli.db import without_password
+from gristmill.db import Embedded
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A data folder that a system user may enter; pytest's own are closed to it."""
+    folder = Path(tempfile.mkdtemp(prefix="gristmill-cli-"))
+    folder.chmod(0o755)
+    yield folder / "data"
+    Embedded(folder / "data").stop("immediate")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_embedded_server_is_started_migrated_asked_and_stopped(speak, data, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_DATA", str(data))
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL", raising=False)
+    assert speak("db", "status", "--json").json["embedded"]["running"] is False
+    assert speak("db", "start", "--json").json["started"] is True
+    assert "already runs" in speak("db", "start").out
+    assert "migrations are pending" in speak("db", "status").out
+    assert speak("db", "migrate", "--json").json["applied"] == ["0001_queue"]
+    assert speak("db", "migrate").out == "The schema is up to date.\n"
+    assert "up to date" in speak("db", "status").out
+    assert speak("db", "psql", "--json", "--", "-c", "SELECT 1").json["command"][2:] == ["-c", "SELECT 1"]
+    assert speak("db", "stop", "--json").json == {"stopped": True}
+    assert speak("db", "stop").out == "PostgreSQL was not running.\n"
+
+
+def test_a_folder_that_is_not_ours_is_refused(speak, tmp_path, monkeypatch):
+    (tmp_path / "precious").touch()
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path))
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL", raising=False)
+    said = speak("db", "start")
+    assert said.code == 1
+    assert "not a data folder of Gristmill" in said.err
+
+
+def test_another_server_is_looked_at_but_not_started(cli):
+    status = cli("db", "status", "--json").json
+    assert (status["embedded"], status["schema"]["pending"]) == (None, [])
+    for command in ("start", "stop"):
+        said = cli("db", command)
+        assert said.code == 1
+        assert "names another server" in said.err
+
+
+def test_the_url_is_printed_without_its_password_unless_asked(speak, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_DATABASE_URL", "postgresql://me:secret@db.example.org/mill")
+    assert speak("db", "url").out == "postgresql://me@db.example.org/mill\n"
+    assert speak("db", "url", "--secret", "--json").json == {"url": "postgresql://me:secret@db.example.org/mill"}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:a%40b@host:5432/db", "postgresql://me@host:5432/db"),
+        ("postgresql:///db?user=me&password=x&host=h", "postgresql:///db?user=me&password=***&host=h"),
+        ("host=h password=x dbname=d", "host=h password=*** dbname=d"),
+    ],
+)
+def test_passwords_are_hidden(url, shown):
+    assert without_password(url) == shown

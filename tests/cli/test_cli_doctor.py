@@ -1,0 +1,102 @@
+"""`gristmill doctor`: each judgement by table, and the whole on a real database."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from gristmill.cli import doctor
+from gristmill.db import SchemaState
+from mill import Convert, Extract
+
+GB = 2**30
+
+
+def server(number):
+    return SimpleNamespace(version=str(number // 10_000), number=number, size=2**20)
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict"),
+    [
+        (doctor.database(server(180_004), 0.001), "ok"),
+        (doctor.database(server(180_004), 0.2), "warn"),
+        (doctor.database(server(130_010), 0.001), "fail"),
+        (doctor.extension(SimpleNamespace(installed="0.8", available="0.8")), "ok"),
+        (doctor.extension(SimpleNamespace(installed=None, available="0.8")), "warn"),
+        (doctor.extension(SimpleNamespace(installed=None, available=None)), "fail"),
+        (doctor.migrations(SchemaState(1, 1, (), ())), "ok"),
+        (doctor.migrations(SchemaState(0, 1, ("0001_queue",), ())), "warn"),
+        (doctor.migrations(SchemaState(2, 1, (), ("0002_later",))), "fail"),
+        (doctor.clocks(0.01), "ok"),
+        (doctor.clocks(1.9), "ok"),
+        (doctor.clocks(-2.1), "warn"),
+        (doctor.disk("/data", 50 * GB, 100 * GB), "ok"),
+        (doctor.disk("/data", 4 * GB, 100 * GB), "warn"),
+        (doctor.disk("/data", GB - 1, 2 * GB), "warn"),
+        (doctor.disk("the server", None, 0), "ok"),
+        (doctor.transactions([]), "ok"),
+        (doctor.transactions([SimpleNamespace(who="session 1", age=timedelta(hours=1))]), "warn"),
+        (doctor.workers(SimpleNamespace(live=1, silent=0, lost=0), []), "ok"),
+        (doctor.workers(SimpleNamespace(live=1, silent=1, lost=0), []), "warn"),
+        (doctor.workers(SimpleNamespace(live=1, silent=0, lost=2), []), "warn"),
+    ],
+    ids=lambda value: value.name if isinstance(value, doctor.Check) else value,
+)
+def test_what_is_found_is_judged(check, verdict):
+    assert check.verdict == verdict
+    assert check.sentence.endswith(".")
+    assert bool(check.advice) == (verdict != "ok")
+
+
+def verdicts(said):
+    return {check["name"]: check["verdict"] for check in said.json["checks"]}
+
+
+def test_a_healthy_database_passes(cli):
+    said = cli("doctor", "--json")
+    assert said.code == 0
+    assert said.json["healthy"] is True
+    assert set(verdicts(said)) == {
+        "settings", "database", "extension", "migrations", "workers", "breakers", "dead letters", "clocks", "disk",
+        "transactions",
+    }  # fmt: skip
+    assert verdicts(said)["migrations"] == verdicts(said)["clocks"] == "ok"
+    assert "answers in" in cli("doctor").out
+
+
+def test_what_nobody_serves_open_breakers_and_dead_letters_are_warned_of(cli, url, sent, ground, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_QUEUE_DEAD_ALERT", "1")
+    sent(Convert(1))
+    ground()
+    sent(Extract(1))
+    cli("queue", "set", "demo-extract", "--breaker", "30%")
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "UPDATE queue SET breaker_state = 'open', breaker_since = clock() WHERE name = 'demo-extract'"
+        )
+    said = cli("doctor", "--json")
+    assert said.code == 0  # nothing fails, somebody should look
+    assert [verdicts(said)[name] for name in ("workers", "breakers", "dead letters")] == ["warn"] * 3
+    assert "gristmill worker --queues demo-extract" in cli("doctor").out
+
+
+def test_a_schema_that_is_missing_or_newer_is_seen_and_left_alone(speak, empty_url, cli, url, monkeypatch):
+    with psycopg.connect(url) as connection:
+        connection.execute("INSERT INTO gristmill_migration (number, name, checksum) VALUES (9999, '9999_later', '')")
+    said = cli("doctor", "--json")
+    assert (said.code, verdicts(said)["migrations"]) == (1, "fail")
+    monkeypatch.setenv("GRISTMILL_DATABASE_URL", empty_url)
+    assert verdicts(speak("doctor", "--json"))["migrations"] == "warn"
+    with psycopg.connect(empty_url) as connection:
+        assert connection.execute("SELECT to_regclass('task')").fetchone() == (None,)
+
+
+def test_an_unreachable_database_or_a_wrong_setting_fails(speak, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_DATABASE_URL", "postgresql://127.0.0.1:1/nowhere")
+    said = speak("doctor", "--json")
+    assert (said.code, said.json["healthy"], verdicts(said)) == (1, False, {"settings": "ok", "database": "fail"})
+    monkeypatch.setenv("GRISTMILL_QUEUE_BATCH", "many")
+    said = speak("doctor", "--json")
+    assert (said.code, verdicts(said)) == (1, {"settings": "fail"})

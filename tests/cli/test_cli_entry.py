@@ -1,0 +1,123 @@
+"""The command as a whole: help, exit codes, and one sentence for whatever goes wrong."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from gristmill.cli import entry
+
+GROUPS = {
+    "db": ("status", "start", "stop", "migrate", "url", "psql"),
+    "queue": ("list", "show", "set", "pause", "resume", "watch"),
+    "task": ("list", "show", "why", "send", "cancel", "retry", "move"),
+    "group": ("show", "retry", "cancel", "seal"),
+    "dead": ("stats", "list", "show", "clusters", "replay", "purge"),
+    "schedule": ("list", "add", "remove", "enable", "disable", "run"),
+    "limiter": ("list", "set"),
+}
+COMMANDS = [("worker",), ("doctor",), *((group, name) for group, names in GROUPS.items() for name in names)]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example_and_speaks_json(speak, words):
+    said = speak(*words, "--help")
+    assert said.code == 0
+    assert "Example:" in said.out
+    assert "--json" in said.out
+
+
+def test_help_names_every_command_and_loads_nothing_heavy():
+    heavy = (
+        "import sys; from gristmill.cli import main; main(['--help']); "
+        "print({'psycopg', 'pydantic'} & set(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout
+    assert all(f" {name} " in shown for name in entry.COMMANDS)
+    assert shown.endswith("set()\n")
+
+
+def test_the_package_runs_as_a_module():
+    shown = subprocess.run([sys.executable, "-m", "gristmill", "--version"], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"gristmill \d+\.\d+\.\d+\n", shown.stdout)
+
+
+def test_the_shell_is_told_how_words_go_on():
+    asked = {"_GRISTMILL_COMPLETE": "complete_bash", "COMP_WORDS": "gristmill queue ", "COMP_CWORD": "2"}
+    command = [sys.executable, "-m", "gristmill"]
+    told = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False).stdout
+    assert set(told.split()) == set(GROUPS["queue"])
+
+
+def test_every_command_is_in_the_manual():
+    manual = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    assert [words for words in map(" ".join, COMMANDS) if words not in manual] == []
+
+
+def test_what_is_not_understood_ends_with_2(speak):
+    assert speak("nonsense").code == 2
+    assert speak("task", "list", "--nonsense").code == 2
+    assert speak("task", "show", "not-a-number").code == 2
+
+
+def test_a_wrong_setting_is_one_sentence(speak, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_QUEUE_LEASE", "soon")
+    said = speak("task", "list")
+    assert (said.code, said.out) == (1, "")
+    assert "GRISTMILL_QUEUE_LEASE is wrong" in said.err
+    assert "write for example 90s" in said.err
+
+
+def test_an_unreachable_database_is_one_sentence_without_its_password(speak, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_DATABASE_URL", "postgresql://someone:secret@127.0.0.1:1/nowhere")
+    said = speak("queue", "list", "--json")
+    assert said.code == 1
+    assert "cannot be reached" in said.err
+    assert "GRISTMILL_DATABASE_URL" in said.err
+    assert "Traceback" not in said.err
+    assert said.json["error"] == said.err.strip()
+    assert "secret" not in said.err
+
+
+def test_a_newer_schema_is_refused(cli, url):
+    with psycopg.connect(url) as connection:
+        connection.execute("INSERT INTO gristmill_migration (number, name, checksum) VALUES (9999, '9999_later', '')")
+    said = cli("task", "list")
+    assert said.code == 1
+    assert "newer Gristmill" in said.err
+    assert "upgrade" in said.err
+
+
+def test_a_table_that_went_away_is_one_sentence(cli, url):
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP TABLE limiter CASCADE")
+    said = cli("limiter", "list")
+    assert said.code == 1
+    assert said.err.startswith("The database refuses this: relation")
+
+
+def test_an_unexpected_error_shows_where_only_to_those_who_ask(cli, monkeypatch):
+    def broken():
+        raise ZeroDivisionError("no mill without a stone")
+
+    monkeypatch.setattr("gristmill.cli.session.load", broken)
+    said = cli("task", "list")
+    assert said.code == 1
+    assert "ZeroDivisionError: no mill without a stone" in said.err
+    assert "GRISTMILL_LOG_LEVEL=debug" in said.err
+    assert "Traceback" not in said.err
+    monkeypatch.setenv("GRISTMILL_LOG_LEVEL", "debug")
+    assert "Traceback" in cli("task", "list").err
+
+
+def test_an_interruption_is_quiet(cli, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gristmill.cli.session.load", interrupted)
+    said = cli("task", "list")
+    assert (said.code, said.out, said.err) == (130, "", "")

@@ -1,0 +1,180 @@
+"""`gristmill worker`, as processes: it serves, tells how it is, stops in good order, and outlives what kills it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import pytest
+from desk import MILL
+
+from mill import Extract, ReadPage, Render
+
+SLOW = """
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gristmill.queue import bound, on
+
+
+@dataclass(frozen=True)
+class Sleep:
+    kind: ClassVar[str] = "slow.sleep"
+    seconds: float
+
+
+async def sleep(letter):
+    await asyncio.sleep(letter.seconds)
+
+
+handlers = bound(on(Sleep, sleep))
+"""
+COMMAND = [sys.executable, "-m", "gristmill", "worker", "--app", MILL]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(url: str) -> Iterator[Start]:
+    """Start a worker; whatever is left of it at the end is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, words)], env={**os.environ, "GRISTMILL_DATABASE_URL": url}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=10)
+        process.kill()
+        process.communicate()
+
+
+def eventually(true: Callable[[], bool], within: float = 20) -> None:
+    deadline = time.monotonic() + within
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def page(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, ""
+    except URLError:
+        return 0, ""
+
+
+def test_once_ends_when_all_is_done(cli, start, sent):
+    sent(*(Extract(item) for item in range(20)))
+    process = start("--once", "--processes", 2, "--json")
+    out, err = process.communicate(timeout=40)
+    assert process.returncode == 0, err
+    assert [json.loads(line)["event"] for line in out.splitlines()] == ["started", "stopped"]
+    assert {task["status"] for task in cli("task", "list", "--json").json} == {"completed"}
+
+
+def test_it_tells_how_it_is_and_stops_when_told(cli, start):
+    port = free_port()
+    process = start("--port", port, "--queues", "demo-extract", "--name", "the miller")
+    eventually(lambda: page(port, "/readyz")[0] == 200)
+    assert page(port, "/healthz")[0] == 200
+    assert "worker_active_jobs" in page(port, "/metrics")[1]
+    assert cli("queue", "list", "--json").json[0]["workers"] == ["the miller"]
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "Serving demo-extract with one process" in err
+    assert "Stopped" in err
+    assert cli("queue", "list", "--json").json[0]["workers"] == []
+
+
+def test_a_running_task_is_finished_before_it_stops(cli, start, sent):
+    (task,) = sent(ReadPage(1))
+    process = start()
+    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] != "pending")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert cli("task", "show", task, "--json").json["task"]["status"] == "completed"
+
+
+def test_the_second_signal_stops_it_at_once(cli, start, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    app = f"{tmp_path}/slow.py:handlers"
+    task = cli("task", "send", "slow.sleep", '{"seconds": 60}', "--app", app, "--json").json["task"]
+    process = start("--app", app)
+    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.communicate(timeout=1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "Stopped at once" in err
+
+
+def test_what_kills_its_process_ends_in_the_dead_letters_and_its_neighbours_do_not(cli, start, sent):
+    cli("queue", "set", "demo-poison", "--max-attempts", 2)
+    innocent = sent(Render(1), Render(2), *(Extract(item) for item in range(5)))
+    (culprit,) = sent(Render(3, poisoned=True))
+    process = start("--once")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    found = {task["id"]: task["status"] for task in cli("task", "list", "--json").json}
+    assert found.pop(culprit) == "failed"
+    assert found == dict.fromkeys(innocent, "completed")
+    assert "it ran alone" in cli("dead", "list").out
+
+
+def test_processes_whose_supervisor_was_killed_stop_by_themselves(cli, start):
+    process = start("--queues", "demo-extract")
+    eventually(lambda: [len(queue["workers"]) for queue in cli("queue", "list", "--json").json] == [1])
+    process.kill()
+    eventually(lambda: [len(queue["workers"]) for queue in cli("queue", "list", "--json").json] == [0])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--queues", "demo-extrat"], "did you mean demo-extract?"),
+        (["--queues", "ocr"], "it has demo-broken"),
+        (["--app", "nowhere:handlers"], "There is no module nowhere"),
+        (["--app", "gristmill.app:handlers"], "binds no handlers yet"),
+    ],
+)
+def test_orders_that_cannot_be_followed_are_refused(cli, words, sentence):
+    said = cli("worker", "--app", MILL, *words)
+    assert said.code == 1
+    assert sentence in said.err
+
+
+def test_a_taken_port_is_refused(cli):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = cli("worker", "--app", MILL, "--port", port)
+    assert said.code == 1
+    assert f"The port 127.0.0.1:{port} cannot be used" in said.err

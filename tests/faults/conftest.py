@@ -1,0 +1,6 @@
+"""The tests of faults use the small hands of the tests of the queue."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "queue"))

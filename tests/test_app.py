@@ -1,0 +1,70 @@
+"""The composition root: finding the handlers that a name means."""
+
+import sys
+
+import pytest
+
+from gristmill.app import handlers, load_handlers
+from gristmill.db import Database
+from gristmill.errors import Refused
+from gristmill.settings import Settings
+
+DB = Database("postgresql:///nowhere")  # nothing here connects
+MODULE = """
+from dataclasses import dataclass
+from typing import ClassVar
+from gristmill.queue import bound, on
+
+@dataclass(frozen=True)
+class Grind:
+    kind: ClassVar[str] = "mill.grind"
+
+async def grind(letter):
+    return None
+
+mapping = bound(on(Grind, grind))
+number = 7
+
+def function(db, settings):
+    return mapping
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a module, which is the current one."""
+    (tmp_path / "windmill.py").write_text(MODULE)
+    (tmp_path / "broken_mill.py").write_text("1 / 0")
+    (tmp_path / "needy_mill.py").write_text("import a_stone_that_is_not_there")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "windmill", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "locator", ["windmill:mapping", "windmill:function", "windmill.py:mapping", "./windmill.py:function"]
+)
+def test_handlers_are_found_by_module_and_by_file(place, locator):
+    assert list(load_handlers(locator, DB, Settings())) == ["mill.grind"]
+
+
+@pytest.mark.parametrize(
+    ("locator", "sentence"),
+    [
+        ("windmill", "does not say where the handlers are"),
+        ("watermill:mapping", "There is no module watermill here"),
+        ("watermill.py:mapping", "There is no file watermill.py"),
+        ("windmill:nothing", "The module windmill has no nothing"),
+        ("windmill:number", "windmill:number holds no handlers"),
+        ("broken_mill:mapping", r"cannot be imported \(ZeroDivisionError: division by zero\)"),
+        ("needy_mill:mapping", "needs a_stone_that_is_not_there, which is not installed"),
+    ],
+)
+def test_what_cannot_be_found_is_refused_in_one_sentence(place, locator, sentence):
+    with pytest.raises(Refused, match=sentence):
+        load_handlers(locator, DB, Settings())
+
+
+def test_the_default_handlers_can_be_loaded():
+    assert load_handlers(Settings().app, DB, Settings()) == handlers(DB, Settings())
