@@ -164,6 +164,7 @@ class Scene:
         *gpus: Fake | dict[str, Any],
         cpus: tuple[Fake | dict[str, Any], ...] = (),
         process: bool = False,
+        trusts: str = "",
         **settings: Any,
     ) -> Router:
         """A router; in a process of its own when asked, with its settings from the environment."""
@@ -184,6 +185,8 @@ class Scene:
             f"GRISTMILL_ROUTER_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
             for name, value in wanted.items()
         }
+        if trusts:
+            env["SSL_CERT_FILE"] = trusts
         started, line = await spawned(str(HERE / "router_process.py"), env=env)
         self._stack.push_async_callback(lambda: ended(started))
         return Router(int(line), self.http)
