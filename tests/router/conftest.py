@@ -27,7 +27,7 @@ MODELS = {
     "eyes:7b": 8 * GB,
     "plain:latest": 4 * GB,
 }
-PATIENCE = 20.0  # how long a test waits for something that will happen; never how long it takes
+PATIENCE = 60.0  # how long a test waits for something that will happen; never how long it takes
 
 
 async def until(condition: Callable[[], Awaitable[Any]], patience: float = PATIENCE) -> Any:
@@ -47,7 +47,7 @@ async def spawned(*arguments: str, env: dict[str, str] | None = None) -> tuple[a
         env={**os.environ, **(env or {})},
     )
     assert process.stdout is not None
-    return process, await asyncio.wait_for(process.stdout.readline(), 30)
+    return process, await asyncio.wait_for(process.stdout.readline(), 60)
 
 
 async def ended(process: asyncio.subprocess.Process) -> None:
@@ -208,7 +208,7 @@ async def staged() -> AsyncIterator[Scene]:
     async with AsyncExitStack() as stack:
         connector = aiohttp.TCPConnector(limit=0)
         http = await stack.enter_async_context(
-            aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=60))
+            aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=120))
         )
         yield Scene(stack, http)
 

@@ -74,6 +74,13 @@ async def test_a_real_model_follows_a_schema_for_openais_client(router: Router) 
     assert answer.usage.completion_tokens > 0
 
 
+async def test_what_the_real_model_cannot_do_is_passed_on_and_costs_it_no_trust(router: Router) -> None:
+    async with router.http.post(f"{router.url}/api/embed", json={"model": "smollm2", "input": "a"}) as answer:
+        assert answer.status == 501
+        assert "embeddings" in (await answer.json())["error"]
+    assert (await router.status())["backends"][0]["breaker"] == {"state": "closed", "tries_in": 0.0, "failures": {}}
+
+
 async def test_a_client_that_leaves_stops_the_real_model(router: Router) -> None:
     task = asyncio.create_task(
         router.chat("Count to ten thousand.", model="smollm2", priority="P1", options={"num_predict": 400})

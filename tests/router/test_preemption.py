@@ -2,8 +2,18 @@
 
 import asyncio
 import json
+from contextlib import AbstractAsyncContextManager
 
-from .conftest import Scene, until
+from aiohttp import ClientResponse
+
+from .conftest import Router, Scene, until
+
+
+def begun(router: Router, tokens: int) -> AbstractAsyncContextManager[ClientResponse]:
+    """A background stream that is not held back."""
+    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "long"}], "options": {"num_predict": tokens}}
+    headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
+    return router.http.post(f"{router.url}/api/chat", json=body, headers=headers)
 
 
 async def test_a_preempted_request_is_run_elsewhere_and_its_client_never_knows(scene: Scene) -> None:

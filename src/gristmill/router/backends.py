@@ -128,11 +128,14 @@ class Adapter:
         load = settings.load_timeout.total_seconds()
         self._control = kind(url, connect_timeout=connect, header_timeout=load, idle_timeout=load)
 
-    async def close(self) -> None:
+    async def _disconnect(self) -> None:
         for client in (self._client, self._control):
             if client is not None:
                 await client.close()
         self._client = self._control = None
+
+    async def close(self) -> None:
+        await self._disconnect()
         if self._child is not None:
             await self._child.stop()
 
@@ -202,6 +205,7 @@ class Adapter:
         return seen
 
     async def _start_child(self, child: Child) -> None:
+        await self._disconnect()
         try:
             self._connect(await child.start())
         except OSError as error:

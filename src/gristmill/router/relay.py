@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aiohttp import web
 from multidict import CIMultiDict
 
-from gristmill.router.backends import Adapter, whole
+from gristmill.router.backends import whole
 from gristmill.router.breaker import Failure
 from gristmill.router.pool import Lease, Ticket
 from gristmill.router.priority import Priority, PriorityTable, Sender
@@ -83,6 +83,7 @@ class Relay:
             response = await self._answered(visit)
         except (asyncio.CancelledError, ConnectionError) as gone:
             self._metrics.requests[ticket.priority.label, call.api, "gone"] += 1
+            self._scheduler.gone(ticket)
             if isinstance(gone, asyncio.CancelledError):
                 raise
             return visit.response or web.Response(status=499)  # nobody will read it
@@ -160,7 +161,7 @@ class Relay:
         scheduler.attach(lease, exchange)
         await exchange.begun()
         if exchange.status != 200:
-            await self._refused(visit, lease, adapter, exchange)
+            await self._refused(lease, exchange)
         into = sink(visit.question, outgoing.call, outgoing.usage)
         outcome = "aborted"
         try:
@@ -174,7 +175,7 @@ class Relay:
             self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
         return response
 
-    async def _refused(self, visit: Visit, lease: Lease, adapter: Adapter, exchange: Exchange) -> None:
+    async def _refused(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
         status = exchange.status
         text = error_text(await whole(exchange, MOST_ERROR))
@@ -185,11 +186,11 @@ class Relay:
                 status=status,
                 retry_after=_seconds(header(exchange.headers, b"retry-after")),
             )
-        if status >= 500 or status in (401, 403, 408):  # our key or our set-up, not the client's request
+        ours = status in (401, 403, 408)  # our key or our set-up, not the client's request
+        if ours or (status >= 500 and status != 501):  # 501: it never does what was asked for, and says so
             raise AttemptFailed(Failure.STATUS, text, status=status if status >= 500 else 502)
         if status == 404:
             raise AttemptFailed(Failure.ABSENT, text, status=status)
-        del adapter
         self._scheduler.finish(lease)
         raise PassedOn(status, text)
 
