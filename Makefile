@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps -r
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types imports pytest lock clean
+.PHONY: help run test lint types imports pytest external lock clean
 .DELETE_ON_ERROR:
 
 help: ## what one can do here
@@ -15,7 +15,7 @@ help: ## what one can do here
 run: $(VENV)/run.stamp ## grind the demonstration on an embedded PostgreSQL (ONCE=1 ends when all is done)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
-test: lint types imports pytest ## every check: ruff, pyright strict, import contract, pytest
+test: lint types imports pytest external ## every check: ruff, pyright strict, import contract, pytest, and again elsewhere
 
 lint: $(VENV)/dev.stamp
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -28,6 +28,9 @@ imports: $(VENV)/dev.stamp
 
 pytest: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -n 4 -q
+
+external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: PostgreSQL 16, or GRISTMILL_EXTERNAL_URL
+	@$(BIN)/python tests/external.py
 
 bench-%: $(VENV)/bench.stamp ## measure one thing, beside its peers: make bench-queue
 	@$(BIN)/python bench/$*.py

@@ -18,11 +18,14 @@ from uuid import uuid4
 import psutil
 import psycopg
 import pytest
+from hypothesis import settings
 from psycopg import sql
 
 from gristmill.db import Database
 from gristmill.db.embedded import Embedded
 from gristmill.db.migrate import known, migrate
+
+settings.register_profile("thorough", max_examples=1000)  # pytest --hypothesis-profile=thorough
 
 DATA = pytest.StashKey[Path]()
 FOLDERS = "gristmill-tests-"
@@ -102,9 +105,7 @@ def make_template(server: str, admin: psycopg.Connection, name: str) -> None:
     drop(admin, draft)
     admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(draft)))
     asyncio.run(migrated(in_database(server, draft)))
-    admin.execute(
-        sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(draft), sql.Identifier(name))
-    )
+    admin.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(draft), sql.Identifier(name)))
 
 
 async def migrated(url: str) -> None:

@@ -52,6 +52,11 @@ def default_data() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "gristmill"  # noqa: TID251 this is the place
 
 
+def environment(**more: str) -> dict[str, str]:
+    """The environment for a program we start, with some more in it."""
+    return os.environ | more  # noqa: TID251 this is the place
+
+
 class Slice(BaseModel):
     """A part of the settings that one room is handed."""
 

@@ -17,7 +17,7 @@ import psutil
 import psycopg
 import pytest
 
-from gristmill.db import embedded
+from gristmill.db import embedded, programs
 from gristmill.db.embedded import Embedded
 from gristmill.errors import Refused
 
@@ -85,15 +85,12 @@ class Ended(NamedTuple):
 
 def started_by(user: str, data: Path) -> Ended:
     """Start it from another process, as another user."""
-    if user and subprocess.run(["test", "-x", programs()], user=user, cwd="/").returncode:
+    program = programs.programs_for(None, data) / "postgres"
+    if user and subprocess.run(["test", "-x", program], user=user, cwd="/").returncode:
         pytest.skip(f"the installed programs lie where {user} cannot reach them")
     command = [sys.executable, "-c", START, user, str(data)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     return Ended(ended.returncode, (ended.stdout + ended.stderr).strip())
-
-
-def programs() -> Path:
-    return embedded.programs_for(None, Path()) / "postgres"
 
 
 def test_the_first_start_gives_an_empty_database_of_ours(server: Embedded) -> None:
@@ -314,9 +311,7 @@ def test_an_interrupted_first_start_leaves_nothing_that_blocks_the_next(server: 
     assert ask(server, "SELECT 1") == "1"
 
 
-def test_a_full_disk_is_told_before_anything_is_made(
-    server: Embedded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_before_anything_is_made(server: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
     nearly_full = shutil.disk_usage("/")._replace(free=20 * embedded.MB)
     monkeypatch.setattr(embedded.shutil, "disk_usage", lambda path: nearly_full)
     with pytest.raises(Refused, match="has 20 MB left, PostgreSQL needs 200: free some space"):
@@ -343,10 +338,8 @@ def test_root_starts_it_as_another_user_and_still_gets_in(server: Embedded) -> N
 
 
 @as_root
-def test_programs_its_user_cannot_reach_are_copied_once(
-    server: Embedded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(embedded, "usable", lambda *_: False)
+def test_programs_its_user_cannot_reach_are_copied_once(server: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "usable", lambda *_: False)
     server.start()
     program = Path(psutil.Process(pid(server)).exe())
     assert program.is_relative_to(server.data / "server-18")
@@ -355,20 +348,6 @@ def test_programs_its_user_cannot_reach_are_copied_once(
     server.start()
     assert (program.stat().st_mtime_ns, program.stat().st_ino) == made
     assert ask(server, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'") == "1"
-
-
-@as_root
-def test_programs_below_a_closed_folder_are_not_usable_by_another_user(room: Path) -> None:
-    nobody = embedded.account("nobody")
-    assert nobody
-    programs = room / "home/venv/bin"
-    programs.mkdir(parents=True)
-    (room / "home/venv/share/postgresql").mkdir(parents=True)
-    (room / "home/venv/share/postgresql/postgres.bki").touch()
-    (programs / "postgres").touch(mode=0o755)
-    assert embedded.usable(programs, nobody)
-    (room / "home").chmod(0o700)
-    assert not embedded.usable(programs, nobody)
 
 
 @as_root
@@ -428,15 +407,6 @@ def test_a_server_of_another_user_is_refused(server: Embedded) -> None:
     assert code == 1
     assert f"belongs to the user {owner}: run as that user or choose another folder" in said
     assert server.running()
-
-
-def test_without_other_users_root_makes_one_or_falls_back_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[list[str | Path]] = []
-    nobody = embedded.Account("nobody", 65534, 65534)
-    monkeypatch.setattr(embedded, "account", lambda name: nobody if name == "nobody" else None)
-    monkeypatch.setattr(embedded, "run_as", lambda owner, command: made.append(command))
-    assert embedded.system_account() == nobody
-    assert [command[0] for command in made] == ["useradd"]
 
 
 def test_equal_folders_make_equal_servers(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,19 @@
 """A handler that never ends costs its own attempts and nothing else."""
 
+import asyncio
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from crew import ask, closed, crew, proven, until
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
+from gristmill.queue import Done, Worker, bound, on, settler
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import send_many
-from mill import Grain, Hang, HangInProcess, HangInThread
+from mill import LEDGER, Grain, Hang, HangInProcess, HangInThread, enter
 
 QUEUES = "mill,bakery,hang"
 SETTINGS = "INSERT INTO queue (name, max_attempts, retry_base, timeout) VALUES ('hang', 2, '50 ms', '400 ms')"
@@ -63,3 +67,24 @@ async def test_a_handler_that_holds_the_loop_ends_its_worker_and_is_found_out(
         assert "exit code 70" in mill.said()
         assert "while letter.busy" in mill.said() or "in hang" in mill.said(), "it shows where it stood"
         assert max(map(len, beats.values())) >= 3, "heartbeats kept coming"
+
+
+async def hang_in_write(tx: Tx) -> None:
+    await tx.one("SELECT pg_sleep(3600)")
+
+
+async def answer(letter: Grain) -> Done:
+    return Done(write=partial(enter, n=letter.n) if letter.n else hang_in_write)
+
+
+async def test_a_write_that_hangs_does_not_hold_up_the_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settler, "STATEMENT_LIMIT", 1.5)
+    async with db.transaction() as tx:
+        await tx.execute(LEDGER)
+        await tx.execute("INSERT INTO queue (name, max_attempts, retry_base) VALUES ('mill', 2, '50 ms')")
+        await send_many(tx, [Grain(n) for n in range(40)])
+    worker = Worker(db, bound(on(Grain, answer)), until_idle=True)
+    async with asyncio.timeout(20):
+        await worker.run()
+    await proven(db, range(1, 40), dead=[0])
+    assert await ask(db, "SELECT error FROM task WHERE outcome = 'failed'") == "its write was not done after 1.5 s"

@@ -13,7 +13,7 @@ from gristmill.queue.send import open_group, seal, send_many
 from mill import Grain
 
 TASKS, GROUPED = 3000, 900
-KILLING = 9.0  # seconds
+KILLING = 7.0  # seconds
 
 
 async def test_nothing_is_lost_or_done_twice_when_workers_are_killed_under_load(

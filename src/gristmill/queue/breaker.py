@@ -4,6 +4,7 @@ from collections import defaultdict
 from typing import Literal
 
 from gristmill.db import Tx
+from gristmill.queue.config import locked_limits
 from gristmill.queue.statements import SQL
 from gristmill.telemetry import log
 
@@ -45,7 +46,7 @@ class Health:
         counts, self._counts = self._counts, defaultdict(lambda: [0, 0])
         timeouts, self._timeouts = self._timeouts, {}
         for queue in sorted(counts.keys() | timeouts.keys()):
-            row = await tx.one(SQL["lock_queue"], name=queue)
+            row = await locked_limits(tx, queue)
             if row is None or row.breaker_threshold is None:
                 continue
             ok, failed = counts.get(queue, (0, 0))

@@ -42,6 +42,12 @@ class QueueConfig:
         return self.concurrency is not None or self.rate is not None or self.breaker_state != "closed"
 
 
+async def locked_limits(tx: Tx, name: str) -> Any:
+    """The queue's row with what runs of it now, for whoever alone may change that until the transaction ends."""
+    await tx.execute(SQL["lock_queue"], name=name)
+    return await tx.one(SQL["limits"], name=name)
+
+
 async def load_configs(tx: Tx, names: Iterable[str]) -> dict[str, QueueConfig]:
     wanted = list(names)
     rows = {row.name: QueueConfig.of(row) for row in await tx.all(SQL["configs"], names=wanted)}

@@ -1,5 +1,6 @@
 """Claims tasks: as many as can start, from every queue that has some, people first."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 from gristmill.db import Connection, Tx, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.breaker import half_open
+from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
-from gristmill.queue.config import QueueConfig
+from gristmill.queue.config import QueueConfig, locked_limits
 from gristmill.queue.hands import Hands
 from gristmill.queue.line import Lane, Line
 from gristmill.queue.rates import Rate, Recent, after, free
@@ -30,29 +32,43 @@ class Feeder:
     """Knows the line and the limits; hands over claims."""
 
     def __init__(
-        self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False
-    ) -> None:
+        self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False,
+        width: Callable[[str], int] = lambda _: 1,
+    ) -> None:  # fmt: skip
         self._worker = worker
         self._hands = hands
         self._line = line
         self._share = share
+        self._width = width  # how many tasks of a queue fill a slot
         self._solo = solo
         self._lease = 0
+        self._turn = 0
+        self._under_way: set[int] = set()  # claims that are not in our hands yet
         self._unheard: set[int] = set()  # claims of which we do not know whether they were made
         self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
-        """Up to `n` tasks; limited queues ask the database first, all others share one statement."""
+        """What `n` slots can take: limited queues ask the database first, batches are filled, others share a claim."""
         if self._solo:
             return await self._claim_suspect(connection, configs)
+        open_ = [config for config in configs if not config.paused]
+        easy = [one.name for one in open_ if not one.limited and self._width(one.name) == 1]
         claims: list[Claim] = []
-        for config in configs:
-            if config.limited and not config.paused and len(claims) < n:
-                claims += await self._claim_limited(connection, config, n - len(claims))
-        easy = [config.name for config in configs if not config.limited and not config.paused]
-        if len(claims) < n and easy:
-            claims += await self._claim_lanes(connection, self._line.lanes(easy), n - len(claims))
+        for config in open_:
+            if config.limited and (left := n - self._slots(claims)) > 0:
+                claims += await self._claim_limited(connection, config, left)
+        self._turn += 1
+        batched = [[one.name] for one in open_ if not one.limited and self._width(one.name) > 1]
+        # in turn, so that neither starves the other
+        for queues in [easy, *batched] if self._turn % 2 else [*batched, easy]:
+            if queues and (left := n - self._slots(claims)) > 0:
+                most = left if queues is easy else min(left, self._hands.free) * self._width(queues[0])
+                claims += await self._claim_lanes(connection, self._line.lanes(queues), min(most, self._hands.batch))
         return claims
+
+    def _slots(self, claims: Sequence[Claim]) -> int:
+        """How many slots these take, once they are gathered into batches."""
+        return sum(-(-n // self._width(queue)) for queue, n in Counter([claim.queue for claim in claims]).items())
 
     async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
         wanted = [(key, mark, share) for key, mark in lanes if (share := self._share(key.queue)) > 0]
@@ -73,7 +89,6 @@ class Feeder:
             },
         )
         claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
-        self._unheard.discard(lease)
         self._line.handed(claims)
         return claims
 
@@ -84,7 +99,7 @@ class Feeder:
             return []
         async with connection.transaction():
             tx = Tx(connection)
-            row = await tx.one(SQL["lock_queue"], name=config.name)
+            row = await locked_limits(tx, config.name)
             if row is None:
                 return []
             allowed, until = await _allowance(tx, row)
@@ -93,10 +108,12 @@ class Feeder:
                 return []
             self.held_back.pop(config.name, None)
             # what a limit counts starts at once: nothing of it is claimed ahead
-            most = min(allowed, n, self._hands.free)
+            most = min(allowed, min(n, self._hands.free) * self._width(config.name), self._hands.batch)
             claims = await self._claim_lanes(connection, lanes, most) if most > 0 else []
             if claims and row.rate_count:
-                used = after(Rate(row.rate_count, row.rate_period), _recent(row), row.now, len(claims))
+                # counted from when they were claimed, not from when we asked: no window may hold more than it should
+                now = await tx.value(SQL["now"])
+                used = after(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
                 await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
                 await tx.flush()
             return claims
@@ -106,14 +123,21 @@ class Feeder:
         cursor = connection.cursor(binary=True)
         queues = [config.name for config in configs if not config.paused]
         await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": lease})
-        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
-        self._unheard.discard(lease)
-        return claims
+        return [Claim(*row, lease=lease) for row in await cursor.fetchall()]
 
     def _next_lease(self) -> int:
         self._lease += 1
-        self._unheard.add(self._lease)
+        self._under_way.add(self._lease)
         return self._lease
+
+    def heard(self) -> None:
+        """What was claimed is in our hands, or given back."""
+        self._under_way.clear()
+
+    def not_heard(self) -> None:
+        """What was under way failed: whether anything was claimed, nobody has told us."""
+        self._unheard |= self._under_way
+        self._under_way.clear()
 
     async def give_back_unheard(self, tx: Tx) -> int:
         """Hand back what was claimed for us by a statement whose answer never came; how many those were.
@@ -124,6 +148,8 @@ class Feeder:
         if not self._unheard:
             return 0
         row = await tx.one(STRAYS["hand_back_leases"], worker=self._worker, leases=array(self._unheard))
+        if row is not None and row.cancelled:
+            await cancel(tx, row.cancelled)
         return row.n if row else 0
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:

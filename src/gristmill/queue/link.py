@@ -28,6 +28,8 @@ class Link:
         while self._connection is None or self._connection.closed:
             try:
                 self._connection = await self._db.connect(self._name, **self._session)
+                if self.failures:
+                    await self._db.refresh()
             except LOST as error:
                 await self._wait(error)
         return self._connection

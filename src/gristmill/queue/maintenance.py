@@ -8,6 +8,7 @@ from gristmill.db import Database
 from gristmill.queue import notes
 from gristmill.queue.janitor import clean
 from gristmill.queue.link import LOST
+from gristmill.queue.loops import together
 from gristmill.queue.presence import gone_processes
 from gristmill.queue.rescuer import Rescued, known_processes, rescue
 from gristmill.queue.schedules import fire, next_fire
@@ -20,10 +21,11 @@ CLEAN_SHARE = 0.1  # of the time, while there is much to clean: tasks come first
 
 async def maintain(db: Database, settings: QueueSettings) -> None:
     """Run all duties until cancelled."""
-    async with asyncio.TaskGroup() as duties:
-        duties.create_task(_again(lambda: _rescue(db, settings), "rescue"))
-        duties.create_task(_again(lambda: _fire(db, settings), "schedules"))
-        duties.create_task(_again(lambda: _clean(db, settings), "janitor"))
+    await together(
+        _again(lambda: _rescue(db, settings), "rescue"),
+        _again(lambda: _fire(db, settings), "schedules"),
+        _again(lambda: _clean(db, settings), "janitor"),
+    )
 
 
 async def _again(duty: Callable[[], Awaitable[float]], name: str) -> None:

@@ -146,11 +146,11 @@ WITH lane AS MATERIALIZED (
 ), claimed AS (
   UPDATE ticket t
      SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1
-    FROM picked p WHERE t.id = p.id
+    FROM picked p WHERE t.id = ANY (ARRAY[p.id])  -- with = the planner may hash and lose the order
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
-    FROM claimed c JOIN task t ON t.id = c.id
+    FROM claimed c, LATERAL (SELECT * FROM task WHERE id = c.id OFFSET 0) t  -- OFFSET 0 for the same reason
 ), told AS MATERIALIZED (
   SELECT bubble(array_agg(parent), array_agg('pending'::task_status), array_agg('processing'::task_status), array_agg(n))
     FROM (SELECT parent, count(*)::int AS n FROM entered WHERE parent IS NOT NULL GROUP BY parent) p
@@ -336,13 +336,13 @@ WITH back AS (
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
     FROM unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g(id, lease)
    WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
-  RETURNING k.id, k.queue, k.lane, k.seq
+  RETURNING k.id, k.queue, k.lane, k.seq, k.cancel
 ), groups AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
     FROM (SELECT t.parent, count(*)::int AS n FROM back JOIN task t USING (id) WHERE t.parent IS NOT NULL GROUP BY 1) p
   HAVING count(*) > 0
 )
-SELECT count(*) AS n, (SELECT count(*) FROM groups) AS groups,
+SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT count(*) FROM groups) AS groups,
        (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
           FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f) AS lines
   FROM back;
@@ -371,8 +371,15 @@ UPDATE worker SET heartbeat_at = clock() WHERE id = %(worker)s AND state IN ('li
 SELECT * FROM queue WHERE name = ANY (%(names)s);
 
 -- name: lock_queue
+SELECT name FROM queue WHERE name = %(name)s FOR NO KEY UPDATE;
+
+-- name: limits
+-- after the lock and not with it: a statement that waited for a lock still sees the tickets of before
 SELECT q.*, clock() AS now, (SELECT count(*) FROM ticket k WHERE k.worker IS NOT NULL AND k.queue = q.name) AS running
-  FROM queue q WHERE q.name = %(name)s FOR NO KEY UPDATE;
+  FROM queue q WHERE q.name = %(name)s;
+
+-- name: now
+SELECT clock();
 
 -- name: note_starts
 UPDATE queue SET recent_at = %(at)s, recent_n = %(n)s WHERE name = %(name)s;
@@ -411,8 +418,10 @@ SELECT k.id FROM ticket k JOIN unnest(%(ids)s::bigint[], %(leases)s::int[]) AS g
  WHERE k.worker = %(worker)s;
 
 -- name: anything_left
-SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s))
-    OR EXISTS (SELECT FROM task WHERE wait = 'time' AND queue = ANY (%(queues)s));
+-- what stands in a paused queue does not run by itself, unless it runs already
+WITH open AS (SELECT unnest(%(queues)s::text[]) AS name EXCEPT SELECT name FROM queue WHERE paused)
+SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND (worker IS NOT NULL OR queue IN (SELECT name FROM open)))
+    OR EXISTS (SELECT FROM task WHERE wait = 'time' AND queue IN (SELECT name FROM open));
 
 -- name: depths
 SELECT q.queue, (SELECT count(*) FROM (SELECT FROM ticket t WHERE t.queue = q.queue AND t.worker IS NULL AND NOT t.suspect

@@ -66,6 +66,10 @@ class Runner:
         self._in_queue: Counter[str] = Counter()
         self.progress: dict[TaskId, Progress] = {}
 
+    def width(self, queue: str) -> int:
+        """How many tasks of a queue one call takes."""
+        return self._rooms.get(queue, Room()).batch
+
     def share(self, queue: str) -> int:
         """How much of a queue to claim now: fast work ahead of time, batches and child processes never."""
         room = self._rooms.get(queue, Room())

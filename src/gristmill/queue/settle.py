@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from gristmill.db import Tx
 from gristmill.ids import WorkerId
+from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import Envelope, Letter, dumped
@@ -151,4 +152,6 @@ def status_of(outcome: Outcome) -> str:
 async def hand_back(tx: Tx, worker: WorkerId, claims: Sequence[Claim]) -> None:
     """Return tasks that were claimed but never started; no attempt is used."""
     ids, leases = array(claim.id for claim in claims), array(claim.lease for claim in claims)
-    await tx.one(SQL["hand_back"], worker=worker, ids=ids, leases=leases)
+    row = await tx.one(SQL["hand_back"], worker=worker, ids=ids, leases=leases)
+    if row is not None and row.cancelled:  # asked while it was in our hands: nobody else was told
+        await cancel(tx, row.cancelled)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from gristmill.db import Connection, Tx
+from gristmill.errors import Transient
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
@@ -51,6 +52,7 @@ class Settler:
         self._configs = configs
         self._metrics = metrics
         self._notes = notes
+        self._stuck = False  # the last batch was not settled in time: one of its writes may never end
 
     async def flush(self, connection: Connection) -> None:
         """Settle what waits, all in one transaction if possible."""
@@ -59,12 +61,19 @@ class Settler:
             return
         settled: Sequence[Settled] = batch
         try:
-            await self._commit(connection, batch)
+            if self._stuck:
+                settled = await self._apart(connection, batch)
+            else:
+                await self._commit(connection, batch)
+        except TimeoutError:
+            self._stuck = True  # the connection is gone; on the next one, each by itself
+            raise
         except Exception as error:  # noqa: BLE001 writes are the handlers', and may raise anything
             raise_if_nobodys_fault(error, connection)  # once the database is back, or has room, the same batch again
             # one of them spoiled it for all: find out which
             log.info("settle.apart", tasks=len(batch), error=str(error)[:200])
             settled = await self._apart(connection, batch)
+        self._stuck = False
         self._done(batch, settled)
 
     async def _commit(self, connection: Connection, batch: Sequence[Settled]) -> None:
@@ -92,6 +101,11 @@ class Settler:
     async def _alone(self, connection: Connection, claim: Claim, outcome: Outcome) -> list[Settled]:
         try:
             await self._commit(connection, [(claim, outcome)])
+        except TimeoutError:
+            if not isinstance(outcome, Retry | Bury):
+                late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
+                self._answer_instead(claim, self._failed(claim, late))
+            raise
         except Exception as error:
             raise_if_nobodys_fault(error, connection)
             if getattr(error, "sqlstate", None) == LEASE_LOST:
@@ -100,10 +114,17 @@ class Settler:
             log.warning("task.write_failed", task=claim.id, kind=claim.kind, error=str(error)[:200])
             if isinstance(outcome, Retry | Bury):
                 raise  # it writes nothing of its own: the fault is ours
-            policy = self._configs[claim.queue].retry.of(claim.max_attempts)
-            failed = decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
-            return await self._alone(connection, claim, failed)
+            return await self._alone(connection, claim, self._failed(claim, error))
         return [(claim, outcome)]
+
+    def _answer_instead(self, claim: Claim, outcome: Outcome) -> None:
+        for place, (held, _) in enumerate(self._hands.answers):
+            if held is claim:
+                self._hands.answers[place] = (claim, outcome)
+
+    def _failed(self, claim: Claim, error: Exception) -> Outcome:
+        policy = self._configs[claim.queue].retry.of(claim.max_attempts)
+        return decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
 
     async def _still_mine(self, connection: Connection, claims: Sequence[Claim]) -> set[int]:
         ids, leases = array(claim.id for claim in claims), array(claim.lease for claim in claims)

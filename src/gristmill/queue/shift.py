@@ -18,6 +18,7 @@ from gristmill.queue.letters import dumped
 from gristmill.queue.limiter import Limiters
 from gristmill.queue.line import Line
 from gristmill.queue.link import LOST, Link
+from gristmill.queue.loops import together
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Stop
 from gristmill.queue.runner import Runner
@@ -56,7 +57,7 @@ class Shift:
             self._hands, handlers, self._configs, self._health, metrics, processes=processes,
             limiters=self._limiters, ripe=self._ripe, notes=notes, answered=self._on_slot_free,
         )  # fmt: skip
-        self._feeder = Feeder(worker, self._hands, self._line, self._runner.share, solo=solo)
+        self._feeder = Feeder(worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width)
         self._settler = Settler(worker, self._hands, self._configs, metrics, notes)
         self._solo = solo
         self._ending = False
@@ -69,15 +70,16 @@ class Shift:
 
     async def work(self) -> None:
         """Run until cancelled."""
-        async with asyncio.TaskGroup() as loops:
-            loops.create_task(self._feed())
-            loops.create_task(self._settle())
-            loops.create_task(self._listen())
-            loops.create_task(self._every(0.25, self._tend))
-            loops.create_task(self._every(0.5, self._write_progress))
-            loops.create_task(self._every(1.0, self._report_health))
-            loops.create_task(self._promote())
-            loops.create_task(self._look())
+        await together(
+            self._feed(),
+            self._settle(),
+            self._listen(),
+            self._every(0.25, self._tend),
+            self._every(0.5, self._write_progress),
+            self._every(1.0, self._report_health),
+            self._promote(),
+            self._look(),
+        )
 
     async def finish(self, within: timedelta) -> None:
         """Claim nothing more, give back what has not begun, and wait for the rest; then interrupt it."""
@@ -89,6 +91,9 @@ class Shift:
             for claim in list(self._hands.running.values()):
                 claim.finish_early("stop")
             await self._emptied(2.0)
+        with suppress(*LOST):  # or a breaker would not learn how its last task went
+            async with asyncio.timeout(CLOSE_LIMIT):
+                await self._report_health()
 
     async def _emptied(self, within: float) -> bool:
         """Wait until nothing is in hand; whether that came true in time."""
@@ -110,6 +115,7 @@ class Shift:
     async def close(self) -> None:
         """After the loops have ended: the last claim may have been made and not been heard."""
         if not self._lost:
+            self._feeder.not_heard()
             with suppress(*LOST):
                 async with asyncio.timeout(CLOSE_LIMIT):
                     await self._give_back_unheard()
@@ -129,6 +135,7 @@ class Shift:
                     await self._feed_all(link)
                     link.ok()
                 except LOST as error:
+                    self._feeder.not_heard()
                     await link.drop(error)
                     with suppress(*LOST):
                         await self._give_back_unheard()
@@ -151,8 +158,10 @@ class Shift:
                 claims = await self._feeder.claim(connection, list(self._configs.values()), room)
             self._metrics.claimed(len(claims), time.monotonic() - began)
             if self._ending:
-                return await self._give_back(claims)
-            self._take(claims)
+                await self._give_back(claims)
+            else:
+                self._take(claims)
+            self._feeder.heard()
             if len(claims) < room:
                 return self._note_idleness(claims)
         return None
@@ -263,7 +272,13 @@ class Shift:
             self._configs.update(await load_configs(tx, self._queues))
         held_back = {name for name, config in self._configs.items() if config.paused or config.limited}
         returned = [claim for claim in self._hands.waiting if claim.queue in held_back]
-        await self._give_back(list(self._hands.take(claim.id for claim in returned)))
+        for _ in self._hands.take(claim.id for claim in returned):
+            pass
+        try:
+            await self._give_back(returned)
+        except BaseException:
+            self._hands.accept(returned)  # still ours: the next look tries again
+            raise
 
     # --- duties on a timer
 
@@ -285,8 +300,13 @@ class Shift:
         rows = [
             {"task": task, "current": p.current, "total": p.total, "message": p.message} for task, p in reports.items()
         ]
-        async with self._db.transaction() as tx:
-            await tx.execute(SQL["note_progress"], rows=dumped(rows), worker=self.worker)
+        try:
+            async with self._db.transaction() as tx:
+                await tx.execute(SQL["note_progress"], rows=dumped(rows), worker=self.worker)
+        except LOST:
+            raise
+        except Exception as error:  # noqa: BLE001 half a page, a NUL: whatever a handler says is not worth a worker
+            log.warning("progress.unwritable", tasks=list(reports), error=str(error)[:200])
 
     async def _report_health(self) -> None:
         if self._health.pending:

@@ -12,6 +12,7 @@ from gristmill.ids import WorkerId
 from gristmill.queue.handlers import Handlers
 from gristmill.queue.heartbeat import TAKEN_BACK, Heartbeat
 from gristmill.queue.link import LOST, Link
+from gristmill.queue.loops import ended
 from gristmill.queue.maintenance import maintain
 from gristmill.queue.notes import Notes
 from gristmill.queue.presence import process_key
@@ -98,9 +99,7 @@ class Worker:
                 await shift.finish(self._settings.stop)
                 finished = True
         finally:
-            for task in (working, *duties):
-                task.cancel()
-            await asyncio.gather(working, *duties, return_exceptions=True)
+            await ended([working, *duties])
             heartbeat.stop()
             await shift.close()
             nothing_left = self._taken_back or (finished and await self._say("stopped"))
@@ -117,9 +116,7 @@ class Worker:
             await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
             return task.result() if task.done() else None
         finally:
-            for one in (task, stopping):
-                one.cancel()
-            await asyncio.gather(task, stopping, return_exceptions=True)
+            await ended([task, stopping])
 
     async def _until_the_end(self, shift: Shift, working: asyncio.Task[None]) -> None:
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(event.wait()) for event in (self._stopping, self._lost)]

@@ -14,7 +14,8 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 def set_up_logs(settings: LogSettings) -> None:
-    render = structlog.processors.JSONRenderer() if settings.json_lines else structlog.dev.ConsoleRenderer()
+    for_people = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    render = structlog.processors.JSONRenderer() if settings.json_lines else for_people
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -1,0 +1,46 @@
+"""How the embedded server is set: safe, and sized for the machine it finds."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+MB = 1024 * 1024
+
+
+def tuned(socket_folder: Path) -> dict[str, str]:
+    """Safe, and sized for a machine that also has other work to do."""
+    small = not Path("/dev/shm").exists() or shutil.disk_usage("/dev/shm").total < 1024 * MB
+    return {
+        "listen_addresses": "",
+        "port": "5432",
+        "unix_socket_directories": str(socket_folder),
+        "unix_socket_permissions": "0700",
+        "max_connections": "200",
+        "shared_buffers": f"{max(128, min(2048, memory() // 8 // MB))}MB",
+        "maintenance_work_mem": "256MB",
+        # containers often have 64 MB there, too little for a parallel index build
+        "dynamic_shared_memory_type": "mmap" if small else "posix",
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "max_wal_size": "4GB",
+        "min_wal_size": "256MB",
+        "checkpoint_timeout": "15min",
+        "autovacuum_naptime": "10s",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "log_min_messages": "warning",
+        "log_checkpoints": "off",
+        "log_line_prefix": "%m [%p] ",
+        "log_timezone": "UTC",
+        "timezone": "UTC",
+        "lc_messages": "C",
+    }
+
+
+def memory() -> int:
+    """What this machine has, or what its container may use of it."""
+    with suppress(OSError, ValueError):
+        return min(psutil.virtual_memory().total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return psutil.virtual_memory().total

@@ -1,0 +1,191 @@
+"""Rules of the house that no linter knows: doors, opening sentences, statements that fit, documented settings."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gristmill.db import Database
+from gristmill.db.sql import NAME
+from gristmill.durations import shown
+from gristmill.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src" / "gristmill"
+PYTHON = sorted(SRC.rglob("*.py"))
+SQL = sorted(path for path in SRC.rglob("*.sql") if path.parent.name != "migrations")
+ROOMS = {path.parent.name for path in SRC.glob("*/__init__.py")}
+
+
+def within(path: Path) -> str:
+    return path.relative_to(SRC).as_posix()
+
+
+# --- doors
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, by its full name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{within(path)} imports relatively"
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=within)
+def test_a_room_is_entered_through_its_door(path: Path) -> None:
+    """`from gristmill.queue import send`, never `gristmill.queue.store`; only app.py may look inside."""
+    if path == SRC / "app.py":
+        return
+    own = path.relative_to(SRC).parts[0]
+    for module in imported(path):
+        package, _, rest = module.partition(".")
+        room, _, inside = rest.partition(".")
+        assert not (package == "gristmill" and room in ROOMS and inside and room != own), f"{within(path)}: {module}"
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_a_door_says_what_is_behind_it(room: str) -> None:
+    tree = ast.parse((SRC / room / "__init__.py").read_text(encoding="utf-8"))
+    names = [node for node in tree.body if isinstance(node, ast.Assign) and _is_all(node)]
+    assert len(names) == 1, f"gristmill/{room}/__init__.py needs one __all__"
+
+
+def _is_all(node: ast.Assign) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
+
+
+# --- files
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=within)
+def test_a_file_opens_with_one_sentence(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring, f"{within(path)} has no docstring"
+    first = docstring.split("\n\n")[0].replace("\n", " ")
+    assert first[-1] in ".:", f"{within(path)}: “{first}” is no sentence"
+    assert first[0].isupper() or first[0] in "`%", f"{within(path)}: “{first}” is no sentence"
+    assert "\n\n" in docstring or "\n" not in docstring, f"{within(path)} opens with more than one line"
+
+
+@pytest.mark.parametrize("path", SQL, ids=within)
+def test_a_file_of_statements_opens_with_one_sentence(path: Path) -> None:
+    assert re.match(r"-- [A-Z`][^\n]+\.\n", path.read_text(encoding="utf-8"))
+
+
+# --- statements
+
+PARAMETER = re.compile(r"%\((\w+)\)s")
+SENT_AS = {"now": "timestamptz"}  # the driver says so of a datetime; of most others it lets the server decide
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    for path in SQL:
+        parts = NAME.split(path.read_text(encoding="utf-8"))
+        yield from ((f"{within(path)}:{name}", text) for name, text in zip(parts[1::2], parts[2::2], strict=True))
+
+
+async def test_every_named_statement_fits_the_schema(db: Database) -> None:
+    prepared = 0
+    async with await db.connect("test") as connection:
+        for place, text in statements():
+            if re.search(r"^COPY ", text, re.MULTILINE):
+                table, columns = re.findall(r"COPY (\w+) \(([^)]+)\) FROM STDIN", text)[0]
+                await connection.execute(f"SELECT {columns} FROM {table} LIMIT 0".encode())
+                continue
+            names = list(dict.fromkeys(PARAMETER.findall(text)))
+            numbered = PARAMETER.sub(lambda found, names=names: f"${names.index(found[1]) + 1}", text)
+            types = ", ".join(SENT_AS.get(one, "unknown") for one in names)
+            prepare = f"PREPARE one ({types}) AS " if names else "PREPARE one AS "
+            try:
+                await connection.execute((prepare + numbered.replace("%%", "%")).encode())
+            except Exception as error:
+                raise AssertionError(f"{place}: {error}") from error
+            await connection.execute("DEALLOCATE one")
+            prepared += 1
+    assert prepared > 50
+
+
+@pytest.mark.parametrize("path", SQL, ids=within)
+def test_every_named_statement_is_used_beside_its_file(path: Path) -> None:
+    names = NAME.findall(path.read_text(encoding="utf-8"))
+    code = "".join(one.read_text(encoding="utf-8") for one in path.parent.glob("*.py"))
+    assert [name for name in names if f'["{name}"]' not in code] == []
+
+
+# --- settings
+
+
+def leaves(model: type[BaseModel], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from leaves(kind, (*prefix, name))
+        else:
+            yield (*prefix, name), field
+
+
+def default(path: tuple[str, ...], field: FieldInfo) -> str:
+    if path == ("data",):
+        return "the system's place for data, or the user's"  # it depends on who asks
+    value: Any = field.default
+    if isinstance(value, timedelta):
+        return f"`{shown(value)}`"
+    return "none" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def documented(path: tuple[str, ...], field: FieldInfo) -> str:
+    """The line of docs/settings.md that a setting should have."""
+    variable = "GRISTMILL_" + "_".join(path).upper()
+    return f"| `{'.'.join(path)}` | `{variable}` | {default(path, field)} | {field.description} |"
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), list(leaves(Settings)), ids=lambda one: ".".join(one) if isinstance(one, tuple) else ""
+)
+def test_every_setting_is_documented_as_it_is(path: tuple[str, ...], field: FieldInfo) -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert documented(path, field) in page.splitlines()
+
+
+def test_the_page_documents_no_setting_that_does_not_exist() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    known = {".".join(path) for path, _ in leaves(Settings)}
+    assert set(re.findall(r"^\| `([a-z_.]+)` \| `GRISTMILL", page, re.MULTILINE)) == known
+
+
+def test_the_example_on_the_page_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert set(tomllib.loads(example)) == set(Settings.model_fields)
+    (tmp_path / "gristmill.toml").write_text(example, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    settings = Settings()
+    assert settings.queue.heartbeat == timedelta(seconds=20)
+    assert settings.log.json_lines
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), list(leaves(Settings)), ids=lambda one: ".".join(one) if isinstance(one, tuple) else ""
+)
+def test_every_setting_can_be_set_from_the_environment(
+    path: tuple[str, ...], field: FieldInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given = {"level": "debug", "json_lines": "true", "database_url": "postgresql://x/y", "app": "a:b", "data": "/x"}
+    kind = str(field.annotation)
+    value = given.get(path[-1]) or ("77s" if "timedelta" in kind else "777" if path[-1] != "max_payload" else "7777")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRISTMILL_" + "_".join(path).upper(), value)
+    read: Any = Settings()
+    for name in path:
+        read = getattr(read, name)
+    assert read in (True, timedelta(seconds=77)) if isinstance(read, bool | timedelta) else str(read) == value
