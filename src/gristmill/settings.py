@@ -169,15 +169,6 @@ class NetworkSettings(Slice):
     max_priority: Level = Field(description="The highest priority somebody from there may ask for.")
 
 
-class DeadlineSettings(Slice):
-    """How long a request may wait for its turn, by priority."""
-
-    p0: Duration = Field(default=timedelta(minutes=5), description="Critical: the orchestrator and chat.")
-    p1: Duration = Field(default=timedelta(minutes=10), description="Coding.")
-    p2: Duration = Field(default=timedelta(minutes=15), description="Vision.")
-    p3: Duration = Field(default=timedelta(minutes=15), description="Background.")
-
-
 LOCAL_OLLAMA = BackendSettings(name="local", url="http://127.0.0.1:11434")
 
 
@@ -271,8 +262,17 @@ class RouterSettings(Slice):
         default=timedelta(seconds=10),
         description="How long an open breaker waits before its first trial; doubles up to 5min.",
     )
-    deadlines: DeadlineSettings = Field(
-        default=DeadlineSettings(), description="How long requests wait for their turn before they get a 503."
+    deadline_p0: Duration = Field(
+        default=timedelta(minutes=5), description="How long critical requests wait for a place."
+    )
+    deadline_p1: Duration = Field(
+        default=timedelta(minutes=10), description="How long coding requests wait for a place."
+    )
+    deadline_p2: Duration = Field(
+        default=timedelta(minutes=15), description="How long vision requests wait for a place."
+    )
+    deadline_p3: Duration = Field(
+        default=timedelta(minutes=15), description="How long background requests wait for a place."
     )
     queue_limit: int = Field(
         default=1_000, ge=0, description="How many requests of one priority may wait; more get a 503."

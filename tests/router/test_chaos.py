@@ -30,6 +30,7 @@ SHORT = {
     "aging": "500ms",
     "trickle": "100ms",
     "reserve_idle": "1s",
+    **{f"deadline_p{level}": "90s" for level in range(4)},
 }
 CALM = {"mode": "ok", "token": 0.0, "cancel": 0.0}
 
@@ -119,7 +120,6 @@ async def test_under_chaos_nothing_is_lost_nothing_comes_twice_and_nothing_is_mi
         process=True,
         orchestrator_models=["orch:30b"],
         background_models=["bg:7b"],
-        deadlines={"p0": "40s", "p1": "40s", "p2": "40s", "p3": "40s"},
         **SHORT,
     )
     numbers, ends, stop = iter(range(REQUESTS)), Counter[str](), asyncio.Event()

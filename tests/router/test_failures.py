@@ -144,7 +144,7 @@ async def forgotten(router: Router) -> bool:
 
 async def test_full_queues_and_missed_deadlines_are_503_with_retry_after(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
-    router = await scene.router(gpu, queue_limit=1, deadlines={"p3": "300ms"})
+    router = await scene.router(gpu, queue_limit=1, deadline_p3="300ms")
     first = asyncio.create_task(router.chat("first", options={"num_predict": 60}))
     await until(lambda: router.has_running(1))
     body = {"model": "bg:7b", "messages": [{"role": "user", "content": "x"}], "stream": False}

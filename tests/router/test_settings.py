@@ -15,6 +15,20 @@ GPUS = [
 ]
 
 
+EXAMPLE = """
+[router]
+port = 12000
+deadline_p3 = "1h"
+orchestrator_models = ["big:30b"]
+[[router.gpu_backends]]
+name = "g"
+url = "http://127.0.0.1:1"
+[router.models."big:*"]
+num_ctx = 8192
+keep_alive = -1
+"""
+
+
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -29,13 +43,10 @@ def test_backends_come_as_json_from_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_backends_come_from_gristmill_toml(tmp_path: Path) -> None:
-    (tmp_path / "gristmill.toml").write_text(
-        '[router]\nport = 12000\norchestrator_models = ["big:30b"]\n[[router.gpu_backends]]\nname = "g"\nurl = "http://127.0.0.1:1"\n'
-        '[router.models."big:*"]\nnum_ctx = 8192\nkeep_alive = -1\n[router.deadlines]\np3 = "1h"\n'
-    )
+    (tmp_path / "gristmill.toml").write_text(EXAMPLE)
     settings = load().router
     assert (settings.port, settings.gpu_backends[0].name, settings.models["big:*"].num_ctx) == (12000, "g", 8192)
-    assert settings.deadlines.p3 == timedelta(hours=1)
+    assert settings.deadline_p3 == timedelta(hours=1)
 
 
 def test_without_settings_it_listens_on_loopback_in_front_of_a_local_ollama() -> None:

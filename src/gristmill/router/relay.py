@@ -62,8 +62,8 @@ class Relay:
     def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
         self._scheduler, self._metrics = scheduler, scheduler.metrics
         self._table = PriorityTable(settings.priorities)
-        limits = settings.deadlines
-        self._deadlines = [limit.total_seconds() for limit in (limits.p0, limits.p1, limits.p2, limits.p3)]
+        limits = (settings.deadline_p0, settings.deadline_p1, settings.deadline_p2, settings.deadline_p3)
+        self._deadlines = [limit.total_seconds() for limit in limits]
         self._patience = settings.patience.total_seconds()
         self._holdback_limit = settings.holdback_limit
         self._ids = itertools.count(1)
