@@ -45,19 +45,29 @@ $(VENV)/run.stamp: requirements/run.lock pyproject.toml | $(VENV)/bin/python
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/run.stamp
+$(VENV)/dev.stamp: requirements/dev.lock requirements/data.lock $(VENV)/run.stamp
 	@$(LOCKED) requirements/dev.lock
+	@$(LOCKED) requirements/data.lock
 	@touch $@
 
 $(VENV)/bench.stamp: requirements/bench.lock $(VENV)/run.stamp
 	@$(LOCKED) requirements/bench.lock
 	@touch $@
 
+bench-router: $(VENV)/litellm.stamp
+
+$(VENV)/litellm.stamp: requirements/litellm.lock | $(VENV)/bin/python
+	@$(PYTHON) -m venv $(VENV)/litellm
+	@$(VENV)/litellm/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/litellm.lock
+	@touch $@
+
 lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming no index
 	@$(PIP) uv
 	@$(BIN)/uv pip compile -q pyproject.toml requirements/build.in -o requirements/run.lock --generate-hashes --no-header --universal
-	@$(BIN)/uv pip compile -q pyproject.toml --extra dev -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra llm -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q pyproject.toml --extra bench -c requirements/run.lock -o requirements/bench.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q --no-deps requirements/data.in -o requirements/data.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q requirements/litellm.in -o requirements/litellm.lock --generate-hashes --no-header --universal --python-version 3.11
 
 clean: ## remove the environment and caches (never data)
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -3,6 +3,7 @@
 GristmillError
 ├── Transient        the world is busy or broken: try again later
 │   ├── Overloaded   … and it said when (retry_after)
+│   ├── BadAnswer    a model answered, but nothing that can be used: ask again
 │   └── Unreachable  … it is the database that does not answer
 ├── Permanent        the input is bad: trying again changes nothing
 ├── LeaseLost        the task is not ours any more: write nothing
@@ -27,6 +28,10 @@ class Overloaded(Transient):
     def __init__(self, message: str, retry_after: timedelta) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class BadAnswer(Transient):
+    """A model's answer is empty, cut off or not what was asked for; it must never pass for a result."""
 
 
 class Unreachable(Transient):

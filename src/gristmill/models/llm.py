@@ -1,0 +1,212 @@
+"""The house's own LLM client: asks the router, and takes nothing empty or wrong for an answer."""
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+import aiohttp
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import ValidationError as SchemaViolation
+from pydantic import BaseModel, ValidationError
+
+from gristmill.errors import BadAnswer, Overloaded, Permanent, Transient
+from gristmill.settings import LlmSettings
+
+Json = dict[str, Any]
+Level = Literal["P0", "P1", "P2", "P3"]
+Shape = TypeVar("Shape", bound=BaseModel)
+FENCE = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image, as it was read."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """What one answer cost."""
+
+    prompt: int
+    completion: int
+
+
+class Llm(Protocol):
+    """Answers questions; every method raises rather than return something empty."""
+
+    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+        """An answer in words."""
+        ...
+
+    async def json(
+        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+    ) -> Json:
+        """An answer that follows a JSON schema."""
+        ...
+
+    async def shaped(
+        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+    ) -> Shape:
+        """An answer as an object of a pydantic model."""
+        ...
+
+
+class RouterLlm:
+    """Asks the router over HTTP. One per process; `async with` closes its connections."""
+
+    def __init__(
+        self, settings: LlmSettings, *, session: str = "", count: Callable[[TokenCount], None] | None = None
+    ) -> None:
+        self._settings, self._count = settings, count
+        headers = {"X-Router-Session": session} if session else {}
+        if settings.key is not None:
+            headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
+        self._headers = headers
+        self._http: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> "RouterLlm":
+        limits = aiohttp.ClientTimeout(total=self._settings.timeout.total_seconds())
+        self._http = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+        """An answer in words."""
+        return await self._asked(asked, model, priority, None)
+
+    async def json(
+        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+    ) -> Json:
+        """An answer that follows a JSON schema."""
+        checked = checker(schema)
+        return checked(await self._asked(asked, model, priority, schema))
+
+    async def shaped(
+        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+    ) -> Shape:
+        """An answer as an object of a pydantic model."""
+        answer = await self.json(asked, schema_of(shape), model=model, priority=priority)
+        try:
+            return shape.model_validate(answer)
+        except ValidationError as wrong:
+            raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
+
+    async def _asked(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
+        named = model or self._settings.model
+        if not named:
+            raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
+        body: Json = {"model": named, "messages": _messages(asked), "stream": False}
+        if schema is not None:
+            body["format"] = schema
+        answer = await self._posted(body, priority)
+        if self._count is not None:
+            self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
+        message = _object(answer.get("message")) or {}
+        text = str(message.get("content") or "").strip()
+        if not text:
+            raise BadAnswer("The model's answer is empty.")
+        if answer.get("done_reason") == "length":
+            raise BadAnswer("The model's answer was cut off at its length limit.")
+        return text
+
+    async def _posted(self, body: Json, priority: Level) -> Json:
+        if self._http is None:
+            raise RuntimeError("RouterLlm is used as `async with RouterLlm(…) as llm`")
+        headers = {**self._headers, "X-Ollama-Priority": priority, "Content-Type": "application/json"}
+        url = f"{self._settings.url.rstrip('/')}/api/chat"
+        try:
+            async with self._http.post(url, data=orjson.dumps(body), headers=headers) as answer:
+                return _understood(answer.status, answer.headers.get("Retry-After"), await answer.read())
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise Transient(
+                f"The LLM router at {self._settings.url} did not answer: {type(error).__name__}."
+            ) from error
+
+
+def _messages(asked: str | Sequence[Message]) -> list[Json]:
+    turns = [Message("user", asked)] if isinstance(asked, str) else asked
+    return [_message(turn) for turn in turns]
+
+
+def _message(turn: Message) -> Json:
+    said: Json = {"role": turn.role, "content": turn.text}
+    if turn.pictures:
+        said["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
+    return said
+
+
+def _understood(status: int, retry_after: str | None, raw: bytes) -> Json:
+    """The router's answer, or the error that its status means for the caller."""
+    try:
+        found = _object(orjson.loads(raw))
+    except orjson.JSONDecodeError:
+        found = None
+    if found is None:
+        raise Transient(f"The LLM router answered {status} with something that is not a JSON object.")
+    if status == 200 and "error" not in found:
+        return found
+    reason = f"The LLM router answered {status}: {found.get('error') or 'no reason given'}."
+    if status in (429, 503):
+        wait = 5.0
+        with suppress(TypeError, ValueError):
+            wait = float(retry_after or "")
+        raise Overloaded(reason, timedelta(seconds=wait))
+    raise Permanent(reason) if 400 <= status < 500 else Transient(reason)
+
+
+def _object(value: Any) -> Json | None:
+    return cast("Json", value) if isinstance(value, dict) else None
+
+
+def schema_of(shape: type[BaseModel]) -> Json:
+    """The JSON schema of a pydantic model."""
+    return shape.model_json_schema()
+
+
+def checker(schema: Json) -> Callable[[str], Json]:
+    """A function that turns an answer into the object that the schema describes, or raises BadAnswer."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as wrong:
+        raise Permanent(f"The schema of the question is wrong: {wrong.message}.") from wrong
+    validator = Draft202012Validator(schema)
+
+    def checked(text: str) -> Json:
+        fenced = FENCE.match(text)
+        try:
+            found = _object(orjson.loads(fenced[1] if fenced else text))
+        except orjson.JSONDecodeError as wrong:
+            raise BadAnswer("The model's answer is not JSON.") from wrong
+        if found is None:
+            raise BadAnswer("The model's answer is not a JSON object.")
+        if not found and (schema.get("properties") or schema.get("required")):
+            raise BadAnswer("The model's answer is an empty object.")
+        try:
+            validator.validate(found)  # pyright: ignore[reportUnknownMemberType] its types name attrs' internals
+        except SchemaViolation as wrong:
+            place = "/".join(map(str, wrong.absolute_path)) or "the whole"
+            raise BadAnswer(f"The model's answer does not follow the schema at {place}.") from wrong
+        return found
+
+    return checked

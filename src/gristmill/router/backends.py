@@ -1,0 +1,301 @@
+"""The backends themselves: what is sent to each kind, how it is probed, and how models come and go."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import translate as as_regex
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from gristmill.router.breaker import Failure
+from gristmill.router.embedded import Child
+from gristmill.router.tls import TlsClient
+from gristmill.router.translate import to_ollama, to_openai
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, PlainClient
+from gristmill.router.wire import EMBED, BadRequest, Call, Fields, Question, as_object, canonical, error_text
+from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
+
+Json = dict[str, Any]
+TRUE = msgspec.Raw(b"true")
+INCLUDE_USAGE = msgspec.Raw(b'{"include_usage":true}')
+UNSAID = ModelSettings(num_ctx=None, keep_alive=None, vram=None)
+
+
+class Outgoing(NamedTuple):
+    """A request as one backend gets it."""
+
+    call: Call
+    body: bytes
+    usage: bool  # whether the client wants token counts within a stream
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a probe found."""
+
+    models: dict[str, Json]
+    loaded: dict[str, Json] = field(default_factory=dict[str, Json])
+    version: str = ""
+
+
+class Pins:
+    """What every request for a model carries, so that no client makes a backend load it anew."""
+
+    def __init__(self, settings: RouterSettings) -> None:
+        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
+        self._keep_alive = settings.keep_alive
+        self._largest: dict[str, int] = {}
+        self.of = lru_cache(maxsize=1024)(self._look_up)
+        self.keep_alive_raw = lru_cache(maxsize=1024)(self._encoded_keep_alive)
+
+    def _encoded_keep_alive(self, model: str) -> msgspec.Raw:
+        return msgspec.Raw(orjson.dumps(self.keep_alive(model)))
+
+    def _look_up(self, model: str) -> ModelSettings:
+        return next((pinned for pattern, pinned in self._listed if pattern.match(model)), UNSAID)
+
+    def keep_alive(self, model: str) -> str | int:
+        pinned = self.of(model).keep_alive
+        return self._keep_alive if pinned is None else pinned
+
+    def num_ctx(self, model: str, asked: Any = None) -> int | None:
+        """The context for a request: the listed one, else the largest that anybody asked for so far."""
+        if (pinned := self.of(model).num_ctx) is not None:
+            return pinned
+        if isinstance(asked, int) and asked > self._largest.get(model, 0) and len(self._largest) < 1024:
+            self._largest[model] = asked
+        return self._largest.get(model)
+
+
+class Adapter:
+    """One backend: its client, what it serves, and how requests are put for it."""
+
+    def __init__(self, spec: BackendSettings, gpu: bool, settings: RouterSettings, pins: Pins) -> None:
+        self.spec, self.gpu, self._settings, self._pins = spec, gpu, settings, pins
+        self.name = spec.name
+        self.speaks = "ollama" if spec.kind == "ollama" else "openai"
+        self.models: dict[str, Json] | None = None  # None until it has told
+        self.loaded: dict[str, Json] = {}
+        self.version = ""
+        self.absent: set[str] = set()
+        self._patterns = [re.compile(as_regex(pattern)) for pattern in spec.models]
+        self._client: Client | None = None
+        self._control: Client | None = None
+        self._child = Child(spec, self.embedded_model) if spec.kind == "embedded" else None
+        key = f"Authorization: Bearer {spec.key.get_secret_value()}\r\n" if spec.key is not None else ""
+        self._headers = f"Content-Type: application/json\r\nAccept: */*\r\n{key}".encode("latin-1")
+
+    @property
+    def embedded_model(self) -> str:
+        named = next((name for name in self.spec.models if not set(name) & set("*?[")), None)
+        return named or (self.spec.gguf.stem.lower() if self.spec.gguf else self.spec.name)
+
+    def serves(self, model: str) -> bool:
+        """Whether it has a model, given by its full name."""
+        return model not in self.absent and self.own_name(model) is not None
+
+    def own_name(self, model: str) -> str | None:
+        """What this backend calls a model: OpenAI's ids carry no tag, Ollama's names always do."""
+        for name in (model, model.removesuffix(":latest")):
+            if (
+                any(pattern.match(name) for pattern in self._patterns)
+                if self._patterns
+                else name in (self.models or ())
+            ):
+                return name
+        return None
+
+    # ── life ────────────────────────────────────────────────────────────────
+
+    async def open(self) -> None:
+        if self._child is None:
+            self._connect(self.spec.url)
+
+    def _connect(self, url: str) -> None:
+        settings = self._settings
+        kind: Callable[..., Client] = TlsClient if url.startswith("https://") else PlainClient
+        connect = settings.connect_timeout.total_seconds()
+        self._client = kind(
+            url,
+            connect_timeout=connect,
+            header_timeout=settings.header_timeout.total_seconds(),
+            idle_timeout=settings.idle_timeout.total_seconds(),
+        )
+        load = settings.load_timeout.total_seconds()
+        self._control = kind(url, connect_timeout=connect, header_timeout=load, idle_timeout=load)
+
+    async def _disconnect(self) -> None:
+        for client in (self._client, self._control):
+            if client is not None:
+                await client.close()
+        self._client = self._control = None
+
+    async def close(self) -> None:
+        await self._disconnect()
+        if self._child is not None:
+            await self._child.stop()
+
+    @property
+    def child_pid(self) -> int | None:
+        return self._child.pid if self._child is not None else None
+
+    # ── requests ────────────────────────────────────────────────────────────
+
+    async def send(self, question: Question, outgoing: Outgoing) -> Exchange:
+        if self._client is None:
+            raise AttemptFailed(Failure.CONNECT, "the backend is not running")
+        return await self._client.send("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+
+    def prepare(self, question: Question) -> Outgoing:
+        """A client's request in this backend's own words."""
+        try:
+            return self._for_ollama(question) if self.speaks == "ollama" else self._for_openai(question)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise BadRequest("the body does not have the shape that this call needs") from None
+
+    def _for_ollama(self, question: Question) -> Outgoing:
+        call, model = question.call, question.full_model
+        if call.api == "ollama":
+            fields: Fields = dict(question.fields)
+            if "options" in fields or (pinned := self._pins.num_ctx(model)) is not None:
+                options = as_object(orjson.loads(bytes(fields.get("options", b"null")))) or {}
+                if (pinned := self._pins.num_ctx(model, options.get("num_ctx"))) is not None:
+                    fields["options"] = msgspec.Raw(orjson.dumps({**options, "num_ctx": pinned}))
+            if call.shape != "vectors":
+                fields["stream"] = TRUE
+            fields["keep_alive"] = self._pins.keep_alive_raw(model)
+            return Outgoing(call, msgspec.json.encode(fields), usage=True)
+        body = question.decoded()
+        usage = bool((as_object(body.get("stream_options")) or {}).get("include_usage"))
+        call, sent = to_ollama(call, body)
+        if (pinned := self._pins.num_ctx(model)) is not None:
+            sent["options"] = {**(as_object(sent.get("options")) or {}), "num_ctx": pinned}
+        sent |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
+        return Outgoing(call, orjson.dumps(sent), usage)
+
+    def _for_openai(self, question: Question) -> Outgoing:
+        call, model = question.call, self.own_name(question.full_model) or question.model
+        streams: Json = {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
+        if call.api == "ollama":
+            call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
+            return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
+        usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(b" ", b"")
+        fields: Fields = {
+            **question.fields,
+            **({"stream": TRUE, "stream_options": INCLUDE_USAGE} if streams else {}),
+        }
+        if model != question.model:
+            fields["model"] = msgspec.Raw(orjson.dumps(model))
+        return Outgoing(call, msgspec.json.encode(fields), usage)
+
+    # ── probes and models ───────────────────────────────────────────────────
+
+    async def probe(self) -> Seen:
+        """Ask whether it lives, what it serves and what is loaded; raises AttemptFailed when it does not."""
+        if self._child is not None and not self._child.runs:
+            await self._start_child(self._child)
+        async with asyncio.timeout(max(1.0, self._settings.connect_timeout.total_seconds())):
+            seen = await (self._probe_ollama() if self.speaks == "ollama" else self._probe_openai())
+        self.absent.clear()
+        self.models, self.loaded, self.version = seen.models, seen.loaded, seen.version or self.version
+        return seen
+
+    async def _start_child(self, child: Child) -> None:
+        await self._disconnect()
+        try:
+            self._connect(await child.start())
+        except OSError as error:
+            raise AttemptFailed(Failure.PROBE, "the embedded model could not be started") from error
+
+    async def _probe_ollama(self) -> Seen:
+        tags = await self.ask("GET", "/api/tags")
+        version = self.version or (await self.ask("GET", "/api/version")).get("version", "")
+        return Seen({item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version)
+
+    async def _in_memory(self) -> dict[str, Json]:
+        return _by(await self.ask("GET", "/api/ps"), "models", "name")
+
+    async def _probe_openai(self) -> Seen:
+        try:
+            listed = await self.ask("GET", "/v1/models")
+        except AttemptFailed as failure:
+            if self._patterns and 400 <= failure.status < 500 and failure.status not in (401, 403, 429):
+                return Seen({})  # no list, but it lives, and the settings say what it serves
+            raise
+        return Seen(_by(listed, "data", "id"))
+
+    async def load(self, model: str, embeds: bool) -> int:
+        """Bring a model into memory; how much of the GPU's it takes."""
+        name = canonical(model)
+        options = {"options": {"num_ctx": pinned}} if (pinned := self._pins.num_ctx(name)) is not None else {}
+        wanted = {"model": model, "keep_alive": self._pins.keep_alive(name), **options}
+        if embeds:  # Ollama refuses to load an embedding model by /api/generate
+            await self.ask("POST", "/api/embed", {**wanted, "input": []})
+        else:
+            await self._load_by_generate(wanted)
+        self.loaded = await self._in_memory()
+        return self.loaded.get(name, {}).get("size_vram", 0)
+
+    async def _load_by_generate(self, wanted: Json) -> None:
+        try:
+            await self.ask("POST", "/api/generate", {**wanted, "stream": False})
+        except AttemptFailed as failure:
+            if failure.status != 400:
+                raise
+            await self.ask("POST", "/api/embed", {**wanted, "input": []})
+
+    async def unload(self, model: str) -> bool:
+        """Take a model out of memory; true when /api/ps confirms that it is gone."""
+        await self.ask("POST", "/api/generate", {"model": model, "keep_alive": 0, "stream": False})
+        try:
+            async with asyncio.timeout(self._settings.release_wait.total_seconds()):
+                while model in (loaded := await self._in_memory()):  # noqa: ASYNC110 only asking tells
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            return False
+        self.loaded = loaded
+        return True
+
+    async def ask(self, method: str, path: str, body: Json | None = None) -> Json:
+        """One short question to the backend itself, outside of the lanes."""
+        if self._control is None:
+            raise AttemptFailed(Failure.CONNECT, "the backend is not running")
+        exchange = await self._control.send(
+            method, path, self._headers, orjson.dumps(body) if body is not None else b""
+        )
+        try:
+            await exchange.begun()
+            text = await whole(exchange)
+        except asyncio.CancelledError:
+            await asyncio.shield(exchange.stop(self._settings.release_wait.total_seconds()))
+            raise
+        if exchange.status != 200:
+            raise AttemptFailed(Failure.STATUS, error_text(text), status=exchange.status, body=text)
+        try:
+            found = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
+        return as_object(found) or {}
+
+
+def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:
+    """The rows of a list by their name; a list of another shape is the backend's failure."""
+    try:
+        return {str(row[key]): dict(row) for row in listed.get(rows) or ()}
+    except (KeyError, TypeError, ValueError):
+        raise AttemptFailed(Failure.PROBE, "the backend's list of models has an unknown shape") from None
+
+
+async def whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:
+    """All that is left of an answer."""
+    parts, size = list[bytes](), 0
+    while data := await exchange.read():
+        parts.append(data)
+        size += len(data)
+        if size > most:
+            raise AttemptFailed(Failure.BROKEN, "the backend's answer is too large")
+    return b"".join(parts)

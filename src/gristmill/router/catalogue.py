@@ -1,0 +1,122 @@
+"""Which models there are, across all backends, in the words of both APIs."""
+
+import time
+from typing import Any
+
+from gristmill.router.backends import Adapter
+from gristmill.router.scheduler import Scheduler
+from gristmill.router.upstream import AttemptFailed
+from gristmill.router.wire import BadRequest, canonical
+
+Json = dict[str, Any]
+
+
+class Catalogue:
+    """Answers what clients ask about models."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._adapters = scheduler.adapters
+
+    def tags(self) -> Json:
+        """/api/tags: every model once, by its first backend."""
+        found: dict[str, Json] = {}
+        for adapter in self._adapters.values():
+            for name, item in self._listed(adapter).items():
+                found.setdefault(name, item)
+        return {"models": [found[name] for name in sorted(found)]}
+
+    def _listed(self, adapter: Adapter) -> dict[str, Json]:
+        models = adapter.models or {}
+        if adapter.speaks == "ollama":
+            return {name: item for name, item in models.items() if adapter.serves(name)}
+        return {
+            canonical(name): _as_tag(name)
+            for name in [*models, *_plain(adapter.spec.models)]
+            if adapter.serves(canonical(name))
+        }
+
+    def loaded(self) -> Json:
+        """/api/ps: what is in memory, and where."""
+        rows = [
+            {**item, "backend": adapter.name} for adapter in self._adapters.values() for item in adapter.loaded.values()
+        ]
+        return {"models": rows}
+
+    def version(self) -> Json:
+        """/api/version: that of the backends, as clients decide by it what they may send."""
+        versions = [adapter.version for adapter in self._adapters.values() if adapter.version]
+        return {"version": min(versions, key=_comparable) if versions else "0.0.0"}
+
+    async def show(self, body: Json) -> Json:
+        """/api/show, asked of a backend that has the model."""
+        model = body.get("model") or body.get("name") or ""
+        if not isinstance(model, str) or not model:
+            raise BadRequest("model is required")
+        having = [adapter for adapter in self._adapters.values() if adapter.serves(canonical(model))]
+        for adapter in having:
+            if adapter.speaks == "ollama":
+                try:
+                    return await adapter.ask("POST", "/api/show", body)
+                except AttemptFailed:
+                    continue
+        if not having:
+            names = ", ".join(item["name"] for item in self.tags()["models"])
+            raise BadRequest(f"model {model!r} not found; available: {names or 'none'}", 404)
+        return {
+            "modelfile": "",
+            "parameters": "",
+            "template": "",
+            "details": _details(),
+            "model_info": {},
+            "capabilities": ["completion"],
+        }
+
+    def openai(self) -> Json:
+        """/v1/models."""
+        return {"object": "list", "data": [_as_openai(item["name"]) for item in self.tags()["models"]]}
+
+    def openai_model(self, model: str) -> Json:
+        """/v1/models/{model}."""
+        if not any(adapter.serves(canonical(model)) for adapter in self._adapters.values()):
+            raise BadRequest(f"model {model!r} not found", 404)
+        return _as_openai(model)
+
+
+def _plain(patterns: tuple[str, ...]) -> list[str]:
+    return [name for name in patterns if not set(name) & set("*?[")]
+
+
+def _as_openai(name: str) -> Json:
+    return {
+        "id": name.removesuffix(":latest"),
+        "object": "model",
+        "created": int(time.time()),
+        "owned_by": "gristmill",
+    }
+
+
+def _as_tag(name: str) -> Json:
+    full = canonical(name)
+    return {
+        "name": full,
+        "model": full,
+        "modified_at": "1970-01-01T00:00:00Z",
+        "size": 0,
+        "digest": "",
+        "details": _details(),
+    }
+
+
+def _details() -> Json:
+    return {
+        "parent_model": "",
+        "format": "",
+        "family": "",
+        "families": [],
+        "parameter_size": "",
+        "quantization_level": "",
+    }
+
+
+def _comparable(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))

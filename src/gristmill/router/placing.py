@@ -1,0 +1,255 @@
+"""Where a request could go now, and what would have to happen first: pure decisions over the pool."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from gristmill.router.pool import Backend, Lease, Switch, Ticket
+from gristmill.router.priority import Priority
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The numbers the policy goes by; durations in seconds."""
+
+    reserve_for: float = 1800.0
+    reserve_idle: float = 300.0
+    min_residency: float = 10.0
+    aging: float = 30.0
+    trickle: float = 10.0
+    finish_grace: float = 2.0
+    max_preemptions: int = 3
+    max_attempts: int = 3
+    queue_limit: int = 1000
+    orchestrator: frozenset[str] = frozenset()
+    background: tuple[str, ...] = ()
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether two models belong to the same set."""
+        return (one in self.orchestrator and other in self.orchestrator) or (
+            one in self.background and other in self.background
+        )
+
+
+class Act(IntEnum):
+    """What placing a request on a backend takes, from nothing to patience."""
+
+    RUN = 0
+    JOIN = 1  # its model is being loaded there
+    SWITCH = 2  # models go and the new one comes
+    PREEMPT = 3
+    CANCEL = 4  # a load for less urgent work is in the way
+    WAIT = 5
+
+
+READY = (Act.RUN, Act.JOIN, Act.SWITCH)
+
+
+class Offer(NamedTuple):
+    """One way to serve a request; the smallest rank is the best."""
+
+    rank: tuple[float, ...]
+    act: Act
+    backend: Backend | None
+    why: str = ""
+    models: tuple[str, ...] = ()
+    victims: tuple[Lease, ...] = ()
+    claims: bool = False  # whether less urgent work must leave this backend alone
+
+
+NOWHERE = Offer((math.inf,), Act.WAIT, None, "no backend that serves this model is up")
+
+
+@dataclass(slots=True)
+class Standing:
+    """What more urgent tickets have already been promised while the queue is gone through once."""
+
+    held: set[str] = field(default_factory=set[str])
+    promised: Counter[str] = field(default_factory=Counter[str])
+    urgent: bool = False  # aged or due for the trickle: may claim a backend
+    trickles: bool = False
+
+
+def place(
+    ticket: Ticket,
+    gpus: Iterable[Backend],
+    cpus: Iterable[Backend],
+    standing: Standing,
+    rules: Rules,
+    now: float,
+) -> Offer:
+    """The best offer for a ticket among the backends that serve its model."""
+    gpu_names = [gpu for gpu in gpus if _possible(gpu, ticket)]
+    open_gpus = [gpu for gpu in gpu_names if gpu.breaker.admits(now)]
+    open_cpus = [cpu for cpu in cpus if _possible(cpu, ticket) and cpu.breaker.admits(now)]
+    if ticket.background and ticket.preemptions >= rules.max_preemptions and open_cpus:
+        # moved often enough: from now on only where no P0 will come
+        open_gpus = [gpu for gpu in open_gpus if gpu.role == "background"]
+    offer = _critical if ticket.priority is Priority.CRITICAL else _ordinary
+    best = _best([offer(ticket, gpu, standing, rules, now) for gpu in open_gpus], ticket)
+    if best.act in READY or not open_cpus or not _cpu_will_do(ticket, bool(gpu_names), bool(open_gpus), now):
+        return best
+    slow = _best([offer(ticket, cpu, standing, rules, now) for cpu in open_cpus], ticket)
+    return slow if slow.act in READY or best.backend is None else best
+
+
+def _best(offers: list[Offer], ticket: Ticket) -> Offer:
+    """The cheapest offer; a GPU that lives for the other model set comes last, so that it is not swapped."""
+    if len(offers) == 1:
+        return offers[0]
+    other_set = "background" if ticket.priority is Priority.CRITICAL else "orchestrator"
+    return min(
+        offers,
+        default=NOWHERE,
+        key=lambda offer: (_strange(offer.backend, other_set, ticket.model), offer.rank),
+    )
+
+
+def _strange(backend: Backend | None, role: str, model: str) -> bool:
+    return backend is not None and backend.role == role and not backend.holds(model)
+
+
+def _possible(backend: Backend, ticket: Ticket) -> bool:
+    return not backend.draining and backend.name not in ticket.avoided
+
+
+def _cpu_will_do(ticket: Ticket, has_gpu: bool, gpu_up: bool, now: float) -> bool:
+    if not has_gpu:
+        return True
+    if ticket.priority is Priority.VISION:
+        return False
+    late = ticket.priority is not Priority.CRITICAL and now - ticket.arrived >= ticket.patience
+    return late or not gpu_up  # a P0 leaves the GPUs only when none is up
+
+
+def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
+    """What it takes to serve a P0 here: whatever background work is in the way goes."""
+    taste = (gpu.breaker.unsure(now), ticket.session not in gpu.reservations, len(gpu.leases) / gpu.slots)
+    if gpu.holds(ticket.model):
+        if gpu.free > 0 and standing.promised[gpu.name]:
+            return Offer((5.5, *taste), Act.WAIT, gpu, "an earlier P0 waits for another model here", claims=True)
+        if gpu.free > 0:
+            return Offer((0, *taste), Act.RUN, gpu)
+        return _slot_for_critical(gpu, standing, rules, taste)
+    if gpu.switch is not None:
+        return _behind_switch(ticket, gpu, gpu.switch, standing, rules, taste)
+    going = _evicted_by_critical(ticket.model, gpu, rules)
+    if going is None:
+        return Offer((6, *taste), Act.WAIT, gpu, "a more urgent model's requests must end first", claims=True)
+    in_the_way = [lease for model in going for lease in gpu.leases_of(model)]
+    if victims := tuple(lease for lease in in_the_way if not lease.yielding):
+        return Offer(
+            (3, *taste),
+            Act.PREEMPT,
+            gpu,
+            "background work makes room for its model",
+            victims=victims,
+            claims=True,
+        )
+    if in_the_way:
+        return Offer(
+            (2.5, *taste),
+            Act.WAIT,
+            gpu,
+            "the backend has yet to confirm that background work stopped",
+            claims=True,
+        )
+    if gpu.free <= 0:
+        return _slot_for_critical(gpu, standing, rules, taste)
+    return Offer((2, *taste), Act.SWITCH, gpu, models=going)
+
+
+def _evicted_by_critical(model: str, gpu: Backend, rules: Rules) -> tuple[str, ...] | None:
+    def movable(other: str) -> bool:
+        return all(lease.ticket.background for lease in gpu.leases_of(other))
+
+    if gpu.vram is not None:
+        return gpu.evictions(model, movable)
+    # how much fits is unknown, and a P0 must not find out by waiting: only models of its own set may stay
+    strangers = tuple(other for other in gpu.resident if not rules.together(model, other))
+    return strangers if all(map(movable, strangers)) else None
+
+
+def _slot_for_critical(gpu: Backend, standing: Standing, rules: Rules, taste: tuple[float, ...]) -> Offer:
+    """Every slot is taken: one background lease per waiting P0 has to go."""
+    coming = sum(lease.yielding for lease in gpu.leases)
+    if standing.promised[gpu.name] < coming:
+        return Offer(
+            (1, *taste),
+            Act.WAIT,
+            gpu,
+            "the backend has yet to confirm that background work stopped",
+            claims=True,
+        )
+    victim = min(
+        (lease for lease in gpu.leases if lease.ticket.background and not lease.yielding),
+        key=_loss,
+        default=None,
+    )
+    if victim is None:
+        waiting = float(standing.promised[gpu.name])
+        return Offer((5, waiting, *taste), Act.WAIT, gpu, f"all {gpu.slots} slots run urgent work", claims=True)
+    return Offer((1.5, *taste), Act.PREEMPT, gpu, "background work makes room", victims=(victim,), claims=True)
+
+
+def _loss(lease: Lease) -> tuple[bool, int, float]:
+    """How much is lost by preempting it: begun answers, then much-moved ones, then the longest-running."""
+    return lease.ticket.committed, lease.ticket.preemptions, -lease.since
+
+
+def _behind_switch(
+    ticket: Ticket, gpu: Backend, switch: Switch, standing: Standing, rules: Rules, taste: tuple[float, ...]
+) -> Offer:
+    if switch.model == ticket.model and not switch.cancelled:
+        return Offer((1.2, *taste), Act.JOIN, gpu) if gpu.free > 0 else _slot_for_critical(gpu, standing, rules, taste)
+    if switch.cancelled:
+        return Offer((3.2, *taste), Act.WAIT, gpu, f"the load of {switch.model} is being stopped", claims=True)
+    if switch.priority is Priority.BACKGROUND:
+        return Offer((3.5, *taste), Act.CANCEL, gpu, f"the load of {switch.model} makes room", claims=True)
+    return Offer((4, *taste), Act.WAIT, gpu, f"{switch.model} is being loaded", claims=True)
+
+
+def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
+    """What it takes to serve anything but a P0 here; nothing that runs is disturbed."""
+    model = ticket.model
+    taste = (backend.breaker.unsure(now), len(backend.leases) / backend.slots)
+    if backend.name in standing.held:
+        return Offer((7, *taste), Act.WAIT, backend, "more urgent work waits for this backend")
+    if backend.reservations and not _welcome(ticket, backend, standing):
+        return Offer((8, *taste), Act.WAIT, backend, "a P0 session holds this GPU")
+    claims = standing.urgent
+    if backend.free <= 0:
+        return Offer((6, *taste), Act.WAIT, backend, f"all {backend.slots} slots are taken", claims=claims)
+    if backend.holds(model):
+        return Offer((0, *taste), Act.RUN, backend)
+    if backend.switch is not None:
+        if backend.switch.model == model and not backend.switch.cancelled:
+            return Offer((1, *taste), Act.JOIN, backend)
+        return Offer((5, *taste), Act.WAIT, backend, f"{backend.switch.model} is being loaded", claims=claims)
+    going = backend.evictions(model, lambda other: _settled(other, backend, rules, now))
+    if going is None:
+        return Offer(
+            (4, *taste),
+            Act.WAIT,
+            backend,
+            "the models in memory are in use or were loaded a moment ago",
+            claims=claims,
+        )
+    return Offer((2 + bool(going), *taste), Act.SWITCH, backend, models=going)
+
+
+def _welcome(ticket: Ticket, backend: Backend, standing: Standing) -> bool:
+    """Whether a reserved GPU takes this: only for a model in memory; its last slot only for the trickle."""
+    if not backend.holds(ticket.model):
+        return False
+    return standing.trickles or (ticket.priority is Priority.CODING and backend.free >= 2)
+
+
+def _settled(model: str, backend: Backend, rules: Rules, now: float) -> bool:
+    """Whether a model may be replaced by anything but a P0."""
+    if backend.role == "orchestrator" and model in rules.orchestrator:
+        return False
+    return now - backend.resident[model].since >= rules.min_residency and not any(backend.leases_of(model))

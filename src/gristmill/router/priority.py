@@ -1,0 +1,114 @@
+"""How urgent a request is: by its header, its model or its nature, never above what its sender may ask."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from enum import IntEnum
+from fnmatch import translate
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from gristmill.settings import RouterSettings
+
+
+class Priority(IntEnum):
+    """The four lanes; a smaller number is more urgent."""
+
+    CRITICAL = 0
+    CODING = 1
+    VISION = 2
+    BACKGROUND = 3
+
+    @property
+    def label(self) -> str:
+        return LABELS[self]
+
+
+LABELS = ("P0", "P1", "P2", "P3")
+LEVELS = {f"P{level.value}": level for level in Priority}
+
+
+class Sender(NamedTuple):
+    """Who asks: a name for status, the highest priority allowed, and whether /router/* is open to it."""
+
+    name: str
+    ceiling: Priority
+    admin: bool
+
+
+class Urgency(NamedTuple):
+    """A priority, and whether nobody asked for it: then a CPU will do as soon as no GPU is free."""
+
+    priority: Priority
+    auto: bool
+
+
+def stated(header: str) -> Priority | None:
+    """The priority a header names: P0 … P3, or a number from 100 (P0) down to 50 (P3); else None."""
+    text = header.strip().upper()
+    if text in LEVELS:
+        return LEVELS[text]
+    if not text.isascii() or not text.isdigit():
+        return None
+    number = int(text[:6])
+    return Priority(sum(number < bound for bound in (100, 75, 51)))
+
+
+class PriorityTable:
+    """Which priority a request gets that names none."""
+
+    def __init__(self, patterns: Mapping[str, str]) -> None:
+        self._patterns = [
+            (re.compile(translate(pattern.lower())), LEVELS[level]) for pattern, level in patterns.items()
+        ]
+        self._by_model = lru_cache(maxsize=1024)(self._look_up)
+
+    def _look_up(self, model: str) -> Priority | None:
+        return next((level for pattern, level in self._patterns if pattern.match(model.lower())), None)
+
+    def urgency(self, header: str | None, model: str, *, ceiling: Priority, sees: bool, embeds: bool) -> Urgency | None:
+        """The urgency of a request, or None when its header is no priority."""
+        asked = self._by_model(model) if header is None else stated(header)
+        if asked is None and header is not None:
+            return None
+        if asked is not None:
+            return Urgency(max(asked, ceiling), auto=False)
+        nature = Priority.BACKGROUND if embeds else Priority.VISION if sees else Priority.CODING
+        return Urgency(max(nature, ceiling), auto=True)
+
+
+class Senders:
+    """The keys and networks that clients are known by; keys are kept only as digests."""
+
+    def __init__(self, settings: RouterSettings) -> None:
+        self._keys = {
+            digest(key.key.get_secret_value()): Sender(key.name, LEVELS[key.max_priority], key.admin)
+            for key in settings.keys
+        }
+        if settings.admin_key is not None:
+            self._keys[digest(settings.admin_key.get_secret_value())] = Sender("admin", Priority.CRITICAL, admin=True)
+        self._networks = [(item.network, LEVELS[item.max_priority]) for item in settings.networks]
+        self._anonymous = Sender("anonymous", LEVELS[settings.anonymous_max_priority], admin=False)
+        self._from = lru_cache(maxsize=4096)(self._of_address)
+
+    def known(self, authorization: str | None, address: str | None) -> Sender | None:
+        """Who sent this, or None when the key it presents is not one of ours."""
+        if not self._keys or authorization is None:
+            return self._from(address) if self._networks else self._anonymous
+        scheme, _, token = authorization.partition(" ")
+        return self._keys.get(digest(token.strip())) if scheme.lower() == "bearer" else None
+
+    def _of_address(self, address: str | None) -> Sender:
+        try:
+            ip = ip_address(address or "")
+        except ValueError:
+            return self._anonymous
+        ceiling = next((level for network, level in self._networks if ip in network), None)
+        return self._anonymous if ceiling is None else self._anonymous._replace(name="network", ceiling=ceiling)
+
+
+@lru_cache(maxsize=4096)
+def digest(key: str) -> bytes:
+    """What is kept of a key, so that a look at the memory's tables shows none."""
+    return hashlib.sha256(key.encode()).digest()

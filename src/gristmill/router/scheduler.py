@@ -1,0 +1,347 @@
+"""The one owner of the lanes: feeds events to the policy and carries out the effects it returns."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+
+from gristmill.router.backends import Adapter, Pins, Seen
+from gristmill.router.breaker import Breaker, Failure, State
+from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Unload
+from gristmill.router.lanes import Lanes
+from gristmill.router.metrics import Metrics
+from gristmill.router.placing import Rules
+from gristmill.router.pool import Backend, Lease, Phase, Ticket
+from gristmill.router.upstream import AttemptFailed, Exchange
+from gristmill.router.wire import canonical
+from gristmill.settings import BackendSettings, RouterSettings
+
+log = structlog.get_logger(__name__)
+
+BUSY_TICK, IDLE_TICK = 0.05, 0.5
+FILE_TO_MEMORY = 1.15  # a model takes more memory than its file: context and buffers
+
+
+class Preempted(Exception):
+    """The attempt had to make way; its ticket waits for another place."""
+
+
+class Ended(Exception):
+    """The attempt had to make way after its client saw a part of the answer."""
+
+
+class TurnedAway(Exception):
+    """The request gets no (other) place."""
+
+    def __init__(self, refusal: Refuse) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+class Scheduler:
+    """Everything that happens to requests and backends goes through here, one event after the other."""
+
+    def __init__(self, settings: RouterSettings) -> None:
+        pins = Pins(settings)
+        self._settings = settings
+        self._release_wait = settings.release_wait.total_seconds()
+        kinds = [(spec, True) for spec in settings.gpu_backends] + [(spec, False) for spec in settings.cpu_backends]
+        self.adapters = {spec.name: Adapter(spec, gpu, settings, pins) for spec, gpu in kinds}
+        self.lanes = Lanes(
+            _pool(settings, kinds), _rules(settings), lambda name, model: self.adapters[name].serves(model)
+        )
+        self.metrics = Metrics(self.lanes)
+        self.pins = pins
+        self._loop = asyncio.get_running_loop()
+        self._now = time.monotonic  # finer than the loop's own clock, which counts milliseconds
+        self._waiters: dict[Ticket, asyncio.Future[Lease]] = {}
+        self._refusals: dict[Ticket, Refuse] = {}
+        self._exchanges: dict[Lease, Exchange] = {}
+        self._loads: dict[str, asyncio.Task[None]] = {}
+        self._chores: set[asyncio.Task[Any]] = set()
+        self._breakers: dict[str, State] = {}
+        self._ticker: asyncio.TimerHandle | None = None
+        self._next_tick = 0.0
+
+    # ── life ────────────────────────────────────────────────────────────────
+
+    async def start(self) -> None:
+        """Meet every backend once, then keep an eye on them."""
+        for adapter in self.adapters.values():
+            await adapter.open()
+        await asyncio.gather(*(self._probe(adapter) for adapter in self.adapters.values()))
+        for adapter in self.adapters.values():
+            self._do(self._watch(adapter))
+        self._schedule_tick(BUSY_TICK)
+        self._carry_out(self.lanes.start(self._now()))
+
+    async def stop(self) -> None:
+        """Let running requests end within the bound, then leave."""
+        self.drain(None, True)
+        deadline = self._now() + self._settings.stop.total_seconds()
+        while self.busy and self._now() < deadline:  # noqa: ASYNC110 the router is stopping
+            await asyncio.sleep(0.02)
+        if self._ticker is not None:
+            self._ticker.cancel()
+        chores = [*self._chores, *self._loads.values()]
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, return_exceptions=True)
+        for adapter in self.adapters.values():
+            await adapter.close()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.lanes.lanes) or any(backend.leases for backend in self.lanes.backends.values())
+
+    # ── what requests say ───────────────────────────────────────────────────
+
+    def submit(self, ticket: Ticket) -> None:
+        self._carry_out(self.lanes.submit(ticket, self._now()))
+
+    async def turn(self, ticket: Ticket) -> Lease:
+        """Wait until it is this ticket's turn; raises TurnedAway when it never will be."""
+        lease = ticket.lease
+        if lease is not None and lease.phase is Phase.RUNNING:
+            return lease
+        if (refusal := self._refusals.pop(ticket, None)) is not None:
+            raise TurnedAway(refusal)
+        waiter = self._waiters[ticket] = self._loop.create_future()
+        self._schedule_tick(BUSY_TICK)
+        try:
+            return await waiter
+        finally:
+            del self._waiters[ticket]
+
+    def attach(self, lease: Lease, exchange: Exchange) -> None:
+        """The attempt has begun: from now on the policy can stop it."""
+        self._exchanges[lease] = exchange
+        if lease.phase is Phase.LEAVING:
+            self._stop(lease, Preempted())
+            raise Preempted
+
+    def commit(self, ticket: Ticket) -> None:
+        self.lanes.commit(ticket)
+
+    def finish(self, lease: Lease) -> None:
+        """The backend answered to the end."""
+        self._exchanges.pop(lease, None)
+        if (effects := self.lanes.finish(lease, self._now())) or lease.backend.name in self._breakers:
+            self._carry_out(effects)
+            self._note_breaker(lease.backend)
+
+    def fail(self, lease: Lease, failure: AttemptFailed) -> None:
+        """The attempt failed by the backend's fault; the ticket waits for another place, or is refused."""
+        exchange = self._exchanges.pop(lease, None)
+        if failure.kind is Failure.ABSENT:
+            self.adapters[lease.backend.name].absent.add(lease.ticket.model)
+        leaving = lease.phase is Phase.LEAVING
+        effects = self.lanes.fail(
+            lease, failure.kind, self._now(), failure.retry_after, gone=exchange is None or leaving
+        )
+        if exchange is not None and not leaving:
+            self._do(self._confirm(lease, exchange))
+        if not lease.ticket.ended:
+            self.metrics.reruns["failover",] += 1
+        log.warning("attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status)
+        self._carry_out(effects)
+        self._note_breaker(lease.backend)
+
+    def gone(self, ticket: Ticket) -> None:
+        """The client went away, in whatever phase: its backend is told at once."""
+        self._refusals.pop(ticket, None)
+        lease = ticket.lease
+        exchange = self._exchanges.pop(lease, None) if lease is not None else None
+        if lease is not None and exchange is not None:
+            self._carry_out(self.lanes.leave(lease, self._now()))
+            self._do(self._confirm(lease, exchange))
+        elif not ticket.ended:
+            self._carry_out(self.lanes.cancel(ticket, self._now()))
+
+    # ── what administrators say ─────────────────────────────────────────────
+
+    def release(self, session: str) -> None:
+        self._carry_out(self.lanes.release(session, self._now()))
+
+    def drain(self, backend: str | None, on: bool) -> None:
+        self._carry_out(self.lanes.drain(backend, on, self._now()))
+
+    # ── effects ─────────────────────────────────────────────────────────────
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Grant(lease):
+                    self._granted(lease)
+                case Preempt(lease):
+                    self.metrics.preemptions[lease.backend.name,] += 1
+                    if not lease.ticket.ended:
+                        self.metrics.reruns["preempted",] += 1
+                    self._stop(lease, Preempted())
+                case End(lease):
+                    self.metrics.preemptions[lease.backend.name,] += 1
+                    self._stop(lease, Ended())
+                case Refuse(ticket):
+                    self._refused(ticket, effect)
+                case Load(backend, model, embeds):
+                    self._loads[backend] = self._loop.create_task(self._load(backend, model, embeds))
+                case CancelLoad(backend):
+                    self._loads[backend].cancel()
+                case Unload(backend, model):
+                    self._do(self._unload(backend, model))
+
+    def _granted(self, lease: Lease) -> None:
+        ticket = lease.ticket
+        if not lease.backend.gpu and any(self.lanes.serving(ticket.model)[0]):
+            self.metrics.cpu_fallbacks[ticket.priority.label,] += 1
+        if (waiter := self._waiters.get(ticket)) is not None and not waiter.done():
+            waiter.set_result(lease)
+
+    def _refused(self, ticket: Ticket, refusal: Refuse) -> None:
+        waiter = self._waiters.get(ticket)
+        if waiter is None or waiter.done():
+            self._refusals[ticket] = refusal
+        else:
+            waiter.set_exception(TurnedAway(refusal))
+
+    def _stop(self, lease: Lease, why: Exception) -> None:
+        # done here and not by whoever relays: that one may be waiting for a slow client
+        if (exchange := self._exchanges.pop(lease, None)) is not None:
+            exchange.interrupt(why)
+            self._do(self._confirm(lease, exchange))
+
+    async def _confirm(self, lease: Lease, exchange: Exchange) -> None:
+        confirmed = await exchange.stop(self._release_wait)
+        if not confirmed:
+            self.metrics.unconfirmed[lease.backend.name,] += 1
+            log.warning("backend did not confirm a stop", backend=lease.backend.name)
+        self._carry_out(self.lanes.confirm(lease, self._now()))
+
+    # ── models ──────────────────────────────────────────────────────────────
+
+    async def _load(self, name: str, model: str, embeds: bool) -> None:
+        began = self._now()
+        try:
+            vram = await self.adapters[name].load(model, embeds)
+        except asyncio.CancelledError:
+            self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=False))
+        except AttemptFailed as failure:
+            log.warning("load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status)
+            self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=True))
+            self._note_breaker(self.lanes.backends[name])
+        else:
+            self.metrics.swaps[name,] += 1
+            log.info("model loaded", backend=name, model=model, seconds=round(self._now() - began, 3))
+            self._carry_out(self.lanes.loaded(name, model, vram, self._now()))
+
+    async def _unload(self, name: str, model: str) -> None:
+        try:
+            if not await self.adapters[name].unload(model):
+                log.warning("backend did not confirm an unload", backend=name, model=model)
+        except AttemptFailed as failure:
+            log.warning("unload failed", backend=name, model=model, kind=failure.kind.value)
+        self._carry_out(self.lanes.unloaded(name, model, self._now()))
+
+    # ── health and time ─────────────────────────────────────────────────────
+
+    async def _watch(self, adapter: Adapter) -> None:
+        while True:
+            await asyncio.sleep(self._settings.probe.total_seconds())
+            await self._probe(adapter)
+
+    async def _probe(self, adapter: Adapter) -> None:
+        asked = self._now()
+        before = adapter.models
+        try:
+            seen = await adapter.probe()
+        except (AttemptFailed, TimeoutError):
+            self._carry_out(self.lanes.probed(adapter.name, False, self._now()))
+        else:
+            if before is None or before.keys() != seen.models.keys():
+                self.lanes.catalogue_changed()
+            self._learn_sizes(adapter, seen)
+            loaded = {model: item.get("size_vram", 0) for model, item in seen.loaded.items()}
+            self._carry_out(self.lanes.observed(adapter.name, loaded, asked, self._now()))
+            self._carry_out(self.lanes.probed(adapter.name, True, self._now()))
+        self._note_breaker(self.lanes.backends[adapter.name])
+
+    def _learn_sizes(self, adapter: Adapter, seen: Seen) -> None:
+        sizes = self.lanes.backends[adapter.name].sizes
+        for model, item in seen.models.items():
+            sizes.setdefault(
+                model,
+                self.pins.of(model).vram or int(item.get("size", 0) * FILE_TO_MEMORY)
+                if isinstance(item.get("size", 0), int)
+                else 0,
+            )
+
+    def _note_breaker(self, backend: Backend) -> None:
+        state = backend.breaker.state
+        if state is not self._breakers.get(backend.name, State.CLOSED):
+            log.warning(
+                "breaker changed",
+                backend=backend.name,
+                state=state.value,
+                failures=dict(backend.breaker.in_a_row),
+            )
+        if state is State.CLOSED:
+            self._breakers.pop(backend.name, None)
+        else:
+            self._breakers[backend.name] = state
+
+    def _schedule_tick(self, delay: float) -> None:
+        at = self._now() + delay
+        if self._ticker is None or at < self._next_tick:
+            if self._ticker is not None:
+                self._ticker.cancel()
+            self._next_tick = at
+            self._ticker = self._loop.call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._ticker = None
+        self._carry_out(self.lanes.tick(self._now()))
+        self._schedule_tick(BUSY_TICK if self.lanes.lanes or self.lanes.stopping else IDLE_TICK)
+
+    def _do(self, chore: Coroutine[Any, Any, Any]) -> None:
+        task = self._loop.create_task(chore)
+        self._chores.add(task)
+        task.add_done_callback(self._chores.discard)
+
+
+def _rules(settings: RouterSettings) -> Rules:
+    return Rules(
+        reserve_for=settings.reserve_for.total_seconds(),
+        reserve_idle=settings.reserve_idle.total_seconds(),
+        min_residency=settings.min_residency.total_seconds(),
+        aging=settings.aging.total_seconds(),
+        trickle=settings.trickle.total_seconds(),
+        finish_grace=settings.finish_grace.total_seconds(),
+        max_preemptions=settings.max_preemptions,
+        max_attempts=settings.max_attempts,
+        queue_limit=settings.queue_limit,
+        orchestrator=frozenset(map(canonical, settings.orchestrator_models)),
+        background=tuple(map(canonical, settings.background_models)),
+    )
+
+
+def _pool(settings: RouterSettings, kinds: list[tuple[BackendSettings, bool]]) -> list[Backend]:
+    """The backends as the policy sees them; of two GPUs or more, the first is the orchestrator's."""
+    swapping = [spec.name for spec, gpu in kinds if gpu and spec.kind == "ollama"]
+    roles: dict[str, str] = {}
+    if len(swapping) > 1 and settings.orchestrator_models:
+        roles = {name: "background" for name in swapping} | {swapping[0]: "orchestrator"}
+    cooldown = settings.breaker_cooldown.total_seconds()
+    return [
+        Backend(
+            name=spec.name,
+            gpu=gpu,
+            slots=spec.parallel,
+            breaker=Breaker(settings.breaker_failures, cooldown),
+            manages=spec.kind == "ollama",
+            vram=spec.vram,
+            role=spec.role or roles.get(spec.name),
+        )
+        for spec, gpu in kinds
+    ]

@@ -1,0 +1,91 @@
+"""The answer to GET /router/status: what runs, what waits and why, and how every backend is."""
+
+import hashlib
+from typing import Any
+
+from gristmill.router.pool import Backend, Lease
+from gristmill.router.priority import Priority
+from gristmill.router.scheduler import Scheduler
+
+Json = dict[str, Any]
+SHOWN = 200  # waiting requests that are listed one by one; the counts are always complete
+
+
+def status(scheduler: Scheduler, now: float) -> Json:
+    """Everything an operator asks for, without a word of any request."""
+    lanes = scheduler.lanes
+    explained = [(ticket, why) for ticket, why in lanes.explain(now)]
+    reasons = {(ticket.priority, ticket.model, ticket.avoided): why for ticket, why in explained}
+    waiting = [(ticket, reasons.get(key, "its turn is next")) for key, lane in lanes.lanes.items() for ticket in lane]
+    waiting.sort(key=lambda item: (item[0].priority, item[0].arrived))
+    return {
+        "draining": lanes.draining,
+        "backends": [_backend(backend, scheduler, now) for backend in lanes.backends.values()],
+        "running": [_running(lease, now) for backend in lanes.backends.values() for lease in backend.leases],
+        "queues": {priority.label: lanes.waiting[priority] for priority in Priority},
+        "waiting": [
+            {
+                "id": ticket.id,
+                "priority": ticket.priority.label,
+                "model": ticket.model,
+                "age": _age(now, ticket.arrived),
+                "deadline_in": _age(ticket.deadline, now),
+                "preemptions": ticket.preemptions,
+                "why": why,
+            }
+            for ticket, why in waiting[:SHOWN]
+        ],
+    }
+
+
+def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
+    adapter, breaker = scheduler.adapters[backend.name], backend.breaker
+    return {
+        "name": backend.name,
+        "kind": adapter.spec.kind,
+        "gpu": backend.gpu,
+        "role": backend.role,
+        "slots": backend.slots,
+        "slots_taken": len(backend.leases),
+        "draining": backend.draining,
+        "vram": backend.vram,
+        "vram_used": sum(item.vram for item in backend.resident.values()),
+        "loaded": [
+            {"model": model, "vram": item.vram, "age": _age(now, item.since), "idle": _age(now, item.used)}
+            for model, item in backend.resident.items()
+        ],
+        "loading": backend.switch.model if backend.switch is not None else None,
+        "breaker": {
+            "state": breaker.state.value,
+            "tries_in": max(0.0, _age(breaker.until, now)),
+            "failures": {kind.value: count for kind, count in breaker.total.items()},
+        },
+        "reservations": [
+            {"session": _hidden(session), "age": _age(now, held.since), "idle": _age(now, held.seen)}
+            for session, held in backend.reservations.items()
+        ],
+    }
+
+
+def _running(lease: Lease, now: float) -> Json:
+    ticket = lease.ticket
+    return {
+        "id": ticket.id,
+        "backend": lease.backend.name,
+        "phase": lease.phase.value,
+        "priority": ticket.priority.label,
+        "model": ticket.model,
+        "age": _age(now, ticket.arrived),
+        "running_for": _age(now, lease.since),
+        "begun": ticket.committed,
+        "preemptions": ticket.preemptions,
+    }
+
+
+def _hidden(session: str) -> str:
+    """A session's name may be a secret of its client: enough to tell two apart."""
+    return hashlib.sha256(session.encode()).hexdigest()[:12]
+
+
+def _age(later: float, earlier: float) -> float:
+    return round(later - earlier, 3)

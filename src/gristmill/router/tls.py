@@ -1,0 +1,95 @@
+"""The HTTP client for TLS backends: aiohttp's, behind the same calls as our own."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import aiohttp
+
+from gristmill.router.breaker import Failure
+from gristmill.router.upstream import AttemptFailed
+
+T = TypeVar("T")
+
+
+class TlsExchange:
+    """A conversation over TLS."""
+
+    def __init__(
+        self, request: Coroutine[Any, Any, aiohttp.ClientResponse], header_timeout: float, idle_timeout: float
+    ) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self._request = request
+        self._response: aiohttp.ClientResponse | None = None
+        self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
+        self._error: BaseException | None = None
+        self._work: asyncio.Future[Any] | None = None
+
+    async def begun(self) -> None:
+        response = await self._awaited(self._request, self._header_timeout, Failure.HEADER_TIMEOUT)
+        self._response, self.status = response, response.status
+        self.headers = list(response.raw_headers)
+
+    async def read(self) -> bytes:
+        assert self._response is not None
+        return await self._awaited(self._response.content.readany(), self._idle_timeout, Failure.IDLE_TIMEOUT)
+
+    async def _awaited(self, work: Coroutine[Any, Any, T], limit: float, kind: Failure) -> T:
+        if self._error is not None:
+            work.close()
+            raise self._error
+        task = self._work = asyncio.ensure_future(work)
+        try:
+            async with asyncio.timeout(limit):
+                return await task
+        except TimeoutError as late:
+            raise AttemptFailed(kind, f"the backend was silent for {limit:g} s", status=504) from late
+        except asyncio.CancelledError:
+            if self._error is not None:
+                raise self._error from None
+            raise
+        except aiohttp.ClientError as error:
+            unreachable = isinstance(error, aiohttp.ClientConnectorError)
+            message = "the backend cannot be reached" if unreachable else "the backend broke off"
+            raise AttemptFailed(Failure.CONNECT if unreachable else Failure.BROKEN, message) from error
+
+    def interrupt(self, error: BaseException) -> None:
+        if self._error is None:
+            self._error = error
+            if self._work is not None:
+                self._work.cancel()
+
+    async def stop(self, patience: float) -> bool:
+        # a closed TLS connection is all the word we can give; the other side has no way to answer it
+        del patience
+        if self._response is not None:
+            self._response.close()
+        elif self._work is None:
+            self._request.close()
+        return True
+
+
+class TlsClient:
+    """Sends requests to one TLS backend."""
+
+    def __init__(self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float) -> None:
+        self._url = url.rstrip("/")
+        self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
+        self._session = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
+
+    async def send(self, method: str, path: str, headers: bytes, body: bytes) -> TlsExchange:
+        lines = (line.partition(":") for line in headers.decode("latin-1").split("\r\n") if line)
+        named = {name: value.strip() for name, _, value in lines}
+        request = self._session.request(
+            method, self._url + path, data=body or None, headers={**named, "Accept-Encoding": "identity"}
+        )
+        return TlsExchange(_response(request), self._header_timeout, self._idle_timeout)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+async def _response(request: Any) -> aiohttp.ClientResponse:
+    return await request

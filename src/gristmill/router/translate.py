@@ -1,0 +1,300 @@
+"""Requests from one API to the other: Ollama's and OpenAI's."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from gristmill.router.wire import (
+    CHAT,
+    EMBED,
+    EMBEDDINGS,
+    GENERATE,
+    V1_CHAT,
+    V1_COMPLETIONS,
+    V1_EMBEDDINGS,
+    BadRequest,
+    Call,
+    as_list,
+    as_object,
+)
+
+Json = dict[str, Any]
+
+# options that both know, under Ollama's and OpenAI's name
+SHARED_OPTIONS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "seed": "seed",
+    "stop": "stop",
+    "num_predict": "max_tokens",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+}
+LLAMA_OPTIONS = {
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "typical_p": "typical_p",
+    "repeat_penalty": "repeat_penalty",
+    "repeat_last_n": "repeat_last_n",
+}
+
+
+# ── Ollama → OpenAI ─────────────────────────────────────────────────────────
+
+
+def to_openai(call: Call, body: Json, *, extras: bool) -> tuple[Call, Json]:
+    """An Ollama request as an OpenAI one."""
+    if call is EMBED:
+        return V1_EMBEDDINGS, _only(
+            {"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")}
+        )
+    if call is EMBEDDINGS:
+        return V1_EMBEDDINGS, {"model": body["model"], "input": [body.get("prompt", "")]}
+    sent = _only(
+        {
+            "model": body["model"],
+            "response_format": _response_format(body.get("format")),
+            **_options_out(body.get("options"), extras),
+        }
+    )
+    if isinstance(think := body.get("think"), str):
+        sent["reasoning_effort"] = think
+    elif think is not None and extras:
+        sent["chat_template_kwargs"] = {"enable_thinking": bool(think)}
+    if call is GENERATE and (body.get("raw") or body.get("suffix")):
+        return V1_COMPLETIONS, {
+            **sent,
+            "prompt": body.get("prompt", ""),
+            **_only({"suffix": body.get("suffix")}),
+        }
+    messages = (
+        list(_prompt_as_messages(body))
+        if call is GENERATE
+        else list(_messages_out(_listed(body.get("messages"), "messages")))
+    )
+    return V1_CHAT, {**sent, "messages": messages, **_only({"tools": body.get("tools")})}
+
+
+def _prompt_as_messages(body: Json) -> Iterator[Json]:
+    if body.get("system"):
+        yield {"role": "system", "content": body["system"]}
+    yield {"role": "user", "content": _content_out(body.get("prompt", ""), body.get("images"))}
+
+
+def _messages_out(messages: list[Any]) -> Iterator[Json]:
+    """Ollama's messages as OpenAI's: tool calls get ids, and the answers that follow refer to them."""
+    asked: list[tuple[str, str]] = []
+    for index, message in enumerate(messages):
+        turn = _turn(message)
+        role, content = turn.get("role", "user"), turn.get("content") or ""
+        if role == "tool":
+            yield {
+                "role": "tool",
+                "content": content,
+                "tool_call_id": turn.get("tool_call_id") or _answered(asked, turn.get("tool_name")),
+            }
+            continue
+        sent: Json = {"role": role, "content": _content_out(content, turn.get("images"))}
+        if calls := turn.get("tool_calls"):
+            sent["tool_calls"] = [
+                _call_out(call, f"call_{index}_{number}") for number, call in enumerate(_listed(calls, "tool_calls"))
+            ]
+            asked = [(call["function"]["name"], call["id"]) for call in sent["tool_calls"]]
+        yield sent
+
+
+def _answered(asked: list[tuple[str, str]], name: str | None) -> str:
+    """The id of the call that a tool message answers: the first of that name, else the first."""
+    found = next((item for item in asked if item[0] == name), asked[0] if asked else ("", "call_0"))
+    if found in asked:
+        asked.remove(found)
+    return found[1]
+
+
+def _call_out(call: Any, fallback: str) -> Json:
+    asked = as_object(call) or {}
+    function = as_object(asked.get("function"))
+    if function is None or "name" not in function:
+        raise BadRequest("a tool call needs a function with a name")
+    arguments: Any = function.get("arguments") or {}
+    text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
+    return {
+        "id": asked.get("id") or fallback,
+        "type": "function",
+        "function": {"name": function["name"], "arguments": text},
+    }
+
+
+def _content_out(text: str, images: Any) -> Any:
+    if not images:
+        return text
+    parts = [
+        {"type": "image_url", "image_url": {"url": f"data:{_image_type(image)};base64,{image}"}}
+        for image in _listed(images, "images")
+    ]
+    return [{"type": "text", "text": text}, *parts]
+
+
+def _image_type(image: str) -> str:
+    """The media type, from the first bytes: Ollama's images carry none."""
+    start = base64.b64decode(image[:16] + "=" * (-len(image[:16]) % 4))
+    return (
+        "image/jpeg"
+        if start.startswith(b"\xff\xd8")
+        else "image/webp"
+        if start[:4] == b"RIFF"
+        else "image/gif"
+        if start[:4] == b"GIF8"
+        else "image/png"
+    )
+
+
+def _response_format(wanted: Any) -> Json | None:
+    if not wanted:
+        return None
+    if wanted == "json":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": wanted, "strict": True}}
+
+
+def _options_out(options: Any, extras: bool) -> Json:
+    asked = as_object(options)
+    if asked is None:
+        return {}
+    known = {**SHARED_OPTIONS, **LLAMA_OPTIONS} if extras else SHARED_OPTIONS
+    sent: Json = {known[name]: value for name, value in asked.items() if name in known and value is not None}
+    if sent.get("max_tokens", 0) < 0:  # Ollama's -1: no limit, which OpenAI says by leaving it out
+        del sent["max_tokens"]
+    return sent
+
+
+# ── OpenAI → Ollama ─────────────────────────────────────────────────────────
+
+
+def to_ollama(call: Call, body: Json) -> tuple[Call, Json]:
+    """An OpenAI request as an Ollama one."""
+    if call is V1_EMBEDDINGS:
+        return EMBED, _only(
+            {"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")}
+        )
+    if body.get("n") not in (None, 1):
+        raise BadRequest("n must be 1: this backend gives one answer")
+    sent = _only({
+        "model": body["model"],
+        "format": _format_in(body.get("response_format")),
+        "options": _options_in(body),
+        "logprobs": body.get("logprobs") or None,
+        "top_logprobs": body.get("top_logprobs"),
+    })  # fmt: skip
+    if effort := body.get("reasoning_effort"):
+        sent["think"] = False if effort == "none" else effort
+    if call is V1_COMPLETIONS:
+        return GENERATE, {
+            **sent,
+            "prompt": _one_prompt(body.get("prompt")),
+            **_only({"suffix": body.get("suffix")}),
+        }
+    names: dict[str, str] = {}
+    messages = [_message_in(message, names) for message in _listed(body.get("messages"), "messages")]
+    tools = None if body.get("tool_choice") == "none" else body.get("tools")
+    return CHAT, {**sent, "messages": messages, **_only({"tools": tools})}
+
+
+def _message_in(message: Any, names: dict[str, str]) -> Json:
+    turn = _turn(message)
+    text, images = _content_in(turn.get("content"))
+    role = turn.get("role", "user")
+    sent: Json = {
+        "role": "system" if role == "developer" else role,
+        "content": text,
+        **_only({"images": images or None}),
+    }
+    if calls := turn.get("tool_calls"):
+        sent["tool_calls"] = [_call_in(call, names) for call in _listed(calls, "tool_calls")]
+    if role == "tool":
+        identity = turn.get("tool_call_id", "")
+        sent |= {"tool_call_id": identity, "tool_name": turn.get("name") or names.get(identity, "")}
+    return sent
+
+
+def _call_in(call: Any, names: dict[str, str]) -> Json:
+    function: Json = call["function"]
+    names[call.get("id", "")] = function["name"]
+    try:
+        arguments = orjson.loads(function.get("arguments") or "{}")
+    except orjson.JSONDecodeError:
+        raise BadRequest("the arguments of a tool call must be JSON") from None
+    return {"id": call.get("id", ""), "function": {"name": function["name"], "arguments": arguments}}
+
+
+def _content_in(content: Any) -> tuple[str, list[str]]:
+    if content is None or isinstance(content, str):
+        return content or "", []
+    texts, images = list[str](), list[str]()
+    for part in _listed(content, "content"):
+        if part.get("type") == "text":
+            texts.append(part["text"])
+        elif part.get("type") == "image_url":
+            images.append(_inline_image(part["image_url"]))
+        else:
+            raise BadRequest(f"content of the type {part.get('type')!r} is not supported by this backend")
+    return "\n".join(texts), images
+
+
+def _inline_image(image: Any) -> str:
+    url: str = image if isinstance(image, str) else image.get("url", "")
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:"):
+        raise BadRequest("an image must be inline, as a data: URL")
+    return data
+
+
+def _format_in(wanted: Any) -> Any:
+    asked = as_object(wanted)
+    if asked is None:
+        return None
+    if asked.get("type") == "json_schema":
+        return asked.get("json_schema", {}).get("schema")
+    return "json" if asked.get("type") == "json_object" else None
+
+
+def _options_in(body: Json) -> Json | None:
+    options: Json = {
+        ours: body[theirs]
+        for ours, theirs in {**SHARED_OPTIONS, **LLAMA_OPTIONS}.items()
+        if body.get(theirs) is not None
+    }
+    if body.get("max_completion_tokens") is not None:
+        options["num_predict"] = body["max_completion_tokens"]
+    if isinstance(options.get("stop"), str):
+        options["stop"] = [options["stop"]]
+    return options or None
+
+
+def _one_prompt(prompt: Any) -> str:
+    several = as_list(prompt)
+    one: Any = several[0] if several is not None and len(several) == 1 else prompt
+    if not isinstance(one, str):
+        raise BadRequest("prompt must be one string")
+    return one
+
+
+def _listed(value: Any, name: str) -> list[Any]:
+    found = as_list(value)
+    if found is None:
+        raise BadRequest(f"{name} must be a list")
+    return found
+
+
+def _turn(message: Any) -> Json:
+    turn = as_object(message)
+    if turn is None:
+        raise BadRequest("every message must be an object")
+    return turn
+
+
+def _only(body: Json) -> Json:
+    """A body without what was not said."""
+    return {name: value for name, value in body.items() if value is not None}

@@ -1,0 +1,512 @@
+"""A backend that behaves like the real ones: memory, load times, slots, keep_alive, slow cancels."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+GB = 1024**3
+VERSION = "0.12.6"
+
+
+@dataclass
+class Loaded:
+    size: int
+    expires: float
+    users: int = 0
+
+
+@dataclass
+class Behaviour:
+    """What tests change while it runs, by POST /fake/behaviour."""
+
+    vram: int = 24 * GB
+    parallel: int = 2
+    load: float = 0.0
+    prefill: float = 0.0
+    token: float = 0.0
+    tokens: int = 8
+    cancel: float = 0.0  # how long a slot stays taken after its client went away
+    mode: str = "ok"  # ok, error, throttle, hang, truncate, error_line, garbage, silent
+    after: int = 2  # tokens before it truncates or falls silent
+    models: dict[str, int] = field(default_factory=dict)
+
+
+class Stopped(Exception):
+    """The client went away."""
+
+
+class Fake:
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.be = behaviour
+        self.loaded: dict[str, Loaded] = {}
+        self.slots = 0
+        self.room = asyncio.Condition()
+        self.stats: dict[str, Any] = {
+            "started": 0,
+            "finished": 0,
+            "cancelled": 0,
+            "most_running": 0,
+            "loads": [],
+            "unloads": [],
+            "bodies": [],
+            "headers": [],
+            "sent": 0,
+        }
+        self.running = 0
+
+    # ── HTTP ────────────────────────────────────────────────────────────────
+
+    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self.one(reader, writer):
+                pass
+        except (Stopped, ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        method, path, _ = head.split("\r\n", 1)[0].split(" ")
+        headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in head.split("\r\n")[1:] if line)}
+        raw = await reader.readexactly(int(headers.get("content-length") or 0))
+        body = json.loads(raw) if raw else {}
+        if path.startswith("/fake/"):
+            await self.control(path, body, writer)
+            return True
+        if self.be.mode == "silent":
+            await asyncio.sleep(3600)
+        watch = asyncio.create_task(reader.read(1))
+        work = asyncio.create_task(self.dispatch(method, path, body, headers, writer))
+        await asyncio.wait({watch, work}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            return await work
+        # the client half-closed or left: stop, however slowly, then close our side: our word that we stopped
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        return False
+
+    async def dispatch(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any],
+        headers: dict[str, str],
+        writer: asyncio.StreamWriter,
+    ) -> bool:
+        if method == "GET":
+            return self.reply(writer, *self.about(path))
+        self.stats["bodies"] = [*self.stats["bodies"][-20:], {"path": path, **body}]
+        self.stats["headers"] = [*self.stats["headers"][-20:], headers]
+        if self.be.mode == "hang":
+            await asyncio.sleep(3600)
+        model = self.full(body.get("model", ""))
+        if path == "/api/show":
+            return (
+                self.reply(
+                    writer,
+                    200,
+                    {
+                        "details": {"family": "fake"},
+                        "model_info": {},
+                        "capabilities": ["completion", "tools"],
+                        "template": "",
+                    },
+                )
+                if model in self.be.models
+                else self.reply(writer, 404, {"error": f"model '{model}' not found"})
+            )
+        if model not in self.be.models:
+            return self.reply(writer, 404, {"error": f"model '{model}' not found"})
+        if path == "/api/generate" and not body.get("prompt") and body.get("keep_alive") == 0:
+            self.unload(model)
+            return self.reply(
+                writer,
+                200,
+                {
+                    "model": model,
+                    "created_at": "2026-01-01T00:00:00Z",
+                    "response": "",
+                    "done": True,
+                    "done_reason": "unload",
+                },
+            )
+        if path in ("/api/generate", "/api/chat") and "embed" in model:
+            return self.reply(writer, 400, {"error": f'"{model}" does not support generate'})
+        loads_only = (path == "/api/generate" and not body.get("prompt")) or (
+            path == "/api/embed" and not body.get("input")
+        )
+        if not loads_only and self.be.mode == "error":
+            return self.reply(writer, 500, {"error": "the model runner has unexpectedly stopped"})
+        if not loads_only and self.be.mode == "throttle":
+            return self.reply(writer, 429, {"error": "slow down"}, "Retry-After: 1\r\n")
+        holder = await self.hold(model, body)
+        try:
+            if path == "/api/embed" and not body.get("input"):
+                return self.reply(writer, 200, {"model": model, "embeddings": []})
+            if loads_only:
+                return self.reply(
+                    writer,
+                    200,
+                    {
+                        "model": model,
+                        "created_at": "2026-01-01T00:00:00Z",
+                        "response": "",
+                        "done": True,
+                        "done_reason": "load",
+                    },
+                )
+            return await self.run(path, body, model, writer)
+        finally:
+            holder.users -= 1
+
+    def reply(self, writer: asyncio.StreamWriter, status: int, body: Any, extra: str = "") -> bool:
+        raw = json.dumps(body).encode()
+        writer.write(
+            f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nX-Fake: yes\r\n{extra}"
+            f"Content-Length: {len(raw)}\r\n\r\n".encode()
+            + raw
+        )
+        return True
+
+    async def control(self, path: str, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        if path == "/fake/behaviour":
+            for name, value in body.items():
+                setattr(self.be, name, value)
+        if path == "/fake/forget":
+            self.loaded.clear()
+        self.reply(writer, 200, {**self.stats, "running": self.running, "loaded": list(self.loaded)})
+
+    def about(self, path: str) -> tuple[int, Any]:
+        self.expire()
+        details = {
+            "parent_model": "",
+            "format": "gguf",
+            "family": "fake",
+            "families": ["fake"],
+            "parameter_size": "1B",
+            "quantization_level": "Q4",
+        }
+        if path == "/api/tags":
+            return 200, {
+                "models": [
+                    {
+                        "name": m,
+                        "model": m,
+                        "modified_at": "2026-01-01T00:00:00Z",
+                        "size": s,
+                        "digest": "0" * 64,
+                        "details": details,
+                    }
+                    for m, s in self.be.models.items()
+                ]
+            }
+        if path == "/api/ps":
+            return 200, {
+                "models": [
+                    {
+                        "name": m,
+                        "model": m,
+                        "size": i.size,
+                        "size_vram": i.size,
+                        "digest": "0" * 64,
+                        "details": details,
+                        "expires_at": "2027-01-01T00:00:00Z",
+                    }
+                    for m, i in self.loaded.items()
+                ]
+            }
+        if path == "/api/version":
+            return 200, {"version": VERSION}
+        if path == "/v1/models":
+            return 200, {
+                "object": "list",
+                "data": [
+                    {"id": m.removesuffix(":latest"), "object": "model", "created": 1, "owned_by": "fake"}
+                    for m in self.be.models
+                ],
+            }
+        return 404, {"error": "not found"}
+
+    # ── memory ──────────────────────────────────────────────────────────────
+
+    def full(self, model: str) -> str:
+        return model if ":" in model else f"{model}:latest"
+
+    def expire(self) -> None:
+        for model in [m for m, i in self.loaded.items() if i.expires <= time.monotonic() and not i.users]:
+            self.unload(model)
+
+    def unload(self, model: str) -> None:
+        if model in self.loaded:
+            self.loaded[model].expires = 0.0
+            if not self.loaded[model].users:
+                del self.loaded[model]
+                self.stats["unloads"].append(model)
+
+    async def hold(self, model: str, body: dict[str, Any]) -> Loaded:
+        """The model in memory: loads wait until the memory of busy models is free, as the real one does."""
+        self.expire()
+        while model not in self.loaded:
+            need = self.be.models[model]
+            for other in [m for m, i in sorted(self.loaded.items(), key=lambda p: p[1].expires) if not i.users]:
+                if sum(i.size for i in self.loaded.values()) + need <= self.be.vram:
+                    break
+                self.unload(other)
+            if sum(i.size for i in self.loaded.values()) + need > self.be.vram:
+                await asyncio.sleep(0.005)
+                continue
+            self.loaded[model] = Loaded(need, time.monotonic() + 300, users=1)
+            try:
+                await asyncio.sleep(self.be.load)
+            except asyncio.CancelledError:
+                self.loaded.pop(model, None)
+                raise
+            self.loaded[model].users -= 1
+            self.stats["loads"].append(model)
+        held = self.loaded[model]
+        held.users += 1
+        keep = body.get("keep_alive")
+        seconds = (
+            {None: 300.0, -1: 1e9}.get(keep, 300.0)
+            if not isinstance(keep, (int, float)) or keep in (-1,)
+            else float(keep)
+        )
+        held.expires = time.monotonic() + seconds
+        return held
+
+    # ── answers ─────────────────────────────────────────────────────────────
+
+    async def run(self, path: str, body: dict[str, Any], model: str, writer: asyncio.StreamWriter) -> bool:
+        async with self.room:
+            await self.room.wait_for(lambda: self.slots < self.be.parallel)
+            self.slots += 1
+        self.running += 1
+        self.stats["started"] += 1
+        self.stats["most_running"] = max(self.stats["most_running"], self.running)
+        try:
+            await asyncio.sleep(self.be.prefill)
+            result = await self.answer(path, body, model, writer)
+            self.stats["finished"] += 1
+            return result
+        except BaseException:
+            self.stats["cancelled"] += 1
+            if self.be.cancel:
+                await asyncio.sleep(self.be.cancel)
+            raise
+        finally:
+            self.running -= 1
+            self.slots -= 1
+            async with self.room:
+                self.room.notify_all()
+
+    async def answer(self, path: str, body: dict[str, Any], model: str, writer: asyncio.StreamWriter) -> bool:
+        if path in ("/api/embed", "/v1/embeddings"):
+            texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+            rows = [[float(len(text)), 0.5, -1.25] for text in texts]
+            if path == "/api/embed":
+                return self.reply(
+                    writer, 200, {"model": body["model"], "embeddings": rows, "prompt_eval_count": len(texts)}
+                )
+            data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
+            return self.reply(
+                writer,
+                200,
+                {
+                    "object": "list",
+                    "data": data,
+                    "model": body["model"],
+                    "usage": {"prompt_tokens": len(texts), "total_tokens": len(texts)},
+                },
+            )
+        if path == "/api/embeddings":
+            return self.reply(writer, 200, {"embedding": [float(len(body["prompt"])), 0.5]})
+        return await self.stream(path, body, model, writer)
+
+    async def stream(self, path: str, body: dict[str, Any], model: str, writer: asyncio.StreamWriter) -> bool:
+        sse = path.startswith("/v1/")
+        writer.write(
+            f"HTTP/1.1 200 OK\r\nContent-Type: {'text/event-stream' if sse else 'application/x-ndjson'}\r\n"
+            "Transfer-Encoding: chunked\r\nX-Fake: yes\r\n"
+            "Connection: keep-alive, X-Hop\r\nX-Hop: secret\r\n\r\n".encode()
+        )
+        if self.be.mode == "garbage":
+            return self.chunk(writer, b"<html>\n")
+        words, tools = self.words(path, body)
+        for count, word in enumerate(words):
+            if self.be.mode in ("truncate", "error_line", "stall") and count == self.be.after:
+                if self.be.mode == "stall":
+                    await asyncio.sleep(3600)
+                if self.be.mode == "error_line":
+                    self.chunk(writer, b'{"error":"out of memory"}\n')
+                    writer.write(b"0\r\n\r\n")
+                await writer.drain()
+                raise Stopped
+            self.chunk(writer, self.piece(path, model, word))
+            self.stats["sent"] += 1
+            if self.be.token:
+                await asyncio.sleep(self.be.token)
+            await writer.drain()
+        self.chunk(writer, self.last(path, body, model, len(words), tools))
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
+    def chunk(self, writer: asyncio.StreamWriter, data: bytes) -> bool:
+        writer.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
+
+    def words(self, path: str, body: dict[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
+        """The answer echoes what was asked, so that nobody can get somebody else's."""
+        asked = body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
+        tools = [
+            {"function": {"name": tool["function"]["name"], "arguments": {"city": "Brno", "days": 3}}}
+            for tool in body.get("tools") or []
+        ]
+        if tools and body["messages"][-1]["role"] != "tool":
+            return [], tools
+        if body.get("format") or body.get("response_format"):
+            return ['{"city":', ' "Brno"', "}"], []
+        count = (body.get("options") or {}).get("num_predict") or body.get("max_tokens") or self.be.tokens
+        return [f"echo {asked}", *[f" w{n}" for n in range(count - 1)]], []
+
+    def piece(self, path: str, model: str, word: str) -> bytes:
+        if path == "/api/chat":
+            return (
+                json.dumps(
+                    {
+                        "model": model,
+                        "created_at": "2026-01-01T00:00:00Z",
+                        "message": {"role": "assistant", "content": word},
+                        "done": False,
+                    },
+                    separators=(",", ":"),
+                ).encode()
+                + b"\n"
+            )
+        if path == "/api/generate":
+            return (
+                json.dumps(
+                    {"model": model, "created_at": "2026-01-01T00:00:00Z", "response": word, "done": False},
+                    separators=(",", ":"),
+                ).encode()
+                + b"\n"
+            )
+        choice = (
+            {"index": 0, "delta": {"content": word}, "finish_reason": None}
+            if "chat" in path
+            else {"index": 0, "text": word, "finish_reason": None}
+        )
+        return (
+            b"data: "
+            + json.dumps(
+                {
+                    "id": "c1",
+                    "object": "chat.completion.chunk",
+                    "created": 1,
+                    "model": model,
+                    "choices": [choice],
+                }
+            ).encode()
+            + b"\n\n"
+        )
+
+    def last(self, path: str, body: dict[str, Any], model: str, tokens: int, tools: list[dict[str, Any]]) -> bytes:
+        figures = {
+            "done": True,
+            "done_reason": "stop",
+            "total_duration": 5,
+            "load_duration": 1,
+            "prompt_eval_count": 7,
+            "prompt_eval_duration": 1,
+            "eval_count": tokens,
+            "eval_duration": 3,
+        }
+        head = {"model": model, "created_at": "2026-01-01T00:00:00Z"}
+        if path == "/api/chat":
+            message = {"role": "assistant", "content": "", **({"tool_calls": tools} if tools else {})}
+            return json.dumps({**head, "message": message, **figures}).encode() + b"\n"
+        if path == "/api/generate":
+            return json.dumps({**head, "response": "", **figures, "context": [1, 2]}).encode() + b"\n"
+        return self.last_events(path, body, model, tokens, tools)
+
+    def last_events(
+        self, path: str, body: dict[str, Any], model: str, tokens: int, tools: list[dict[str, Any]]
+    ) -> bytes:
+        head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": model}
+        events: list[Any] = []
+        for n, tool in enumerate(tools):
+            text = json.dumps(tool["function"]["arguments"])
+            events.append(
+                {
+                    **head,
+                    "choices": [
+                        {
+                            "index": 0,
+                            "delta": {
+                                "tool_calls": [
+                                    {
+                                        "index": n,
+                                        "id": f"t{n}",
+                                        "type": "function",
+                                        "function": {"name": tool["function"]["name"], "arguments": text[:5]},
+                                    }
+                                ]
+                            },
+                            "finish_reason": None,
+                        }
+                    ],
+                }
+            )
+            events.append(
+                {
+                    **head,
+                    "choices": [
+                        {
+                            "index": 0,
+                            "delta": {"tool_calls": [{"index": n, "function": {"arguments": text[5:]}}]},
+                            "finish_reason": None,
+                        }
+                    ],
+                }
+            )
+        last = {"delta": {}} if "chat" in path else {"text": ""}
+        events.append({**head, "choices": [{"index": 0, **last, "finish_reason": "tool_calls" if tools else "stop"}]})
+        if (body.get("stream_options") or {}).get("include_usage"):
+            events.append(
+                {
+                    **head,
+                    "choices": [],
+                    "usage": {"prompt_tokens": 7, "completion_tokens": tokens, "total_tokens": 7 + tokens},
+                }
+            )
+        return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--behaviour", default="{}")
+    parser.add_argument("--port", type=int, default=0)
+    arguments = parser.parse_args()
+    fake = Fake(Behaviour(**json.loads(arguments.behaviour)))
+    server = await asyncio.start_server(fake.connection, "127.0.0.1", arguments.port, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 how the parent learns the port
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    watch = asyncio.get_running_loop().run_in_executor(None, os.read, 0, 1)  # the parent's end is ours
+    await asyncio.wait(
+        {asyncio.ensure_future(stop.wait()), asyncio.ensure_future(watch)},
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,178 @@
+"""Backends that break: failover before the first byte, explicit errors after it, breakers, timeouts."""
+
+import asyncio
+import json
+
+import pytest
+
+from .conftest import Fake, Router, Scene, until
+
+NEVER_ENDING = {"num_predict": 100000}
+
+
+async def breaker(router: Router, name: str) -> str:
+    return next(
+        backend["breaker"]["state"] for backend in (await router.status())["backends"] if backend["name"] == name
+    )
+
+
+@pytest.mark.parametrize("mode", ["error", "throttle", "truncate", "error_line", "garbage"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(scene: Scene, mode: str, stream: bool) -> None:
+    bad, good = await scene.backend(mode=mode, after=0), await scene.backend()
+    router = await scene.router(bad, cpus=(good,))
+    status, answer = await router.chat("hello", stream=stream, priority="P1", headers={"X-Router-Holdback": "0"})
+    assert status == 200
+    assert (answer[-1] if stream else answer)["done"] is True
+    assert (await good.stats())["finished"] == 1
+    assert await router.metric('reruns_total{reason="failover"}') == 1
+
+
+@pytest.mark.parametrize("mode", ["truncate", "error_line", "stall"])
+async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(scene: Scene, mode: str) -> None:
+    bad, good = await scene.backend(mode=mode, after=5), await scene.backend()
+    router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
+    status, answer = await router.chat("hello", priority="P1")
+    assert (status, answer["message"]["content"]) == (200, "echo hello w0 w1 w2 w3 w4 w5 w6")
+
+
+@pytest.mark.parametrize("mode", ["truncate", "stall"])
+async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repeated(scene: Scene, mode: str) -> None:
+    bad, good = await scene.backend(mode=mode, after=3, token=0.01), await scene.backend()
+    router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
+    status, lines = await router.chat("hello", priority="P1", stream=True)
+    assert status == 200
+    assert [line["message"]["content"] for line in lines[:-1]] == ["echo hello", " w0", " w1"]
+    assert "error" in lines[-1]
+    assert not any(line.get("done") for line in lines)
+    assert (await good.stats())["started"] == 0
+
+
+async def test_header_and_idle_timeouts_are_counted_apart(scene: Scene) -> None:
+    bad, good = await scene.backend(mode="hang"), await scene.backend()
+    router = await scene.router(bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms")
+    await bad.behave(mode="ok")
+    assert (await router.chat("warm", priority="P1"))[0] == 200
+    await bad.behave(mode="hang")
+    assert (await router.chat("a", priority="P1"))[0] == 200
+    await bad.behave(mode="stall", after=1)
+    await asyncio.sleep(0)
+    assert (await router.chat("b", priority="P1"))[0] == 200
+    failures = (await router.status())["backends"][0]["breaker"]["failures"]
+    assert failures == {"header_timeout": 1, "idle_timeout": 1}
+
+
+async def test_a_breaker_opens_lets_one_try_and_closes(scene: Scene) -> None:
+    gpu, cpu = await scene.backend(parallel=8), await scene.backend(parallel=8)
+    router = await scene.router(gpu, cpus=(cpu,), breaker_cooldown="400ms")
+    await router.chat("warm", priority="P1")
+    await gpu.behave(mode="error")
+    for number in range(12):
+        assert (await router.chat(f"n{number}", priority="P1"))[0] == 200
+    assert await breaker(router, "gpu0") == "open"
+    started = (await cpu.stats())["started"]
+    assert started == 12
+    await gpu.behave(mode="ok")
+    await until(lambda: closes(router))
+    assert await router.metric('breaker_state{backend="gpu0"}') == 0
+
+
+async def closes(router: Router) -> bool:
+    assert (await router.chat("try", priority="P1"))[0] == 200
+    return await breaker(router, "gpu0") == "closed"
+
+
+async def test_a_killed_backend_is_noticed_and_taken_back_when_it_returns(scene: Scene) -> None:
+    gpu, cpu = await scene.backend(), await scene.backend()
+    router = await scene.router(gpu, cpus=(cpu,), breaker_cooldown="200ms")
+    assert (await router.chat("a", priority="P1"))[0] == 200
+    await gpu.kill()
+    assert (await router.chat("b", priority="P1"))[0] == 200
+    await until(lambda: is_open(router))
+    await gpu.restart()
+    await until(lambda: serves(router, gpu))
+
+
+async def is_open(router: Router) -> bool:
+    return await breaker(router, "gpu0") == "open"
+
+
+async def serves(router: Router, gpu: Fake) -> bool:
+    assert (await router.chat("again", priority="P1"))[0] == 200
+    return (await gpu.stats())["finished"] > 0
+
+
+async def test_the_backends_own_error_reaches_a_client_whom_nobody_else_can_serve(scene: Scene) -> None:
+    router = await scene.router(await scene.backend(mode="error"))
+    status, answer = await router.chat("hello", priority="P1")
+    assert status == 500
+    assert "unexpectedly stopped" in answer["error"]
+
+
+async def test_a_refusal_of_the_request_itself_is_passed_on_and_nobody_is_blamed(scene: Scene) -> None:
+    gpu, cpu = await scene.backend(), await scene.backend()
+    router = await scene.router(gpu, cpus=(cpu,))
+    status, answer = await router.chat("hello", model="my-embedding:8b")
+    assert status == 400
+    assert "does not support generate" in answer["error"]
+    assert await breaker(router, "gpu0") == "closed"
+    assert (await router.status())["backends"][0]["breaker"]["failures"] == {}
+
+
+async def test_a_model_that_vanished_from_one_backend_is_found_on_another(scene: Scene) -> None:
+    gpu, cpu = await scene.backend(), await scene.backend()
+    router = await scene.router(gpu, cpus=(cpu,), probe="60s")
+    await router.chat("warm", priority="P1")
+    await gpu.behave(models={"orch:30b": 1})
+    assert (await router.chat("hello", priority="P1"))[0] == 200
+    assert (await cpu.stats())["finished"] == 1
+
+
+async def test_models_a_backend_lost_are_loaded_again(scene: Scene) -> None:
+    gpu = await scene.backend()
+    router = await scene.router(gpu)
+    await router.chat("a")
+    await gpu.forget_models()
+    await until(lambda: forgotten(router))
+    assert (await router.chat("b"))[0] == 200
+    assert (await gpu.stats())["loads"] == ["bg:7b", "bg:7b"]
+
+
+async def forgotten(router: Router) -> bool:
+    return (await router.status())["backends"][0]["loaded"] == []
+
+
+async def test_full_queues_and_missed_deadlines_are_503_with_retry_after(scene: Scene) -> None:
+    gpu = await scene.backend(parallel=1, token=0.02)
+    router = await scene.router(gpu, queue_limit=1, deadline_p3="300ms")
+    first = asyncio.create_task(router.chat("first", options={"num_predict": 60}))
+    await until(lambda: router.has_running(1))
+    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "x"}], "stream": False}
+    async with (
+        router.http.post(f"{router.url}/api/chat", json=body) as late,
+        router.http.post(f"{router.url}/v1/chat/completions", json=body) as second,
+    ):
+        answers = [
+            (late.status, await late.json(), late.headers),
+            (second.status, await second.json(), second.headers),
+        ]
+    assert [status for status, _, _ in answers] == [503, 503]
+    assert all(int(headers["Retry-After"]) >= 1 for _, _, headers in answers)
+    assert isinstance(answers[0][1]["error"], str)
+    assert answers[1][1]["error"]["type"] == "server_error"
+    assert (await first)[0] == 200
+
+
+async def test_an_openai_stream_that_breaks_ends_with_an_error_event(scene: Scene) -> None:
+    router = await scene.router(
+        {
+            "name": "a",
+            "kind": "openai",
+            "url": (await scene.backend(mode="truncate", after=2, token=0.01)).url,
+        }
+    )
+    body = {"model": "plain", "messages": [{"role": "user", "content": "x"}], "stream": True}
+    async with router.http.post(f"{router.url}/v1/chat/completions", json=body) as answer:
+        events = [line async for line in answer.content if line.startswith(b"data:")]
+    assert "error" in json.loads(events[-1][5:])
+    assert b"[DONE]" not in b"".join(events)
