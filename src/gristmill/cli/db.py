@@ -1,7 +1,6 @@
 """`gristmill db`: where the database is, whether it runs, and what its schema is."""
 
 import os
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -98,7 +97,7 @@ def url(
     Example: psql "$(gristmill db url --secret)"
     """
     found = _url(load())
-    shown = found if secret else without_password(found)
+    shown = found if secret else without_secret(found)[0]
     say_json({"url": shown}) if json else say(shown)
 
 
@@ -122,11 +121,6 @@ def psql(
     else:
         # the password goes through the environment: arguments are for everybody to read
         os.execve(binary, command, environment(PGPASSWORD=secret) if secret else environment())
-
-
-def without_password(url: str) -> str:
-    """Both ways to write one: `//user:secret@host` and `password=secret`."""
-    return re.sub(r"(password=)[^\s&]+", r"\1***", re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", url))
 
 
 def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaState | None) -> RenderableType:

@@ -20,6 +20,7 @@ COMMANDS = {
     "dead": "Dead letters: count, list, cluster, replay, purge.",
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
+    "router": "Serve every LLM client on one port, with priorities.",
     "db": "The database: status, start, stop, migrate, url, psql.",
     "doctor": "Check everything, and say what to do.",
 }

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from psycopg import AsyncConnection, Error, InterfaceError, OperationalError
+from psycopg import AsyncConnection, Error, InterfaceError, OperationalError, ProgrammingError
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
@@ -53,6 +53,7 @@ class Database:
     """A pool of connections; `async with Database(url) as db`."""
 
     def __init__(self, url: str, *, size: int = 4, revive: Callable[[], str] | None = None) -> None:
+        _parts(url)  # refused before anything can print it
         self.url = url
         self._size = size
         self._revive = revive
@@ -128,7 +129,7 @@ class Database:
     @property
     def shown(self) -> str:
         """Where the database is, without its password."""
-        parts = conninfo_to_dict(self.url)
+        parts = _parts(self.url)
         return f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
 
 
@@ -186,6 +187,16 @@ def _reason(error: Error) -> str:
 
 def without_secret(url: str) -> tuple[str, str | None]:
     """Where to connect, and the password apart: a program's arguments are for everybody on the machine to read."""
-    parts = conninfo_to_dict(url)
+    parts = _parts(url)
     secret = parts.pop("password", None)
-    return make_conninfo("", **parts), None if secret is None else str(secret)
+    return (url, None) if secret is None else (make_conninfo("", **parts), str(secret))
+
+
+def _parts(url: str) -> dict[str, Any]:
+    try:
+        return dict(conninfo_to_dict(url))
+    except ProgrammingError:
+        # the driver repeats what it cannot read, passwords and all
+        raise Refused(
+            "GRISTMILL_DATABASE_URL cannot be read: write postgresql://user:password@host:5432/name."
+        ) from None

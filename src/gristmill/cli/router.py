@@ -1,0 +1,37 @@
+"""`gristmill router`: one endpoint for every LLM client of the house."""
+
+from typing import Annotated
+
+import typer
+import uvloop
+
+from gristmill.cli.output import Json, err, say_json
+from gristmill.router import serve
+from gristmill.settings import load
+from gristmill.telemetry import set_up_logs
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.command("router", help=text)(router)
+
+
+def router(
+    host: Annotated[str | None, typer.Option(help="The address to listen on instead of the configured one.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port instead of the configured one; 0 takes any.")] = None,
+        int | None, typer.Option(help="The port instead of the configured one; 0 takes any free one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Serve the LLM router until Ctrl-C: Ollama's and OpenAI's API on one port, priorities, preemption.
+
+    Example: gristmill router --port 11430, then OLLAMA_HOST=127.0.0.1:11430 ollama run qwen3
+    """
+    settings = load()
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    ours = settings.router.model_validate(settings.router.model_dump() | given)
+    set_up_logs(settings.log)
+    if json:
+        say_json({"host": ours.host, "port": ours.port, "gpu": len(ours.gpu_backends), "cpu": len(ours.cpu_backends)})
+    else:
+        err.print(f"The router listens on {ours.host}:{ours.port}; Ctrl-C stops it.", highlight=False)
+    uvloop.run(serve(ours))
