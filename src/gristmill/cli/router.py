@@ -18,8 +18,6 @@ def register(root: typer.Typer, text: str) -> None:
 def router(
     host: Annotated[str | None, typer.Option(help="The address to listen on instead of the configured one.")] = None,
     port: Annotated[int | None, typer.Option(help="The port instead of the configured one; 0 takes any.")] = None,
-        int | None, typer.Option(help="The port instead of the configured one; 0 takes any free one.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Serve the LLM router until Ctrl-C: Ollama's and OpenAI's API on one port, priorities, preemption.
