@@ -31,7 +31,8 @@ LONG = {**CHAT, "stream": True, "options": {"num_predict": TOKENS}}
 FIRST = {**CHAT, "stream": True, "options": {"num_predict": 1}}
 # both proxies check a key, as they would in a house; LiteLLM does not start without one
 KEY = f"sk-{secrets.token_hex(32)}"
-PAGE = ROOT / "docs" / "benchmarks-router.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- router:begin -->", "<!-- router:end -->"
 
 
 # ── processes ───────────────────────────────────────────────────────────────
@@ -324,7 +325,9 @@ def main() -> None:
         f"`make bench-router` on {cores} cores, shared with the load generator and the backend "
         f"(load average before: {load:.1f})."
     )
-    PAGE.write_text(f"# The router, measured\n\n{about}\n\n{shown}\n")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{about}\n\n{shown}\n{END}{after}", encoding="utf-8")
     print(json.dumps(found))
 
 
