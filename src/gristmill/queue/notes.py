@@ -29,7 +29,8 @@ def folder() -> Path:
     memory = Path("/dev/shm")
     root = memory if os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     path = root / f"gristmill-{os.geteuid()}"
-    path.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
     found = path.lstat()
     # anybody may have made it before us: whoever owns it could say who is guilty
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
