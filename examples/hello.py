@@ -20,12 +20,15 @@ async def greet(letter: Greet) -> Done:
     return Done(result={"greeted": letter.name})
 
 
+handlers = bound(on(Greet, greet))  # also what `gristmill worker --app examples/hello.py:handlers` serves
+
+
 async def main() -> None:
     async with open_database(load()) as db:  # embedded, or what GRISTMILL_DATABASE_URL names
         async with db.transaction() as tx:  # letters are sent when your transaction commits
             for name in ("world", "miller", "grain"):
                 await send(tx, Greet(name))
-        await Worker(db, bound(on(Greet, greet)), until_idle=True).run()
+        await Worker(db, handlers, until_idle=True).run()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from gristmill.errors import GristmillError, Refused
 from gristmill.queue import Handler, Handlers, bound
 from gristmill.settings import Settings
 
-EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/demo.py:handlers"
+EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 
 def handlers(db: Database, settings: Settings) -> Handlers:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -92,6 +93,14 @@ class QueueSettings(Slice):
     dead_keep: int = Field(default=5_000, ge=0, description="How many dead letters are kept at most.")
     keep_for: Duration = Field(default=timedelta(days=7), description="How long finished tasks are kept.")
     keep: int = Field(default=1_000, ge=0, description="How many finished tasks are kept per queue.")
+
+    @model_validator(mode="after")
+    def _lasting(self) -> Self:
+        if self.lease < 2 * self.heartbeat:
+            raise ValueError("a lease must outlive two heartbeats at least, or living workers lose their tasks")
+        if min(self.heartbeat, self.poll, self.rescue) <= timedelta(0):
+            raise ValueError("heartbeat, poll and rescue must be longer than zero")
+        return self
 
 
 class BackendSettings(Slice):
@@ -357,6 +366,8 @@ def load() -> Settings:
     """The settings, or one sentence about the first that is wrong."""
     try:
         return Settings()
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise Refused(f"gristmill.toml cannot be read: {wrong}.") from wrong
     except ValidationError as wrong:
         first = wrong.errors()[0]
         name = "_".join(str(part) for part in first["loc"]).upper()

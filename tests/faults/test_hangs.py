@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crew import ask, closed, crew, proven, until
+from plant import LEDGER, Grain, Hang, HangInProcess, HangInThread, enter
+from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database, Tx
 from gristmill.queue import Done, Worker, bound, on, settler
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import send_many
-from mill import LEDGER, Grain, Hang, HangInProcess, HangInThread, enter
 
 QUEUES = "mill,bakery,hang"
 SETTINGS = "INSERT INTO queue (name, max_attempts, retry_base, timeout) VALUES ('hang', 2, '50 ms', '400 ms')"

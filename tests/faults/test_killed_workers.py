@@ -5,12 +5,12 @@ import random
 from pathlib import Path
 from time import monotonic
 
-from crew import ask, closed, crew, proven, until
+from plant import Grain
+from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import open_group, seal, send_many
-from mill import Grain
 
 TASKS, GROUPED = 3000, 900
 KILLING = 7.0  # seconds

@@ -5,12 +5,12 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from crew import ask, closed, crew, proven, until
 from network import State, network
+from plant import Grain
+from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.queue.send import send_many
-from mill import Grain
 
 LEASE = 2.0
 LONG = range(6)

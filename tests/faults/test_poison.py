@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from crew import Crew, ask, closed, crew, proven, until
+from plant import Grain, Poison
+from watch import Crew, ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import send_many
-from mill import Grain, Poison
 
 FAST = range(100, 700)
 BESIDE = range(10, 14)

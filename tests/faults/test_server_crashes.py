@@ -8,14 +8,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from crew import ask, closed, crew, proven, until
+from plant import Grain
+from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.db.embedded import Embedded
 from gristmill.db.migrate import migrate
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import open_group, seal, send_many
-from mill import Grain
 
 TASKS, CRASHES = 2500, 3
 

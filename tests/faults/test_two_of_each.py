@@ -6,8 +6,9 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
-from crew import ask, closed, crew, proven, until
 from engine import DAY, LEASE, MINUTE, Grind, audit, claimed, later, registered
+from plant import Grain
+from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.ids import TaskId
@@ -15,7 +16,6 @@ from gristmill.queue.letters import Envelope
 from gristmill.queue.rescuer import Rescued, rescue
 from gristmill.queue.schedules import Fired, add_schedule, fire
 from gristmill.queue.send import open_group, seal, send_many
-from mill import Grain
 
 AT_ONCE = 6
 

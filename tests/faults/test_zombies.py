@@ -3,11 +3,11 @@
 import signal
 from pathlib import Path
 
-from crew import ask, closed, crew, proven, until
+from plant import Grain
+from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.queue.send import send_many
-from mill import Grain
 
 SLOW, TASKS = 8, 200
 LIVE = "SELECT count(*) = %(n)s FROM worker WHERE name = %(name)s AND state = %(state)s"

@@ -65,7 +65,7 @@ def worker(
 ) -> None:
     """Answer tasks until told to stop: the first Ctrl-C lets running ones finish, the second does not.
 
-    Example: gristmill worker --app examples/demo.py:handlers --queues ocr,vector --concurrency 8 --processes 2
+    Example: gristmill worker --app examples/mill.py:handlers --queues ocr,vector --concurrency 8 --processes 2
     """
     names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
     orders = Orders(names, concurrency, processes, app or "", host, port, once, name)

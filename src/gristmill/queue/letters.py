@@ -11,6 +11,8 @@ import msgspec
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import TaskId
 
+FARTHEST = timedelta(days=3653)
+
 
 @runtime_checkable
 class Letter(Protocol):
@@ -51,6 +53,10 @@ class Envelope:
             raise Refused(f"The priority {self.priority} is out of range: it goes from -100 to 100, higher first.")
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise Refused("run_at needs a time zone, or nobody knows when it is.")
+        if self.run_at is not None and not 1970 <= self.run_at.year <= 9000:
+            raise Refused(f"run_at is in the year {self.run_at.year}: choose one between 1970 and 9000.")
+        if self.delay is not None and abs(self.delay) > FARTHEST:
+            raise Refused(f"A delay of {self.delay.days:,} days is too long: ten years at most.")
         if self.max_attempts is not None and not 1 <= self.max_attempts <= 1000:
             raise Refused(f"max_attempts is {self.max_attempts}: it goes from 1 to 1000.")
 

@@ -47,7 +47,10 @@ def backoff(attempt: int, policy: RetryPolicy) -> timedelta:
 
 def described(error: BaseException) -> str:
     """One line for people: our own errors speak for themselves, others say what they are."""
-    text = str(error).strip() or type(error).__name__
+    try:
+        text = str(error).strip() or type(error).__name__
+    except Exception:  # noqa: BLE001 an error whose text is an error, too
+        text = "it cannot be printed"
     from_us = type(error).__module__.startswith("gristmill.")
     return storable(text if from_us else f"{type(error).__name__}: {text}")[:2000]
 

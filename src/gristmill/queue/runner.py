@@ -21,7 +21,7 @@ from gristmill.queue.limiter import Limiters
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
-from gristmill.queue.retry import decide
+from gristmill.queue.retry import decide, described
 from gristmill.queue.threads import DaemonThreads
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -217,8 +217,10 @@ class Runner:
             case "async":
                 try:
                     return await handler.run(what)
-                except SystemExit as wish:  # a handler may fail, but it may not end the worker
-                    raise Transient(f"the handler wanted to end the process (SystemExit {wish.code!r})") from wish
+                except (Exception, asyncio.CancelledError):
+                    raise
+                except BaseException as wish:
+                    raise Transient(f"the handler wanted to end its worker ({described(wish)})") from wish
             case "thread":
                 return await self._threads.run(handler.run, what)
             case "process":
@@ -247,7 +249,7 @@ class Runner:
         known = isinstance(error, Transient | Permanent)
         report = log.info if known else log.warning
         report("task." + type(outcome).__name__.lower(), task=claim.id, kind=claim.kind, attempt=claim.attempt,
-               error=str(error)[:200], exc_info=None if known else error)  # fmt: skip
+               error=described(error)[:200], exc_info=None if known else error)  # fmt: skip
         return outcome
 
     def _note(self, claim: Claim, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""A worker process for the tests of faults: `python mill.py --url … [--solo | --supervise N]`.
+"""A worker process for the tests of faults: `python plant.py --url … [--solo | --supervise N]`.
 
 Every letter that is answered adds one to its row of the ledger, in its own write; every start of a handler is a line
 in a file, which outlives whatever kills the process.

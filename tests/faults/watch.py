@@ -14,11 +14,11 @@ from typing import Any
 
 import psutil
 from engine import audit
+from plant import LEDGER
 
 from gristmill.db import Database
-from mill import LEDGER
 
-MILL = Path(__file__).with_name("mill.py")
+MILL = Path(__file__).with_name("plant.py")
 PATIENCE = 2  # times what a machine of two cores needs: others may be busy on it
 
 
