@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from structlog.testing import capture_logs
 from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost, Refused, Unreachable
 from gristmill.ids import TaskId
-from gristmill.queue import Done, Envelope, maintenance, notes, on, open_group, send, send_many, settler
+from gristmill.queue import Done, Envelope, Unique, maintenance, notes, on, open_group, send, send_many, settler
 from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
 from gristmill.queue.hands import Hands
@@ -317,7 +317,7 @@ async def test_a_handler_that_wants_to_end_the_process_fails_its_task_alone(db: 
     async with db.transaction() as tx:
         assert await status(tx, kind) == "completed"
         row = await task(tx, rude)
-        assert (row.status, "SystemExit 3" in row.error) == ("failed", True)
+        assert (row.status, "SystemExit: 3" in row.error) == ("failed", True)
 
 
 async def test_one_broken_duty_does_not_end_the_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,3 +486,51 @@ async def test_a_worker_that_drained_its_lanes_finds_them_again_when_told(db: Da
     async with working(db, on(Grind, nothing)):
         for grain in range(3):
             await until_status(db, await sent(db, Grind(grain), foreground=grain == 1), "completed")
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), GeneratorExit(), BaseExceptionGroup("both", [SystemExit(1)]), Unprintable()]
+)
+async def test_whatever_an_async_handler_raises_is_a_failure_of_its_task_alone(
+    db: Database, error: BaseException
+) -> None:
+    async def answer(letter: Grind) -> None:
+        if letter.grain == 1:
+            raise error
+
+    async with db.transaction() as tx:
+        ids = [await send(tx, Grind(grain), max_attempts=1) for grain in range(3)]
+    await worked(db, on(Grind, answer))
+    async with db.transaction() as tx:
+        assert [await status(tx, one) for one in ids] == ["completed", "failed", "completed"]
+        assert (await task(tx, ids[1])).error
+
+
+async def test_a_result_too_large_to_keep_is_refused(db: Database) -> None:
+    async def answer(letter: Grind) -> str:
+        return "a" * 1_000_001
+
+    async with db.transaction() as tx:
+        id_ = await send(tx, Grind())
+    await worked(db, on(Grind, answer))
+    async with db.transaction() as tx:
+        assert "too large" in (await task(tx, id_)).error
+
+
+async def test_a_letter_cannot_be_replaced_into_another_group(db: Database) -> None:
+    async with db.transaction() as tx:
+        group = await open_group(tx)
+        await send(tx, Grind(1), unique=Unique("mill", "replace"))
+        with pytest.raises(Refused, match="another parent"):
+            await send(tx, Grind(2), unique=Unique("mill", "replace"), parent=group)
+
+
+@pytest.mark.parametrize("outside", [{"delay": timedelta(days=99_999_999)}, {"run_at": datetime(1, 1, 1, tzinfo=UTC)}])
+def test_a_time_that_no_calendar_knows_is_refused(outside: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match=r"too long|in the year"):
+        Envelope(Grind(), **outside)

@@ -76,7 +76,7 @@ UPDATE task t
        run_at = coalesce(%(run_at)s, clock() + %(delay)s),
        wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
  WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM left_line))
-RETURNING t.id, t.wait;
+RETURNING t.id, t.wait, t.parent, t.after, t.serial_key, t.owner;
 
 -- name: ensure_queues
 INSERT INTO queue (name) SELECT unnest(%(names)s::text[]) ON CONFLICT DO NOTHING;

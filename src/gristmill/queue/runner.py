@@ -16,12 +16,13 @@ from gristmill.queue.config import QueueConfig
 from gristmill.queue.context import Progress, Running, enter
 from gristmill.queue.handlers import Handler, Handlers
 from gristmill.queue.hands import Hands
-from gristmill.queue.letters import Letter, decode, jsonable
+from gristmill.queue.letters import Letter, decode, dumped, jsonable
 from gristmill.queue.limiter import Limiters
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
 from gristmill.queue.retry import decide, described
+from gristmill.queue.send import MAX_PAYLOAD
 from gristmill.queue.threads import DaemonThreads
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -279,6 +280,14 @@ class Runner:
         await self._processes.close()
 
 
+def _kept(result: Any) -> Any:
+    """A result as JSON, if it is of a size to keep with the task."""
+    plain = jsonable(result)
+    if (size := len(dumped(plain))) > MAX_PAYLOAD:
+        raise Permanent(f"a result of {size:,} bytes is too large (limit {MAX_PAYLOAD:,}): write it and return its id")
+    return plain
+
+
 def _as_outcome(answer: Any) -> Outcome:
     """What a handler returned; a plain value is the result of a task that is done."""
     if answer is None or answer == BARE:
@@ -287,6 +296,6 @@ def _as_outcome(answer: Any) -> Outcome:
         case Done(result=None) | Skip() | Snooze():
             return answer
         case Done(write, then, result):
-            return Done(write, then, jsonable(result))
+            return Done(write, then, _kept(result))
         case _:
-            return Done(result=jsonable(answer))
+            return Done(result=_kept(answer))

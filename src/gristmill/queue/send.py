@@ -246,6 +246,12 @@ async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> bool
         priority=envelope.priority, foreground=envelope.foreground, position=envelope.position,
         run_at=envelope.run_at, delay=envelope.delay,
     )  # fmt: skip
-    if row is not None and row.wait is None:
+    if row is None:
+        return False
+    for bond in ("parent", "after", "serial_key", "owner"):
+        wanted, kept = getattr(envelope, bond), getattr(row, bond)
+        if wanted is not None and wanted != kept:
+            raise Refused(f"Task {task} cannot be replaced by one with another {bond} ({wanted} instead of {kept}).")
+    if row.wait is None:
         await tx.one(SQL["admit"], ids=array([task]))
-    return row is not None
+    return True
