@@ -69,7 +69,7 @@ async def claimed(tx: Tx, worker: WorkerId, n: int = 1, *, queues: Sequence[str]
         SQL["claim"], worker=worker, lease=lease, n=n, queues=[row.queue for row in found],
         lanes=[row.lane for row in found], marks=[LOWEST] * len(found), limits=[n] * len(found),
     )  # fmt: skip
-    return [Claim(*row, lease=lease) for row in rows]
+    return [Claim(*row, lease=lease) for row in sorted(rows, key=lambda row: (row.lane, row.seq))]
 
 
 async def claimed_suspect(tx: Tx, worker: WorkerId, *, queues: Sequence[str] = ("mill",)) -> Claim | None:

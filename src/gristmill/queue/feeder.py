@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from gristmill.db import Connection, Tx, queries
@@ -18,11 +19,13 @@ from gristmill.queue.statements import SQL, array
 
 STRAYS = queries("gristmill.queue", "strays.sql")
 
-# the planner must not be tempted by a table that was small a moment ago
+# the planner has no choice here, so one plan serves while a table grows from nothing to millions
 CLAIM_SESSION = {
     "synchronous_commit": "off",  # a claim that a crash of the server forgets is only claimed again
-    "plan_cache_mode": "force_custom_plan",
+    "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
     "enable_bitmapscan": "off",
     "enable_sort": "off",
 }
@@ -104,7 +107,9 @@ class Feeder:
                 "lease": lease,
             },
         )
-        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        rows = await cursor.fetchall()
+        rows.sort(key=itemgetter(2, 1))  # lane, then place: SQL promises no order
+        claims = [Claim(*row, lease=lease) for row in rows]
         self._line.handed(claims)
         if len(claims) < n:
             self._line.drained([key for key, _, _ in wanted], claims)

@@ -1,4 +1,6 @@
--- Every statement of the queue. A comment after the name says which way a task goes.
+-- Statements of the queue. A comment after the name says which way a task goes.
+-- IS NOT DISTINCT FROM on purpose: the index of what is leased fills with dead entries while somebody holds a snapshot, and must
+-- not be read to find tickets whose ids are known.
 
 -- name: enqueue_alike
 -- nothing -> pending: letters that differ only in their payload, straight into the line
@@ -132,7 +134,7 @@ UPDATE task t SET outcome = done.status, finished_at = done.finished_at, wait = 
 RETURNING t.id;
 
 -- name: claim
--- pending -> processing: lane after lane, each from where the last claim found it
+-- pending -> processing: lane after lane, each from where the last claim found it; the rows come in no order
 WITH lane AS MATERIALIZED (
   SELECT l.* FROM unnest(%(queues)s::text[], %(lanes)s::int[], %(marks)s::bigint[], %(limits)s::int[]) AS l(queue, lane, mark, n)
    WHERE EXISTS (SELECT FROM worker w WHERE w.id = %(worker)s AND w.state = 'live')
@@ -146,11 +148,11 @@ WITH lane AS MATERIALIZED (
 ), claimed AS (
   UPDATE ticket t
      SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1
-    FROM picked p WHERE t.id = ANY (ARRAY[p.id])  -- with = the planner may hash and lose the order
+    FROM picked p WHERE t.id = p.id
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
-    FROM claimed c, LATERAL (SELECT * FROM task WHERE id = c.id OFFSET 0) t  -- OFFSET 0 for the same reason
+    FROM claimed c JOIN task t ON t.id = c.id
 ), told AS MATERIALIZED (
   SELECT bubble(array_agg(parent), array_agg('pending'::task_status), array_agg('processing'::task_status), array_agg(n))
     FROM (SELECT parent, count(*)::int AS n FROM entered WHERE parent IS NOT NULL GROUP BY parent) p
@@ -205,7 +207,7 @@ WITH moment AS MATERIALIZED (
   SELECT clock() AS now  -- once: it is dear to ask for every row
 ), gone AS (
   DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
-   WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+   WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
   RETURNING k.id, k.attempts, k.claimed_at
 ), closed AS (
   UPDATE task t
@@ -239,7 +241,7 @@ WITH moment AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease bigint, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
 ), gone AS (
-  DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+  DELETE FROM ticket k USING given g WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
   RETURNING k.id, k.attempts, k.claimed_at
 ), closed AS (
   UPDATE task t
@@ -267,7 +269,7 @@ WITH moment AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease bigint, wait interval, counts boolean, first boolean, error text, fingerprint text)
 ), gone AS (
-  DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+  DELETE FROM ticket k USING given g WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
   RETURNING k.id, k.attempts, k.claimed_at, k.cancel
 ), moved AS (
   UPDATE task t
@@ -338,7 +340,7 @@ WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
     FROM unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
-   WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
+   WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
   RETURNING k.id, k.queue, k.lane, k.seq, k.cancel
 ), groups AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
