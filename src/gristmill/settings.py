@@ -96,8 +96,8 @@ class QueueSettings(Slice):
 
     @model_validator(mode="after")
     def _lasting(self) -> Self:
-        if self.lease < 2 * self.heartbeat:
-            raise ValueError("a lease must outlive two heartbeats at least, or living workers lose their tasks")
+        if self.lease <= self.heartbeat:
+            raise ValueError("a lease must be longer than a heartbeat, or living workers lose their tasks")
         if min(self.heartbeat, self.poll, self.rescue) <= timedelta(0):
             raise ValueError("heartbeat, poll and rescue must be longer than zero")
         return self

@@ -105,6 +105,8 @@ class Mill(RuleBasedStateMachine):
         self, into: int | None, after: int | None, serial: str | None, unique: str | None, conflict: Any, hours: int,
         priority: int, most: int | None,
     ) -> None:  # fmt: skip
+        if unique and conflict == "replace":  # a replacement may not change hands: only what is free can be replaced
+            into = after = serial = None
         parent, first = self.open_group_at(into), self.prerequisite_at(after)
         envelope = Envelope(
             Grind(), priority=priority, parent=parent, after=first, serial_key=serial, max_attempts=most,
