@@ -30,7 +30,10 @@ def duration(text: str) -> timedelta:
         seconds, at = seconds + float(match[1]) * UNITS[unit], match.end()
     if at == 0 or text[at:].strip():
         raise ValueError(f"“{text}” is not a duration; write for example 90s, 5min, 2h or 7d")
-    return timedelta(seconds=seconds)
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError:
+        raise ValueError(f"“{text}” is too long for a duration") from None
 
 
 def rate(text: str) -> tuple[int, timedelta]:

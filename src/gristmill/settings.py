@@ -19,12 +19,15 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 from typing_extensions import override
 
+from gristmill.complaints import FILE, broken_json, complaint, names_of, strangers
 from gristmill.durations import duration
 from gristmill.errors import Refused
 
@@ -43,6 +46,15 @@ def _bytes(value: Any) -> Any:
 
 
 Bytes = Annotated[int, BeforeValidator(_bytes)]
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("it is empty: name a folder, or leave it out")
+    return value
+
+
+Folder = Annotated[Path, BeforeValidator(_named)]
 Level = Literal["P0", "P1", "P2", "P3"]
 
 
@@ -96,10 +108,10 @@ class QueueSettings(Slice):
 
     @model_validator(mode="after")
     def _lasting(self) -> Self:
-        if self.lease <= self.heartbeat:
-            raise ValueError("a lease must be longer than a heartbeat, or living workers lose their tasks")
-        if min(self.heartbeat, self.poll, self.rescue) <= timedelta(0):
-            raise ValueError("heartbeat, poll and rescue must be longer than zero")
+        if self.lease < 2 * self.heartbeat:
+            raise ValueError("a lease must be at least twice as long as a heartbeat, or workers that live lose tasks")
+        if min(self.heartbeat, self.poll, self.rescue, self.stall) <= timedelta(0):
+            raise ValueError("heartbeat, poll, rescue and stall must be longer than zero")
         return self
 
 
@@ -331,7 +343,7 @@ class Settings(BaseSettings):
         env_prefix="GRISTMILL_",
         env_nested_delimiter="_",
         env_nested_max_split=1,
-        toml_file="gristmill.toml",
+        toml_file=FILE,
         extra="forbid",
         frozen=True,
     )
@@ -339,7 +351,7 @@ class Settings(BaseSettings):
     database_url: str | None = Field(
         default=None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
     )
-    data: Path = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
+    data: Folder = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
     app: str = Field(
         default="gristmill.app:handlers",
         description="Where the handlers are that workers run: module:name or file.py:name.",
@@ -359,17 +371,44 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
+        if isinstance(env_settings, EnvSettingsSource):  # what sets nothing is told of, and is no reason to stop
+            known = {name.lower() for name in names_of(cls)}
+            env_settings.env_vars = {name: value for name, value in env_settings.env_vars.items() if name in known}
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 def load() -> Settings:
     """The settings, or one sentence about the first that is wrong."""
+    file = _file()
     try:
         return Settings()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
-        raise Refused(f"gristmill.toml cannot be read: {wrong}.") from wrong
+    except SettingsError as wrong:
+        raise Refused(_not_json(wrong)) from wrong
     except ValidationError as wrong:
-        first = wrong.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        reason = first["msg"].removeprefix("Value error, ")
-        raise Refused(f"The setting GRISTMILL_{name} is wrong: {reason}. See docs/settings.md.") from wrong
+        known = names_of(Settings)
+        first = complaint(wrong.errors()[0], environment=environment(), file=file, known=known)
+        raise Refused(first) from wrong
+
+
+def unknown_names() -> list[str]:
+    """A sentence for each `GRISTMILL_*` of the environment that sets nothing: a slip of the pen, most often."""
+    return strangers(environment(), names_of(Settings))
+
+
+def _file() -> dict[str, Any]:
+    """What stands in gristmill.toml, if there is one."""
+    path = Path(FILE)
+    if path.exists() and not path.is_file():
+        raise Refused(f"{path.resolve()} is not a file: move it away, or write your settings into a file of that name.")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise Refused(f"{FILE} cannot be read: {wrong}.") from wrong
+    except OSError as wrong:
+        raise Refused(f"{path.resolve()} cannot be read ({wrong.strerror}).") from wrong
+
+
+def _not_json(wrong: SettingsError) -> str:
+    """Tables and lists are JSON in the environment."""
+    name = broken_json(Settings, environment()) or "of the environment"
+    return f"The setting {name} is wrong: it is not JSON ({wrong.__cause__}). See docs/settings.md."

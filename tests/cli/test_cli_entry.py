@@ -101,7 +101,7 @@ def test_a_table_that_went_away_is_one_sentence(cli, url):
 
 
 def test_an_unexpected_error_shows_where_only_to_those_who_ask(cli, monkeypatch):
-    def broken():
+    def broken(**_):
         raise ZeroDivisionError("no mill without a stone")
 
     monkeypatch.setattr("gristmill.cli.session.load", broken)
@@ -115,7 +115,7 @@ def test_an_unexpected_error_shows_where_only_to_those_who_ask(cli, monkeypatch)
 
 
 def test_an_interruption_is_quiet(cli, monkeypatch):
-    def interrupted():
+    def interrupted(**_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gristmill.cli.session.load", interrupted)

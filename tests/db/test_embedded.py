@@ -295,6 +295,11 @@ def test_a_file_is_no_data_folder(server: Embedded) -> None:
         server.start()
 
 
+def test_nobody_else_can_hold_the_lock_of_a_data_folder(server: Embedded) -> None:
+    embedded.prepare_folder(server.data, server.cluster)
+    assert (server.data / embedded.LOCK).stat().st_mode & 0o777 == 0o600
+
+
 def test_data_of_another_major_version_is_refused(server: Embedded) -> None:
     server.cluster.mkdir(parents=True)
     (server.data / embedded.LOCK).touch()

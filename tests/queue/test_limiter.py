@@ -17,7 +17,7 @@ from gristmill.ids import WorkerId
 from gristmill.queue.limiter import (
     Limit,
     Limiters,
-    Line,
+    Turns,
     list_limiters,
     release_holds,
     set_limit,
@@ -79,7 +79,7 @@ async def gone(task: asyncio.Task) -> None:
 
 
 def turns(limit: Limit, arrivals: list[float], gap: timedelta) -> Iterator[float]:
-    line = Line()
+    line = Turns()
     for seconds in arrivals:
         at, line = turn(limit, line, NOON + seconds * SECOND, gap)
         yield (at - NOON).total_seconds()

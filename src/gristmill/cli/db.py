@@ -9,7 +9,7 @@ import typer
 from rich.console import RenderableType
 
 from gristmill.cli.output import Json, emit, err, facts, say, say_json
-from gristmill.cli.session import run
+from gristmill.cli.session import load, run
 from gristmill.db import (
     Database,
     Embedded,
@@ -22,7 +22,7 @@ from gristmill.db import (
     without_secret,
 )
 from gristmill.errors import Refused
-from gristmill.settings import Settings, environment, load
+from gristmill.settings import Settings, environment
 
 app = typer.Typer(no_args_is_help=True)
 

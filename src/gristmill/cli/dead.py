@@ -8,12 +8,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gristmill.cli.output import Json, cell, emit, err, facts, short, table
-from gristmill.cli.session import duration, instant, run, session
+from gristmill.cli.session import duration, instant, load, run, session
 from gristmill.durations import shown
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import Event, Task, dead, get_task, history
-from gristmill.settings import load
 
 app = typer.Typer(no_args_is_help=True)
 Queue = Annotated[str | None, typer.Option(help="Only of this queue.")]

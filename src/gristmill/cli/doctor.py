@@ -12,11 +12,11 @@ from rich.console import RenderableType
 
 from gristmill.cli.output import Json, emit, err, span, table
 from gristmill.cli.queues import held_back
-from gristmill.cli.session import run
+from gristmill.cli.session import load, run
 from gristmill.db import Connection, Database, Embedded, SchemaState, Tx, plainly, queries, schema_state
 from gristmill.errors import GristmillError
 from gristmill.queue import QueueReport, dead, list_queues
-from gristmill.settings import Settings, load
+from gristmill.settings import Settings
 from gristmill.telemetry import set_up_logs
 
 SQL = queries("gristmill.cli", "doctor.sql")

@@ -33,6 +33,16 @@ def fail(sentence: str, *, as_json: bool) -> None:
         say_json({"error": sentence})
 
 
+def warn(sentence: str) -> None:
+    """What does not stop us and yet is not as it should be; once, however often it is noticed."""
+    if sentence not in _warned:
+        _warned.add(sentence)
+        err.print(Text(sentence, style="yellow" if err.is_terminal else ""), soft_wrap=True)
+
+
+_warned: set[str] = set()
+
+
 def emit(as_json: bool, data: Any, view: Callable[[], RenderableType | None]) -> None:
     """The same answer for programs or for people."""
     if as_json:

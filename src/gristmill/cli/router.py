@@ -6,8 +6,8 @@ import typer
 import uvloop
 
 from gristmill.cli.output import Json, err, say_json
+from gristmill.cli.session import load
 from gristmill.router import serve
-from gristmill.settings import load
 from gristmill.telemetry import set_up_logs
 
 

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from gristmill import durations
-from gristmill.cli.output import err
+from gristmill import durations, settings
+from gristmill.cli.output import err, warn
 from gristmill.db import Database, open_database, plainly
 from gristmill.errors import Refused
-from gristmill.settings import Settings, load
+from gristmill.settings import Settings
 from gristmill.telemetry import set_up_logs
 
 T = TypeVar("T")
@@ -28,16 +28,24 @@ class Session:
     settings: Settings
 
 
+def load(*, quiet: bool = False) -> Settings:
+    """The settings; what was meant to be one and is none is told, unless `quiet`."""
+    loaded = settings.load()
+    for sentence in [] if quiet else settings.unknown_names():
+        warn(sentence)
+    return loaded
+
+
 @asynccontextmanager
 async def session(*, size: int = 2, quiet: bool = False) -> AsyncGenerator[Session]:
     """The configured database, started and migrated if need be; `quiet` for those who share a terminal."""
-    settings = load()
-    set_up_logs(settings.log)
+    loaded = load(quiet=quiet)
+    set_up_logs(loaded.log)
     with plainly():
         async with AsyncExitStack() as stack:
             with nullcontext() if quiet else err.status("Opening the database …"):
-                db = await stack.enter_async_context(open_database(settings, size=size))
-            yield Session(db, settings)
+                db = await stack.enter_async_context(open_database(loaded, size=size))
+            yield Session(db, loaded)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -271,7 +271,7 @@ def prepare_folder(data: Path, cluster: Path) -> Account | None:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         # under root it stays root's: the server only passes through to the folders made for it
         data.chmod(0o711 if owner else 0o700)
-        (data / LOCK).touch(mode=0o644)
+        (data / LOCK).touch(mode=0o600)
     return owner
 
 
@@ -351,7 +351,7 @@ def explained(data: Path) -> Generator[None]:
 @contextmanager
 def locked(data: Path) -> Generator[None]:
     """One process at a time starts or stops the server; the system lets go when that process dies."""
-    handle = os.open(data / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    handle = os.open(data / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

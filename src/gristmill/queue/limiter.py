@@ -52,7 +52,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Line:
+class Turns:
     """How far turns have been given away: none before `next_at`, and these within the period of the rate."""
 
     next_at: datetime | None = None
@@ -78,15 +78,15 @@ class LimiterStatus:
     next_at: datetime | None
 
 
-def turn(limit: Limit, line: Line, now: datetime, gap: timedelta) -> tuple[datetime, Line]:
+def turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tuple[datetime, Turns]:
     """The next turn, and the line once it is given away; the one after it comes `gap` later."""
-    at = max(now, line.next_at or now, *line.recent.at[-1:])  # behind all who are in the line already
+    at = max(now, turns.next_at or now, *turns.recent.at[-1:])  # behind all who are in the line already
     recent = NOTHING
     if limit.rate is not None:
-        _, later = free(limit.rate, line.recent, at)
+        _, later = free(limit.rate, turns.recent, at)
         at = later or at
-        recent = after(limit.rate, line.recent, at, 1)
-    return at, Line(at + gap if gap else None, recent)
+        recent = after(limit.rate, turns.recent, at, 1)
+    return at, Turns(at + gap if gap else None, recent)
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class _Turn:
 
     wait: timedelta
     hold: int | None
-    before: Line
-    since: Line
+    before: Turns
+    since: Turns
 
 
 @dataclass(frozen=True)
@@ -177,21 +177,21 @@ class Limiters:
         """Take the next turn, unless it is too far away or there is no hold to go with it."""
         async with self._db.transaction() as tx:
             row = await _locked(tx, name, limit)
-            rules, line = Limit.of(row), Line.of(row)
+            rules, turns = Limit.of(row), Turns.of(row)
             if rules.concurrency is not None:
                 holds = await tx.one(SQL["holds"], name=name)
                 assert holds is not None
                 if holds.held >= rules.concurrency:
                     return _Full(holds.first)
-            at, moved = turn(rules, line, row.now, _gap(rules))
+            at, moved = turn(rules, turns, row.now, _gap(rules))
             if at - row.now > patience:
                 return _Far(at - row.now)
-            if moved != line:
+            if moved != turns:
                 await tx.execute(SQL["move"], name=name, **moved.columns)
             held = None
             if rules.concurrency is not None:
                 held = await tx.value(SQL["hold"], name=name, worker=self._worker, until=at + hold)
-            return _Turn(at - row.now, held, line, moved)
+            return _Turn(at - row.now, held, turns, moved)
 
     async def _until(self, name: str, mine: _Turn) -> None:
         if mine.wait <= ZERO:
@@ -256,9 +256,9 @@ def _gap(limit: Limit) -> timedelta:
 
 
 def _status(row: Any) -> LimiterStatus:
-    limit, line = Limit.of(row), Line.of(row)
-    recent = limit.rate.count - free(limit.rate, line.recent, row.now)[0] if limit.rate else 0
-    return LimiterStatus(row.name, limit, row.held, recent, line.next_at)
+    limit, turns = Limit.of(row), Turns.of(row)
+    recent = limit.rate.count - free(limit.rate, turns.recent, row.now)[0] if limit.rate else 0
+    return LimiterStatus(row.name, limit, row.held, recent, turns.next_at)
 
 
 def _check_name(name: str) -> None:

@@ -1,6 +1,5 @@
 """Queues as their operators see them: set, pause, resume, and how they stand."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,10 +10,10 @@ from gristmill.durations import duration, rate
 from gristmill.errors import Refused
 from gristmill.queue import statements
 from gristmill.queue.letters import dumped
+from gristmill.queue.send import NAME
 
 SQL = queries("gristmill.queue", "queues.sql")
 MOST = 100_000  # where counting stops
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Schedules: letters that are sent at set times, once, or some time after another schedule."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,11 +11,10 @@ from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue.cron import check_zone, parse
 from gristmill.queue.letters import Envelope, Letter, dumped, encode, lane, queue_of
-from gristmill.queue.send import MAX_PAYLOAD
+from gristmill.queue.send import MAX_PAYLOAD, NAME
 from gristmill.queue.statements import SQL as QUEUE
 
 SQL = queries("gristmill.queue", "schedules.sql")
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 Posted = tuple[str, str, Mapping[str, Any]]  # kind, queue, payload
 
