@@ -210,7 +210,7 @@ def test_every_setting_can_be_set_from_the_environment(
     given = {"level": "debug", "json_lines": "true", "database_url": "postgresql://x/y", "app": "a:b", "data": "/x"}
     kind = str(field.annotation)
     value = (given | STRUCTURED).get(path[-1]) or (
-        "57s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "777"
+        "60s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "777"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRISTMILL_" + "_".join(path).upper(), value)
@@ -220,4 +220,4 @@ def test_every_setting_can_be_set_from_the_environment(
     if path[-1] in STRUCTURED:
         assert read != field.default
         return
-    assert read in (True, timedelta(seconds=57)) if isinstance(read, bool | timedelta) else str(read) == value
+    assert read in (True, timedelta(seconds=60)) if isinstance(read, bool | timedelta) else str(read) == value
