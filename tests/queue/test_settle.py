@@ -131,6 +131,15 @@ async def test_skip_counts_as_done_with_its_reason(db: Database, ledger: str) ->
         await audit(tx)
 
 
+async def test_what_is_skipped_may_still_be_followed_by_letters(db: Database) -> None:
+    async with db.transaction() as tx:
+        worker, claim = await one_claimed(tx)
+        await settled(tx, worker, [claim], Skip("it has its text already", then=(Bake(),)))
+        assert (await task(tx, claim.id)).status == "skipped"
+        assert await tx.value("SELECT count(*) FROM task WHERE id > %(id)s", id=claim.id) == 1
+        await audit(tx)
+
+
 async def test_snooze_comes_back_later_and_uses_no_attempt(db: Database) -> None:
     async with db.transaction() as tx:
         worker, claim = await one_claimed(tx, max_attempts=1)

@@ -26,6 +26,7 @@ class Skip:
 
     reason: str
     write: Write | None = None
+    then: Sequence[Letter | Envelope] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ async def fenced(statement: Awaitable[Any]) -> None:
 
 def writes(outcome: Outcome) -> bool:
     """Whether it wants something of its own written: then that may be what fails, or never ends."""
-    return isinstance(outcome, Done | Skip) and (outcome.write is not None or bool(getattr(outcome, "then", ())))
+    return isinstance(outcome, Done | Skip) and (outcome.write is not None or bool(outcome.then))
 
 
 async def settle(
@@ -76,7 +76,7 @@ async def settle(
             case _:
                 assert_never(outcome)
         rest.append((claim, outcome))
-    letters = [letter for _, outcome in batch if isinstance(outcome, Done) for letter in outcome.then]
+    letters = [letter for _, outcome in batch if isinstance(outcome, Done | Skip) for letter in outcome.then]
     await _lock_families(tx, worker, batch, letters, steps=bool(plain) + bool(closing) + bool(again))
     if plain:
         await tx.execute(SQL["complete"], **completion(worker, plain))
