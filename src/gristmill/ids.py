@@ -5,3 +5,6 @@ from typing import NewType
 TaskId = NewType("TaskId", int)
 WorkerId = NewType("WorkerId", int)
 LeaseId = NewType("LeaseId", int)
+DocumentId = NewType("DocumentId", int)
+ScopeId = NewType("ScopeId", int)
+ChunkId = NewType("ChunkId", int)

@@ -12,6 +12,7 @@ from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiter
 from gristmill.queue.lookup import Event, GroupProgress, Task, get_task, group_progress, history, list_tasks
 from gristmill.queue.order import set_foreground, set_position, set_priority
 from gristmill.queue.outcome import Done, Skip, Snooze
+from gristmill.queue.processes import ProcessPool
 from gristmill.queue.queues import QueueReport, list_queues, pause, resume, set_queue
 from gristmill.queue.rates import Rate
 from gristmill.queue.revive import Refusal, Revived
@@ -42,6 +43,7 @@ __all__ = [
     "Limit",
     "LimiterStatus",
     "Limiters",
+    "ProcessPool",
     "QueueReport",
     "Rate",
     "Refusal",

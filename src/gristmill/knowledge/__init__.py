@@ -1,0 +1,1 @@
+"""Knowledge: chunks, search over them, and the graph of who and what is in them."""

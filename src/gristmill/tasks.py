@@ -1,0 +1,78 @@
+"""Every letter that one room sends another."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gristmill.ids import DocumentId, ScopeId
+
+
+@dataclass(frozen=True)
+class OpenDocument:
+    """Look at a document: what it is, how many pages it has, what lies in it."""
+
+    kind: ClassVar[str] = "documents.open"
+    document: DocumentId
+    offset: int = 0  # for containers: how many of their parts are known already
+
+
+@dataclass(frozen=True)
+class ReadPage:
+    """Turn one page into Markdown, and that into chunks."""
+
+    kind: ClassVar[str] = "ocr.read"
+    document: DocumentId
+    page: int
+
+
+@dataclass(frozen=True)
+class EmbedChunk:
+    """Make one chunk searchable."""
+
+    kind: ClassVar[str] = "vector.embed"
+    document: DocumentId
+    page: int
+    ordinal: int
+
+
+@dataclass(frozen=True)
+class BuildGraph:
+    """Draw who and what a chunk names, and how they belong together."""
+
+    kind: ClassVar[str] = "graph.build"
+    document: DocumentId
+    page: int
+    ordinal: int
+
+
+@dataclass(frozen=True)
+class SealPhase:
+    """All of the phase before is done: no more work will join this one."""
+
+    kind: ClassVar[str] = "documents.seal"
+    document: DocumentId
+    phase: str
+
+
+@dataclass(frozen=True)
+class FinishDocument:
+    """Every phase is done: this version takes the place of older ones."""
+
+    kind: ClassVar[str] = "documents.finish"
+    document: DocumentId
+
+
+@dataclass(frozen=True)
+class FoldTerms:
+    """Gather the terms of fresh chunks into segments, and drop those of chunks that are gone."""
+
+    kind: ClassVar[str] = "knowledge.fold"
+    scope: ScopeId
+
+
+@dataclass(frozen=True)
+class FillVectors:
+    """Embed chunks that have no vector of this model yet, a portion at a time."""
+
+    kind: ClassVar[str] = "knowledge.fill"
+    model: int
+    after: int = 0
