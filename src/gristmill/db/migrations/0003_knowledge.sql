@@ -37,3 +37,47 @@ CREATE TABLE embedding (
   vector vector NOT NULL,
   PRIMARY KEY (chunk, model)
 );
+
+CREATE VIEW chunk_status AS
+SELECT c.id, c.document AS document_id, c.page AS page_number, c.ordinal AS chunk_index, c.hash AS chunk_content_hash,
+       c.start, c.stop, c.tokens, c.heading,
+       coalesce(v.status, 'pending') AS vector_status, v.worker AS vector_worker_id, v.started_at AS vector_started_at,
+       v.finished_at AS vector_completed_at, v.error AS vector_error, greatest(v.attempts - 1, 0) AS vector_retry_count,
+       v.heartbeat_at AS vector_last_heartbeat,
+       coalesce(g.status, 'pending') AS graphrag_status, g.worker AS graphrag_worker_id, g.started_at AS graphrag_started_at,
+       g.finished_at AS graphrag_completed_at, g.error AS graphrag_error, greatest(g.attempts - 1, 0) AS graphrag_retry_count,
+       g.heartbeat_at AS graphrag_last_heartbeat
+  FROM chunk c
+  LEFT JOIN tasks v ON v.owner = 'document:' || c.document AND v.kind = 'vector.embed'
+                   AND (v.payload ->> 'page')::int = c.page AND (v.payload ->> 'ordinal')::int = c.ordinal
+  LEFT JOIN tasks g ON g.owner = 'document:' || c.document AND g.kind = 'graph.build'
+                   AND (g.payload ->> 'page')::int = c.page AND (g.payload ->> 'ordinal')::int = c.ordinal;
+
+-- A page's later phases follow from its chunks, by the rules by which a group follows from its children.
+CREATE VIEW page_status AS
+SELECT d.id AS document_id, n.number AS page_number, p.method AS ocr_method,
+       coalesce(t.status, 'pending') AS ocr_status, t.worker AS ocr_worker_id, t.started_at AS ocr_started_at,
+       t.finished_at AS ocr_completed_at, t.error AS ocr_error, greatest(t.attempts - 1, 0) AS ocr_retry_count,
+       t.heartbeat_at AS ocr_last_heartbeat,
+       u.chunk_count,
+       group_status(t.status IN ('completed', 'skipped'), u.vp, u.vr, u.vc, u.vf, 0, u.vx) AS vector_status, u.vector_error,
+       group_status(t.status IN ('completed', 'skipped'), u.gp, u.gr, u.gc, u.gf, 0, u.gx) AS graphrag_status, u.graphrag_error
+  FROM document d
+ CROSS JOIN LATERAL generate_series(1, d.pages) AS n (number)
+  LEFT JOIN page p ON p.document = d.id AND p.number = n.number
+  LEFT JOIN tasks t ON t.owner = 'document:' || d.id AND t.kind = 'ocr.read'
+                   AND (t.payload ->> 'page')::int = n.number AND (t.payload ->> 'ordinal')::int IS NULL
+ CROSS JOIN LATERAL (
+   SELECT count(*)::int AS chunk_count,
+          count(*) FILTER (WHERE vector_status = 'pending')::int AS vp,
+          count(*) FILTER (WHERE vector_status = 'processing')::int AS vr,
+          count(*) FILTER (WHERE vector_status IN ('completed', 'skipped'))::int AS vc,
+          count(*) FILTER (WHERE vector_status = 'failed')::int AS vf,
+          count(*) FILTER (WHERE vector_status = 'cancelled')::int AS vx, min(vector_error) AS vector_error,
+          count(*) FILTER (WHERE graphrag_status = 'pending')::int AS gp,
+          count(*) FILTER (WHERE graphrag_status = 'processing')::int AS gr,
+          count(*) FILTER (WHERE graphrag_status IN ('completed', 'skipped'))::int AS gc,
+          count(*) FILTER (WHERE graphrag_status = 'failed')::int AS gf,
+          count(*) FILTER (WHERE graphrag_status = 'cancelled')::int AS gx,
+          min(graphrag_error) FILTER (WHERE graphrag_status = 'failed') AS graphrag_error
+     FROM chunk_status c WHERE c.document_id = d.id AND c.page_number = n.number) u;
