@@ -185,6 +185,7 @@ def test_the_example_on_the_page_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 LARGE = ("max_payload", "body_limit", "holdback_limit")
+HUGE = ("memory", "spool", "max_pixels")
 BACKENDS = '[{"name": "x", "url": "http://127.0.0.1:1"}]'
 STRUCTURED = {
     "gpu_backends": BACKENDS,
@@ -210,7 +211,7 @@ def test_every_setting_can_be_set_from_the_environment(
     given = {"level": "debug", "json_lines": "true", "database_url": "postgresql://x/y", "app": "a:b", "data": "/x"}
     kind = str(field.annotation)
     value = (given | STRUCTURED).get(path[-1]) or (
-        "60s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "777"
+        "60s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "77777777" if path[-1] in HUGE else "777"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRISTMILL_" + "_".join(path).upper(), value)
