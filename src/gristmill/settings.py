@@ -328,7 +328,7 @@ class DocumentSettings(Slice):
     max_parts: int = Field(default=1_000, ge=0, description="The most attachments of one mail.")
     max_depth: int = Field(default=5, ge=0, description="How deep documents may lie within each other.")
     timeout: Duration = Field(default=timedelta(seconds=120), description="How long reading one page may take.")
-    memory: Bytes = Field(default=2 * 1024**3, ge=64 * 1024**2, description="The memory that reading one page may take.")
+    memory: Bytes = Field(default=2 * 1024**3, ge=64 * 1024**2, description="The memory reading one page may take.")
     processes: int = Field(
         default=0, ge=0, le=1024, description="How many pages are read at once by a worker; 0 takes one per core."
     )

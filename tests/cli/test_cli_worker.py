@@ -110,6 +110,29 @@ def test_it_tells_how_it_is_and_stops_when_told(cli, start):
     assert cli("queue", "list", "--json").json[0]["workers"] == []
 
 
+STUBBORN = SLOW.replace(
+    "    await asyncio.sleep(letter.seconds)",
+    """    while True:
+        try:
+            await asyncio.sleep(letter.seconds)
+        except asyncio.CancelledError:
+            pass""",
+)
+
+
+def test_a_handler_that_will_not_be_interrupted_does_not_hold_up_the_stop(cli, start, tmp_path, monkeypatch):
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    monkeypatch.setenv("GRISTMILL_QUEUE_STOP", "100ms")
+    app = f"{tmp_path}/stubborn.py:handlers"
+    task = cli("task", "send", "slow.sleep", '{"seconds": 1000}', "--app", app, "--json").json["task"]
+    process = start("--app", app)
+    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert cli("task", "show", task, "--json").json["task"]["status"] == "pending"
+
+
 def test_a_running_task_is_finished_before_it_stops(cli, start, sent):
     (task,) = sent(ReadPage(1))
     process = start()

@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -15,7 +17,7 @@ from engine import DAY, Bake, Grind, audit, later, statuses
 from structlog.testing import capture_logs
 
 from gristmill.db import Database, Tx
-from gristmill.errors import Overloaded, Permanent, Transient
+from gristmill.errors import Overloaded, Permanent, Refused, Transient
 from gristmill.ids import TaskId
 from gristmill.queue import Done, Envelope, Skip, Snooze, bound, current, on, open_group, seal, send_many
 from gristmill.queue.cancel import cancel
@@ -94,6 +96,73 @@ async def test_a_handler_knows_its_task(db: Database) -> None:
     await worked(db, on(Grind, who), on(Bake, who_in_a_thread))
     for task in (grind, bake):
         assert (await row(db, task)).result == [task, 1, f"gristmill-{task}"]
+
+
+def who_in_a_process(letter: Grind) -> list[Any]:
+    current().progress(1, 2, "in a process")
+    return [current().id, current().attempt, current().idempotency_key]
+
+
+async def test_a_handler_in_a_child_process_knows_its_task_and_tells_how_far_it_is(db: Database) -> None:
+    task = await sent(db, Grind())
+    await worked(db, on(Grind, who_in_a_process, process=True))
+    assert (await row(db, task)).result == [task, 1, f"gristmill-{task}"]
+
+
+def waits_in_a_process(letter: Grind) -> None:
+    current().progress(1, 2, "in a process")
+    time.sleep(1000)
+
+
+async def test_progress_of_a_child_process_is_seen_while_it_runs(db: Database) -> None:
+    task = await sent(db, Grind())
+    async with working(db, on(Grind, waits_in_a_process, process=True)):
+        await until(lambda: ask(db, "SELECT 1 FROM task_progress"))
+        seen = await row(db, task)
+        assert (seen.progress_current, seen.progress_total, seen.progress_message) == (1, 2, "in a process")
+        await cancel_all(db, "mill")
+        await until_status(db, task, "cancelled")
+
+
+async def test_a_batch_knows_all_its_tasks_and_none_as_the_only_one(db: Database) -> None:
+    told: list[Any] = []
+
+    async def all_of_them(letters: Sequence[Grind]) -> list[None]:
+        told.append(current().ids)
+        current().progress(1, 2)
+        for name in ("id", "attempt", "idempotency_key"):
+            with pytest.raises(Permanent, match=f"a batch has many tasks, and so no {name} of its own"):
+                getattr(current(), name)
+        return [None for _ in letters]
+
+    ids = await sent_many(db, 3)
+    await worked(db, on(Grind, all_of_them, batch=3), concurrency=1)
+    assert told == [tuple(ids)]
+
+
+def test_where_nothing_is_answered_there_is_no_current_task() -> None:
+    with pytest.raises(Refused, match="Nothing is being answered here"):
+        current()
+
+
+async def test_a_handler_that_will_not_be_interrupted_keeps_neither_its_task_nor_the_worker(db: Database) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def stubborn(letter: Grind) -> None:
+        begun.set()
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+
+    task = await sent(db, Grind())
+    hurried = QUICK.model_copy(update={"stop": timedelta(milliseconds=50)})
+    async with working(db, on(Grind, stubborn), settings=hurried):
+        await begun.wait()
+    left = await row(db, task)
+    assert (left.status, left.attempts, left.worker) == ("pending", 0, None)
+    go.set()
+    await worked(db, on(Grind, nothing))
+    assert (await row(db, task)).status == "completed"
 
 
 @dataclass(frozen=True)

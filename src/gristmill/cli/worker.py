@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import session
 from gristmill.db import Database
 from gristmill.errors import Refused
-from gristmill.queue import Handlers, HealthPort, Supervisor, Worker
+from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker, drop_signals_in_copies
 from gristmill.settings import Settings
 
 try:
@@ -25,6 +26,9 @@ except ImportError:  # not made for every system
     from asyncio import run
 
 PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
+TIDYING = 25.0  # seconds beyond the setting `stop` in which a worker gives back what it holds
+PATIENCE = 5.0  # seconds more that its supervisor waits
+LINGER = 1.0  # seconds for handlers that go on after the worker has ended
 ORPHANED = 1.0  # seconds between looks whether the supervisor still lives
 
 
@@ -82,7 +86,7 @@ async def _supervise(given: Orders, as_json: bool) -> None:
         _refuse_taken_ports(orders)
         supervisor = Supervisor(
             at.db, orders.command(), queues=orders.queues, processes=orders.processes,
-            grace=at.settings.queue.stop.total_seconds() + 5, once=orders.once,
+            grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE, once=orders.once,
         )  # fmt: skip
         asked = 0
 
@@ -159,7 +163,8 @@ async def _child(given: Orders, solo: bool) -> None:
             name=orders.name, solo=solo, supervised=True, until_idle=orders.once or solo, maintenance=not solo,
         )  # fmt: skip
         health = None if solo else _health(orders, worker)
-        _on_signals(_stopper(worker))
+        drop_signals_in_copies()
+        _on_signals(_stopper(worker, at.settings.queue.stop.total_seconds() + TIDYING))
         watch = asyncio.create_task(_stop_when_orphaned(worker))
         try:
             await worker.run()
@@ -167,6 +172,7 @@ async def _child(given: Orders, solo: bool) -> None:
             watch.cancel()
             if health:
                 await asyncio.to_thread(health.stop)
+            _end_after(LINGER, 0)  # a handler that will not be interrupted would hold up the loop's end for ever
 
 
 def _health(orders: Orders, worker: Worker) -> HealthPort | None:
@@ -183,7 +189,7 @@ def _health(orders: Orders, worker: Worker) -> HealthPort | None:
     return None
 
 
-def _stopper(worker: Worker) -> Callable[[], None]:
+def _stopper(worker: Worker, most: float) -> Callable[[], None]:
     asked = False
 
     def stop() -> None:
@@ -192,8 +198,16 @@ def _stopper(worker: Worker) -> Callable[[], None]:
             os._exit(130)  # whatever it holds is taken back by the next rescuer
         asked = True
         worker.stop()
+        _end_after(most, STUCK)
 
     return stop
+
+
+def _end_after(seconds: float, code: int) -> None:
+    """End this process whatever it does then, from a thread that a busy loop cannot hold up."""
+    timer = threading.Timer(seconds, os._exit, [code])
+    timer.daemon = True
+    timer.start()
 
 
 async def _stop_when_orphaned(worker: Worker) -> None:

@@ -4,8 +4,10 @@ from gristmill.queue import dead
 from gristmill.queue.cancel import Cancelling, cancel
 from gristmill.queue.context import current
 from gristmill.queue.cron import check_zone
+from gristmill.queue.forks import drop_signals_in_copies
 from gristmill.queue.handlers import Handler, Handlers, bound, on
 from gristmill.queue.health import HealthPort
+from gristmill.queue.heartbeat import STUCK
 from gristmill.queue.janitor import forget
 from gristmill.queue.letters import Envelope, Letter, Unique, decode
 from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiters, set_limit
@@ -31,6 +33,7 @@ from gristmill.queue.why import Why, why
 from gristmill.queue.worker import Worker
 
 __all__ = [
+    "STUCK",
     "Cancelling",
     "Done",
     "Envelope",
@@ -63,6 +66,7 @@ __all__ = [
     "current",
     "dead",
     "decode",
+    "drop_signals_in_copies",
     "enable_schedule",
     "forget",
     "get_task",

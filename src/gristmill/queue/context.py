@@ -1,14 +1,14 @@
-"""What a running handler can ask about its own task."""
+"""What a running handler can ask about its own task, or about the batch it answers."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from gristmill.errors import Cancelled
+from gristmill.errors import Cancelled, Permanent, Refused
 from gristmill.ids import TaskId
-from gristmill.queue.claim import Claim
+from gristmill.queue import child
 from gristmill.queue.limiter import Limit, Limiters
 from gristmill.telemetry import WorkerMetrics
 
@@ -22,36 +22,65 @@ class Progress:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The task that this handler is answering."""
+class Member(Protocol):
+    """As much of a claim as a handler may know."""
 
-    claim: Claim
-    report: Callable[[TaskId, Progress], None]
-    limiters: Limiters
-    metrics: WorkerMetrics
+    id: TaskId
+    attempt: int
+    cancelled: bool
+
+
+@dataclass(slots=True)
+class Told:
+    """A member as it is told to a child process, which is killed when it is cancelled."""
+
+    id: TaskId
+    attempt: int
+    cancelled: bool = False
+
+
+class Running:
+    """The task that this handler is answering, or all tasks of its batch."""
+
+    __slots__ = ("_batch", "_limiters", "_members", "_metrics", "_report")
+
+    def __init__(
+        self, members: Sequence[Member], report: Callable[[TaskId, Progress], None], limiters: Limiters | None = None,
+        metrics: WorkerMetrics | None = None, *, batch: bool = False,
+    ) -> None:  # fmt: skip
+        self._members = members
+        self._report = report
+        self._limiters = limiters
+        self._metrics = metrics
+        self._batch = batch
+
+    @property
+    def ids(self) -> tuple[TaskId, ...]:
+        """The tasks of the batch, in the order of its letters."""
+        return tuple(member.id for member in self._members)
 
     @property
     def id(self) -> TaskId:
-        return self.claim.id
+        return self._only("id").id
 
     @property
     def attempt(self) -> int:
-        return self.claim.attempt
+        return self._only("attempt").attempt
 
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of the task: give it to the outside, which may hear from us more than once."""
-        return f"gristmill-{self.claim.id}"
+        return f"gristmill-{self._only('idempotency_key').id}"
 
     def progress(self, current: int, total: int | None = None, message: str | None = None) -> None:
-        """Show how far it is; also where a cancelled task stops."""
+        """Show how far it is (of a batch: how far all of it is); also where a cancelled task stops."""
         self.check()
-        self.report(self.claim.id, Progress(current, total, message))
+        for member in self._members:
+            self._report(member.id, Progress(current, total, message))
 
     def check(self) -> None:
-        """Raises Cancelled if somebody cancelled this task."""
-        if self.claim.cancelled:
+        """Raises Cancelled if somebody cancelled this task, or every task of this batch."""
+        if all(member.cancelled for member in self._members):
             raise Cancelled("cancelled while it ran")
 
     @asynccontextmanager
@@ -60,16 +89,25 @@ class Running:
 
         Calls under the name `llm`, or `llm:…`, are counted as calls to language models.
         """
-        async with self.limiters.take(name, limit, **patience):
+        if self._limiters is None or self._metrics is None:
+            raise Permanent(
+                "a child process cannot take from a limiter: take the turn in a coroutine, then send a letter"
+            )
+        async with self._limiters.take(name, limit, **patience):
             if name.partition(":")[0] != "llm":
                 yield
                 return
             try:
                 yield
             except BaseException:
-                self.metrics.llm_call("failed")
+                self._metrics.llm_call("failed")
                 raise
-            self.metrics.llm_call("ok")
+            self._metrics.llm_call("ok")
+
+    def _only(self, what: str) -> Member:
+        if self._batch:
+            raise Permanent(f"a batch has many tasks, and so no {what} of its own: current().ids names them")
+        return self._members[0]
 
 
 _current: ContextVar[Running] = ContextVar("gristmill_task")
@@ -77,8 +115,23 @@ _current: ContextVar[Running] = ContextVar("gristmill_task")
 
 def current() -> Running:
     """The task being answered here: `current().progress(3, 10, "page 3")`."""
-    return _current.get()
+    running = _current.get(None)
+    if running is not None:
+        return running
+    if child.about is None:
+        raise Refused("Nothing is being answered here: current() is known to a handler and to what it calls.")
+    members, batch = child.about
+    return Running([Told(*member) for member in members], _tell, batch=batch)
 
 
 def enter(running: Running) -> None:
     _current.set(running)
+
+
+def about(members: Sequence[Member], *, batch: bool) -> tuple[Any, ...]:
+    """What a child process is told of its call, in words that it can read without knowing this room."""
+    return [(member.id, member.attempt) for member in members], batch
+
+
+def _tell(task: TaskId, progress: Progress) -> None:
+    child.tell((task, progress.current, progress.total, progress.message))

@@ -34,7 +34,6 @@ class Snooze:
     """Not now: come back after `wait`; uses no attempt."""
 
     wait: timedelta
-    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,39 +3,29 @@
 One duplex pipe per child and nothing shared among children. The pools of concurrent.futures, multiprocessing
 and pebble share a locked queue: a child that is killed while it holds that lock stops all its siblings, and
 concurrent.futures gives up the whole pool when one child dies. Here a SIGKILL is an everyday tool.
-
-The lower half of this file is what a child does; it runs nothing of the upper half.
 """
 
 import asyncio
-import ctypes
 import errno
 import os
 import pickle
-import resource
-import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import threading
-import traceback
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from io import BytesIO
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import spawn
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from gristmill.errors import Permanent, Transient
+from gristmill.queue import child as inside
+from gristmill.queue.child import CALL, NEWS, REPLY, OutOfMemory, Reader
 
 R = TypeVar("R")
 
 START = 60.0  # seconds a child may take until it is ready: imports on a busy machine
 FAREWELL = 2.0  # seconds an idle child may take to end by itself
-CALL = struct.Struct("!QQ")  # length, and bytes of memory it may use (0: any)
-REPLY = struct.Struct("!Q")  # length
 MAIN = ("init_main_from_name", "init_main_from_path", "sys_argv")  # how to import our __main__ elsewhere
 
 
@@ -49,10 +39,6 @@ class Crashed(Transient):
 
 class _NeverBegan(Crashed):
     """The process died before it had read the call."""
-
-
-class OutOfMemory(Transient):
-    """The call needed more memory than it may use."""
 
 
 class ProcessPool:
@@ -69,13 +55,19 @@ class ProcessPool:
         self._idle: list[_Child] = []
         self._closed = False
 
-    async def run(self, function: Callable[..., R], *args: Any, timeout: float, memory: int | None = None) -> R:
-        """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had."""
-        call = _written(function, args)
+    async def run(
+        self, function: Callable[..., R], *args: Any, timeout: float, memory: int | None = None,
+        about: Any = None, hear: Callable[[Any], None] = lambda _: None,
+    ) -> R:  # fmt: skip
+        """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had.
+
+        The function finds `about` in `child.about`; `hear` gets what it says on its way with `child.tell`.
+        """
+        call = _written(function, args, about)
         try:
-            return cast(R, await self._run(call, timeout, memory))
+            return cast(R, await self._run(call, timeout, memory, hear))
         except _NeverBegan:  # its child died while idle; once, lest a call that no child can read goes on
-            return cast(R, await self._run(call, timeout, memory))
+            return cast(R, await self._run(call, timeout, memory, hear))
 
     async def close(self) -> None:
         """Ends all children, hanging ones too; calls that run or wait end with Transient."""
@@ -90,9 +82,10 @@ class ProcessPool:
         if self._children:
             await asyncio.wait([child.gone for child in self._children], timeout=2 * FAREWELL)
 
-    async def _run(self, call: list[bytes], timeout: float, memory: int | None) -> Any:
+    async def _run(self, call: list[bytes], timeout: float, memory: int | None, hear: Callable[[Any], None]) -> Any:
         await self._slots.acquire()
         child = await self._free_child()
+        child.hear = hear
         try:
             return _answer(await child.ask(call, timeout, memory), memory)
         except OutOfMemory:
@@ -169,6 +162,7 @@ class _Child(asyncio.Protocol):
         self._memory: int | None = None
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.usable = True
+        self.hear: Callable[[Any], None] = lambda _: None
         self.calls = -1  # the greeting is none
 
     async def connect(self) -> None:
@@ -225,14 +219,22 @@ class _Child(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        received = self._received
-        received += data
-        if len(received) >= REPLY.size:
-            (length,) = REPLY.unpack_from(received)
-            if len(received) == REPLY.size + length:
-                self._received = bytearray()
-                if self._reply is not None and not self._reply.done():
-                    self._reply.set_result(memoryview(received)[REPLY.size :])
+        self._received += data
+        while len(self._received) >= REPLY.size:
+            kind, length = REPLY.unpack_from(self._received)
+            end = REPLY.size + length
+            if len(self._received) < end:
+                return
+            received, self._received = self._received, self._received[end:]
+            self._take(kind, memoryview(received)[REPLY.size : end])
+
+    def _take(self, kind: bytes, body: memoryview) -> None:
+        if self._reply is None or self._reply.done():
+            return
+        if kind == NEWS:
+            self.hear(pickle.loads(body))
+        else:
+            self._reply.set_result(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.usable = False
@@ -272,12 +274,12 @@ def _started(pipe: socket.socket) -> subprocess.Popen[bytes]:
 
     Called in the thread of the loop: PR_SET_PDEATHSIG fires when the *thread* that started the child ends.
     """
-    if _Reader.importing:
+    if Reader.importing:
         raise Permanent("the main script starts its work when it is imported: put it under if __name__ == '__main__'")
-    # By its file: importing our whole room first takes six times as long, and a call imports what it needs.
+    # by its file: importing our whole room first takes six times as long
     program = (
         f"import sys, importlib.util as u; sys.path[:] = {sys.path!r}; "
-        f"s = u.spec_from_file_location({__name__!r}, {__file__!r}); "
+        f"s = u.spec_from_file_location({inside.__name__!r}, {inside.__file__!r}); "
         f"m = sys.modules[s.name] = u.module_from_spec(s); s.loader.exec_module(m); "
         f"m.serve({pipe.fileno()}, {os.getpid()})"
     )
@@ -305,11 +307,11 @@ class _Parts:
         self.written.append(part if isinstance(part, bytes) else bytes(part))
 
 
-def _written(function: Callable[..., Any], args: tuple[Any, ...]) -> list[bytes]:
+def _written(function: Callable[..., Any], args: tuple[Any, ...], about: Any) -> list[bytes]:
     """The call in parts: the pickler hands large bytes on as they are, where `dumps` would copy them."""
     parts = _Parts()
     try:
-        pickle.Pickler(parts, pickle.HIGHEST_PROTOCOL).dump((function, args))
+        pickle.Pickler(parts, pickle.HIGHEST_PROTOCOL).dump((function, args, about))
         return parts.written
     except Exception as error:
         raise Permanent(f"its function or arguments cannot be sent to a process: {error}") from error
@@ -343,136 +345,3 @@ def _how_it_died(code: int, memory: int | None) -> str:
 
 def _megabytes(size: int) -> str:
     return f"{size / 2**20:.4g} MiB"
-
-
-# --- in the child ---------------------------------------------------------------------------------
-
-
-def serve(pipe: int, parent: int) -> None:
-    """What a child does until its pipe ends."""
-    _settle_in(parent)
-    os.set_inheritable(pipe, False)
-    with socket.socket(fileno=pipe) as stream, stream.makefile("rb") as calls:
-        threading.Thread(target=_die_with_parent, args=[pipe], daemon=True).start()
-        length, _ = CALL.unpack(calls.read(CALL.size))
-        _Reader.main = pickle.loads(calls.read(length))
-        _send(stream, _success(None))
-        while header := calls.read(CALL.size):
-            length, memory = CALL.unpack(header)
-            _send(stream, _reply_to(calls.read(length), memory))
-
-
-def _settle_in(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # it died before we could ask to die with it
-    # A crash is expected here: no gigabytes of core with somebody's documents in them.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    with suppress(OSError):  # when the machine runs out of memory, rather us than the worker or its database
-        Path("/proc/self/oom_score_adj").write_text("500")
-
-
-def _die_with_parent(pipe: int) -> None:
-    """The second string to PR_SET_PDEATHSIG, and it takes our helpers along."""
-    poll = select.poll()
-    poll.register(pipe, 0)  # hang-ups only: data, and the half-close of a farewell, are for the main thread
-    poll.poll()
-    os.killpg(0, signal.SIGKILL)
-
-
-def _send(stream: socket.socket, reply: bytes) -> None:
-    stream.sendall(REPLY.pack(len(reply)) + reply)
-
-
-def _reply_to(call: bytes, memory: int) -> bytes:
-    try:
-        function, args = _Reader(BytesIO(call)).load()
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it travels to the caller
-        return _failure(error, f"its function or arguments cannot be read in a process: {_text(error)}")
-    del call  # perhaps large, and of no use while the function runs
-    try:
-        with _allowed(memory):
-            result = function(*args)
-    except BaseException as error:  # noqa: BLE001 - as above
-        return _failure(error)
-    try:
-        return _success(result)
-    except Exception as error:  # noqa: BLE001 - as above
-        return _failure(error, f"its result cannot be sent between processes: {_text(error)}")
-
-
-@contextmanager
-def _allowed(memory: int) -> Generator[None]:
-    """By RLIMIT_DATA: it counts writable pages, where RLIMIT_AS also counts address space merely reserved."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if memory:
-        limit = _in_use() + memory
-        for other in (soft, hard):
-            limit = limit if other == resource.RLIM_INFINITY else min(limit, other)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-    try:
-        yield
-    finally:
-        if memory:
-            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _in_use() -> int:
-    with open("/proc/self/statm", "rb", buffering=0) as statm:  # bare: this is most of what a limit costs
-        pages = statm.read().split()[5]  # data and stack
-    return int(pages) * resource.getpagesize()
-
-
-def _success(result: Any) -> bytes:
-    return pickle.dumps((result, None, ""), pickle.HIGHEST_PROTOCOL)
-
-
-def _failure(error: BaseException, permanent: str | None = None) -> bytes:
-    """The error itself where it can travel; `permanent` is the sentence for one that no new try mends."""
-    story = "".join(traceback.format_exception(error))
-    if _lacks_memory(error):
-        error = OutOfMemory("it ran out of memory")
-    elif permanent:
-        error = Permanent(permanent)
-    elif not isinstance(error, Exception):  # SystemExit and its like would end the worker
-        error = Transient(_text(error))
-    try:
-        reply = pickle.dumps((None, error, story))
-        pickle.loads(reply)  # some errors can be written and not be read
-    except Exception:  # noqa: BLE001 - pickling runs anybody's code
-        return pickle.dumps((None, Transient(_text(error)), story))
-    return reply
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """Also behind the error of a library that translated it."""
-    if error is None:
-        return False
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        return True
-    return "bad_alloc" in str(error) or _lacks_memory(error.__cause__ or error.__context__)
-
-
-def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-class _Reader(pickle.Unpickler):
-    """Reads a call, and imports the parent's main module only when a call names something in it."""
-
-    main: ClassVar[dict[str, Any]] = {}
-    importing: ClassVar[bool] = False
-
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        if module_name == "__main__" and _Reader.main:
-            _Reader.importing = True
-            try:
-                spawn.prepare(_Reader.main)
-            finally:
-                _Reader.importing = False
-            _Reader.main = {}
-        return super().find_class(module_name, global_name)

@@ -10,19 +10,20 @@ from typing import Any, Self
 
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import TaskId
+from gristmill.queue.answers import read, read_all
 from gristmill.queue.breaker import Health
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
-from gristmill.queue.context import Progress, Running, enter
+from gristmill.queue.context import Progress, Running, about, enter
+from gristmill.queue.forks import Guarded, end_copy, generation
 from gristmill.queue.handlers import Handler, Handlers
 from gristmill.queue.hands import Hands
-from gristmill.queue.letters import Letter, decode, dumped, jsonable
+from gristmill.queue.letters import Letter, decode
 from gristmill.queue.limiter import Limiters
 from gristmill.queue.notes import Notes
-from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
+from gristmill.queue.outcome import Bury, Outcome, Retry, Snooze, Stop
 from gristmill.queue.processes import ProcessPool, TimedOut
 from gristmill.queue.retry import decide, described
-from gristmill.queue.send import MAX_PAYLOAD
 from gristmill.queue.threads import DaemonThreads
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -65,6 +66,7 @@ class Runner:
         self._rooms = {handler.queue: Room.of(handlers, handler.queue, processes) for handler in handlers.values()}
         self._slots: set[asyncio.Task[None]] = set()
         self._in_queue: Counter[str] = Counter()
+        self._born = generation()
         self.progress: dict[TaskId, Progress] = {}
 
     def width(self, queue: str) -> int:
@@ -87,7 +89,7 @@ class Runner:
         """
         if self._hands.waiting and self._hands.free > 0:
             self._hands.busy += 1
-            slot = asyncio.create_task(self._slot())
+            slot = asyncio.create_task(Guarded(self._slot()))
             self._slots.add(slot)
             slot.add_done_callback(self._slots.discard)
 
@@ -157,8 +159,8 @@ class Runner:
             if handler is None:
                 raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
             letter = decode(handler.letter, claim.payload)
-            enter(Running(claim, self._report, self._limiters, self._metrics))
-            return _as_outcome(await self._call(handler, letter, claim.queue))
+            enter(Running((claim,), self._report, self._limiters, self._metrics))
+            return read(await self._call(handler, letter, (claim,)))
         except asyncio.CancelledError:
             return self._ended(claim)
         except Exception as error:  # noqa: BLE001 an unknown error is the handler's bug: retried, counted, shown
@@ -177,10 +179,8 @@ class Runner:
                 outcomes[claim.id] = self._decided(claim, error)
         try:
             if fitting:
-                enter(Running(fitting[0], self._report, self._limiters, self._metrics))
-                answers = await self._call(handler, letters, fitting[0].queue)
-                if len(answers) != len(fitting):
-                    raise Transient(f"{handler.letter.kind} answered {len(answers)} of {len(fitting)} letters")
+                enter(Running(fitting, self._report, self._limiters, self._metrics, batch=True))
+                answers = read_all(await self._call(handler, letters, fitting), len(fitting), handler.letter.kind)
                 outcomes.update({c.id: self._member(c, answer) for c, answer in zip(fitting, answers, strict=True)})
         except asyncio.CancelledError:
             outcomes.update({claim.id: self._ended(claim) for claim in fitting})
@@ -209,11 +209,11 @@ class Runner:
         if claim.cancelled:
             return Stop()
         try:
-            return self._decided(claim, answer) if isinstance(answer, Exception) else _as_outcome(answer)
+            return self._decided(claim, answer) if isinstance(answer, Exception) else read(answer)
         except Exception as error:  # noqa: BLE001 a result that cannot be written is this member's trouble alone
             return self._decided(claim, error)
 
-    async def _call(self, handler: Handler, what: Any, queue: str) -> Any:
+    async def _call(self, handler: Handler, what: Any, work: Sequence[Claim]) -> Any:
         match handler.mode:
             case "async":
                 try:
@@ -222,11 +222,15 @@ class Runner:
                     raise
                 except BaseException as wish:
                     raise Transient(f"the handler wanted to end its worker ({described(wish)})") from wish
+                finally:
+                    end_copy(self._born)
             case "thread":
                 return await self._threads.run(handler.run, what)
             case "process":
-                limit = self.timeout(handler, queue).total_seconds()
-                return await self._processes.run(handler.run, what, timeout=limit, memory=handler.memory)
+                return await self._processes.run(
+                    handler.run, what, timeout=self.timeout(handler, work[0].queue).total_seconds(),
+                    memory=handler.memory, about=about(work, batch=bool(handler.batch)), hear=self._hear,
+                )  # fmt: skip
 
     def _ended(self, claim: Claim) -> Outcome:
         """Its handler was interrupted from outside: what does that make of the task?"""
@@ -237,7 +241,7 @@ class Runner:
             case "cancel":
                 return Stop()
             case "stop" | "lost":
-                return Snooze(timedelta(0), "its worker stopped")
+                return Snooze(timedelta(0))
             case None:
                 # the handler itself let a cancellation escape: an error like any other
                 return self._decided(claim, Transient("the handler was cancelled from within"))
@@ -261,6 +265,11 @@ class Runner:
     def _report(self, task: TaskId, progress: Progress) -> None:
         self.progress[task] = progress
 
+    def _hear(self, said: tuple[TaskId, int, int | None, str | None]) -> None:
+        """A handler in a child process tells how far it is."""
+        task, current, total, message = said
+        self._report(task, Progress(current, total, message))
+
     def timeout(self, handler: Handler | None, queue: str) -> timedelta:
         if handler is not None and handler.timeout is not None:
             return handler.timeout
@@ -275,27 +284,10 @@ class Runner:
             if overdue and (handler is None or handler.mode != "process"):
                 claim.finish_early("timeout")
 
+    def forget(self, claim: Claim) -> None:
+        """It is not ours any more; whoever has it next shall not suspect it for having run here."""
+        self._notes.end(claim)
+
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
-
-
-def _kept(result: Any) -> Any:
-    """A result as JSON, if it is of a size to keep with the task."""
-    plain = jsonable(result)
-    if (size := len(dumped(plain))) > MAX_PAYLOAD:
-        raise Permanent(f"a result of {size:,} bytes is too large (limit {MAX_PAYLOAD:,}): write it and return its id")
-    return plain
-
-
-def _as_outcome(answer: Any) -> Outcome:
-    """What a handler returned; a plain value is the result of a task that is done."""
-    if answer is None or answer == BARE:
-        return BARE
-    match answer:
-        case Done(result=None) | Skip() | Snooze():
-            return answer
-        case Done(write, then, result):
-            return Done(write, then, _kept(result))
-        case _:
-            return Done(result=_kept(answer))

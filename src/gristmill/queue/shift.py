@@ -31,6 +31,7 @@ from gristmill.telemetry import WorkerMetrics, log
 FULL_LOOK = 5.0  # seconds between full looks at the line, at least
 CLAIM_LIMIT = 30.0
 CLOSE_LIMIT = 5.0
+INTERRUPT_LIMIT = 2.0  # seconds that an interrupted handler has to tidy up
 QUIET = 30.0  # seconds without a notification after which the listener asks whether somebody is there
 
 
@@ -88,25 +89,41 @@ class Shift:
         )
 
     async def finish(self, within: timedelta) -> bool:
-        """Claim nothing more, give back what has not begun, wait for the rest, then interrupt it.
+        """Claim nothing more, give back what has not begun, wait for the rest, interrupt it, give back what goes on.
 
         Whether nothing is left in our name: if the database is away, others must take it back.
         """
         self._ending = True
-        given_back = False
-        with suppress(*LOST):
-            async with asyncio.timeout(within.total_seconds()):  # the database may be away just now
-                await self._give_back(self._hands.unstarted())
-                given_back = True
-        emptied = await self._emptied(within.total_seconds())
+        loop = asyncio.get_running_loop()
+        bound = loop.time() + within.total_seconds()
+        given_back = await self._given_back(self._hands.unstarted(), within.total_seconds())
+        emptied = await self._emptied(bound - loop.time())
         if not emptied:
             for claim in list(self._hands.running.values()):
                 claim.finish_early("stop")
-            emptied = await self._emptied(2.0)
+            emptied = await self._emptied(INTERRUPT_LIMIT) or await self._leave_the_stubborn()
         with suppress(*LOST):  # or a breaker would not learn how its last task went
             async with asyncio.timeout(CLOSE_LIMIT):
                 await self._report_health()
         return given_back and emptied
+
+    async def _given_back(self, claims: Sequence[Claim], within: float) -> bool:
+        with suppress(*LOST):
+            async with asyncio.timeout(within):  # the database may be away just now
+                await self._give_back(claims)
+                return True
+        return False
+
+    async def _leave_the_stubborn(self) -> bool:
+        """Handlers that will not be interrupted go on without their tasks; whether all of those are anybody's again."""
+        stubborn = list(self._hands.running.values())
+        if self._hands.answers or not await self._given_back(stubborn, CLOSE_LIMIT):
+            return False
+        log.warning("shift.left_behind", worker=self.worker, tasks=[claim.id for claim in stubborn])
+        for claim in stubborn:
+            claim.end = "lost"  # its answer comes too late
+            self._runner.forget(claim)
+        return True
 
     async def _emptied(self, within: float) -> bool:
         """Wait until nothing is in hand; whether that came true in time."""

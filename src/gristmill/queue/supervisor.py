@@ -44,9 +44,21 @@ class Supervisor:
         """Ask every process to stop; a second call ends them at once."""
         again = self._stopping.is_set()
         self._stopping.set()
+        self._signal(signal.SIGKILL if again else signal.SIGTERM)
+        if not again:
+            asyncio.get_running_loop().call_later(self._grace, self._lose_patience)
+
+    def _signal(self, which: signal.Signals) -> None:
         for child in self._children:
             if child.returncode is None:
-                child.send_signal(signal.SIGKILL if again else signal.SIGTERM)
+                child.send_signal(which)
+
+    def _lose_patience(self) -> None:
+        """They had their time, and some more: what is left of them is ended, and what they held is taken back."""
+        late = [child.pid for child in self._children if child.returncode is None]
+        if late:
+            log.error("supervisor.killed", processes=late, after=self._grace)
+            self._signal(signal.SIGKILL)
 
     async def run(self) -> None:
         """Until stopped, or until every process has ended by itself with success (--once)."""
@@ -119,14 +131,10 @@ class Supervisor:
             pass
 
     async def _end_children(self) -> None:
-        for child in self._children:
-            if child.returncode is None:
-                child.send_signal(signal.SIGTERM)
+        self._signal(signal.SIGTERM)
         if self._children:
             await asyncio.wait([asyncio.create_task(child.wait()) for child in self._children], timeout=self._grace)
-        for child in self._children:
-            if child.returncode is None:
-                child.kill()
+        self._signal(signal.SIGKILL)
 
 
 def _told(code: int) -> str:

@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gristmill.errors import Transient
+from gristmill.queue.forks import end_copy, generation
 
 R = TypeVar("R")
 
@@ -30,6 +31,7 @@ class DaemonThreads:
         self._threads = asyncio.Semaphore(size * (1 + ABANDONED))
         self._idle: list[SimpleQueue[Job | None]] = []
         self._closed = False
+        self._born = generation()
 
     async def run(self, function: Callable[..., R], *args: Any) -> R:
         """Calls the function in a thread, with the caller's context variables."""
@@ -56,6 +58,7 @@ class DaemonThreads:
             settle = partial(_succeed, answer, call())
         except BaseException as error:  # noqa: BLE001 - whatever it is, it travels to the caller
             settle = partial(_fail, answer, error)
+        end_copy(self._born)
         try:
             answer.get_loop().call_soon_threadsafe(self._finished, inbox, settle)
         except RuntimeError:  # the loop was closed: nobody waits for this answer, nobody will call again

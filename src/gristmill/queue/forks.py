@@ -1,0 +1,75 @@
+"""Ends what a handler forked and let come back: a worker is one process, and its copy would settle its tasks again."""
+
+import os
+import signal
+from collections.abc import Coroutine, Generator
+from typing import Any, TypeVar
+
+from typing_extensions import override
+
+R = TypeVar("R")
+
+LEFT = 1  # exit code of a copy
+SENTENCE = b"A process that a handler forked came back from the handler and was ended: end it there, with os._exit.\n"
+_forks = 0  # between the first process of this program and this one
+_keeps_signals = True
+
+
+def generation() -> int:
+    """The same for as long as this is the same process."""
+    return _forks
+
+
+def end_copy(born: int) -> None:
+    """End this process if it was forked since; nothing of it is cleaned up, for all it has is its parent's."""
+    if born != _forks:
+        os.write(2, SENTENCE)
+        os._exit(LEFT)
+
+
+def drop_signals_in_copies() -> None:
+    """From now on a copy dies of a signal, instead of writing it into the pipe by which its parent hears of its own."""
+    global _keeps_signals
+    _keeps_signals = False
+
+
+def _in_copy() -> None:
+    global _forks
+    _forks += 1
+    if not _keeps_signals:
+        signal.set_wakeup_fd(-1)
+        for which in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(which, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_in_copy)
+
+
+class Guarded(Coroutine[Any, Any, R]):
+    """A coroutine in which somebody may fork: the copy ends where it would come back to the event loop."""
+
+    def __init__(self, inner: Coroutine[Any, Any, R]) -> None:
+        self._inner = inner
+        self._born = _forks
+
+    @override
+    def send(self, value: Any, /) -> Any:
+        try:
+            return self._inner.send(value)
+        finally:
+            end_copy(self._born)
+
+    @override
+    def throw(self, *error: Any) -> Any:
+        try:
+            return self._inner.throw(*error)
+        finally:
+            end_copy(self._born)
+
+    @override
+    def close(self) -> None:
+        self._inner.close()
+
+    @override
+    def __await__(self) -> Generator[Any, Any, R]:
+        return self._inner.__await__()
