@@ -27,7 +27,7 @@ imports: $(VENV)/dev.stamp
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache
 
 pytest: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -n 4 -q
+	@$(BIN)/python -m pytest -n 4 --maxschedchunk 1 -q
 
 external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: PostgreSQL 16, or GRISTMILL_EXTERNAL_URL
 	@$(BIN)/python tests/external.py

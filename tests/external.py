@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from conftest import HASTY, place
 from gristmill.db.accounts import Account, account_of, own_folder, run_as, write_as
 from gristmill.db.programs import programs_for
 
@@ -26,7 +27,7 @@ QUEUE = Path(__file__).parent / "queue"
 LEFT_OUT = {
     "cron", "fingerprint", "hands", "line", "model", "processes", "rates", "retry", "threads", "worker", "zz_model",
 }  # fmt: skip
-QUICK = "-c fsync=off -c max_connections=200 -c shared_buffers=128MB -c autovacuum_naptime=60s"
+QUICK = " ".join(f"-c {name}={value}" for name, value in {**HASTY, "max_connections": "200"}.items())
 
 
 def main() -> int:
@@ -43,14 +44,14 @@ def main() -> int:
 
 def tested(url: str) -> int:
     files = [file for file in sorted(QUEUE.glob("test_*.py")) if file.stem.removeprefix("test_") not in LEFT_OUT]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "4", *map(str, files)]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "4", "--maxschedchunk", "1", *map(str, files)]
     return subprocess.run(command, env=os.environ | {"GRISTMILL_TEST_DATABASE_URL": url}, check=False).returncode
 
 
 @contextmanager
 def server() -> Iterator[str]:
     """The URL of a server that knows nothing of us but a name and a password."""
-    folder = Path(tempfile.mkdtemp(prefix="gristmill-external-"))
+    folder = Path(tempfile.mkdtemp(prefix="gristmill-external-", dir=place()))
     folder.chmod(0o711)
     owner = account_of(folder / "postgres")
     try:
