@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from gristmill.db import Database, Tx
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.claim import Claim
-from gristmill.queue.line import LOWEST
 from gristmill.queue.outcome import Bury, Done, Outcome
 from gristmill.queue.settle import settle
 from gristmill.queue.statements import SQL
 
+LOWEST = -(2**62)  # before any place in line
 LEASE = timedelta(seconds=120)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 _leases = count(1)
@@ -142,6 +142,9 @@ AUDIT = {
     "a task has a ticket when it is open and waits for nothing": """
         SELECT coalesce(t.id, k.id) AS id FROM task t FULL JOIN ticket k ON k.id = t.id
          WHERE t.id IS NULL OR (t.outcome IS NULL AND t.wait IS NULL) <> (k.id IS NOT NULL)""",
+    "what is leased stands in the hand of its worker": """
+        SELECT id FROM ticket WHERE worker IS NOT NULL
+        EXCEPT SELECT id FROM leased""",
     "what waits for a task waits for one that is there and not done": """
         SELECT d.id FROM task d LEFT JOIN task a ON a.id = d.after
          WHERE d.wait = 'after' AND (a.id IS NULL OR a.outcome IN ('completed', 'skipped', 'cancelled'))""",

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from engine import Bake, Grind, audit, claimed, ground, registered, settled
+from engine import LOWEST, Bake, Grind, audit, claimed, ground, registered, settled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,6 @@ from gristmill.ids import TaskId, WorkerId
 from gristmill.queue import Envelope, send, send_many
 from gristmill.queue.claim import Claim
 from gristmill.queue.feeder import CLAIM_SESSION
-from gristmill.queue.line import LOWEST
 from gristmill.queue.outcome import Retry
 from gristmill.queue.settle import settle
 from gristmill.queue.statements import SQL
@@ -260,12 +259,11 @@ async def test_what_a_claim_costs_does_not_grow_with_what_was_claimed_before_whi
         connection = await db.connect("test", **CLAIM_SESSION)
         try:
             await connection.execute("BEGIN")
-            params = {"worker": worker, "lease": 7, "n": 100, "queues": ["mill"], "lanes": [lane.lane], "limits": [100]}
+            params = {"worker": worker, "n": 100, "queues": ["mill"], "lanes": [lane.lane], "limits": [100]}
             costs: list[int] = []
-            for mark in (LOWEST, claims[0].seq):
-                cursor = await connection.execute(
-                    "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + SQL["claim"], params | {"marks": [mark]}
-                )
+            for lease, mark in ((10**6, LOWEST), (10**6 + 1, claims[-1].seq)):
+                asked = params | {"lease": lease, "marks": [mark]}
+                cursor = await connection.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + SQL["claim"], asked)
                 row = await cursor.fetchone()
                 assert row is not None
                 costs.append(buffers(row[0][0]["Plan"]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gristmill.ids import TaskId
 from gristmill.queue.claim import Claim
 from gristmill.queue.letters import POSITIONED, Envelope, lane, lane_of
-from gristmill.queue.line import LOWEST, Lane, Line
+from gristmill.queue.line import Lane, Line
 
 NORMAL, PEOPLE = lane_of(None, 0, False), lane_of(None, 0, True)
 
@@ -32,12 +32,12 @@ def test_a_mark_stands_at_the_lowest_seq_that_was_told() -> None:
     assert marks(line) == {Lane("mill", NORMAL): 3}
 
 
-def test_a_claim_moves_the_mark_to_the_lowest_it_was_handed() -> None:
+def test_a_claim_moves_the_mark_to_the_last_it_was_handed() -> None:
     line = Line()
     line.note("mill", NORMAL, 3)
     line.lanes(["mill"])
     line.handed([claim(10), claim(11), claim(12)])
-    assert marks(line) == {Lane("mill", NORMAL): 10}
+    assert marks(line) == {Lane("mill", NORMAL): 12}
 
 
 def test_what_was_told_while_a_claim_was_under_way_is_not_forgotten() -> None:
@@ -57,12 +57,14 @@ def test_a_claim_that_found_nothing_moves_no_mark() -> None:
     assert marks(line) == {Lane("mill", NORMAL): 3}
 
 
-def test_positions_are_always_looked_for_from_the_start() -> None:
+def test_a_better_position_than_the_last_is_looked_for_as_soon_as_it_is_told() -> None:
     line = Line()
     line.note("mill", POSITIONED, 40)
     line.lanes(["mill"])
     line.handed([claim(40, POSITIONED)])
-    assert marks(line) == {Lane("mill", POSITIONED): LOWEST}
+    assert marks(line) == {Lane("mill", POSITIONED): 40}  # others may stand at 40, too
+    line.note("mill", POSITIONED, -7)
+    assert marks(line) == {Lane("mill", POSITIONED): -7}
 
 
 def test_lanes_come_in_the_order_of_claim_over_all_queues() -> None:

@@ -15,20 +15,12 @@ from gristmill.queue.config import QueueConfig, locked_limits
 from gristmill.queue.hands import Hands
 from gristmill.queue.line import Lane, Line
 from gristmill.queue.rates import Rate, Recent, after, free
-from gristmill.queue.statements import SQL, array
+from gristmill.queue.statements import PLANNED_ONCE, SQL, array
 
 STRAYS = queries("gristmill.queue", "strays.sql")
 
-# the planner has no choice here, so one plan serves while a table grows from nothing to millions
-CLAIM_SESSION = {
-    "synchronous_commit": "off",  # a claim that a crash of the server forgets is only claimed again
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-    "enable_bitmapscan": "off",
-    "enable_sort": "off",
-}
+# a claim that a crash of the server forgets is only claimed again
+CLAIM_SESSION = {"synchronous_commit": "off", **PLANNED_ONCE}
 
 
 class Feeder:
@@ -55,6 +47,7 @@ class Feeder:
         """What `n` slots can take, people first: the queues that hold the foremost lane are asked before the others."""
         if self._solo:
             return await self._claim_suspect(connection, configs)
+        await self._lay_down(connection)
         self._hands.alone = False
         claims: list[Claim] = []
         for portion in self._portions([config for config in configs if not config.paused]):
@@ -108,8 +101,9 @@ class Feeder:
             },
         )
         rows = await cursor.fetchall()
-        rows.sort(key=itemgetter(2, 1))  # lane, then place: SQL promises no order
+        rows.sort(key=itemgetter(2, 1, 0))  # lane, place, age: SQL promises no order
         claims = [Claim(*row, lease=lease) for row in rows]
+        self._hands.leases.opened(lease, len(claims))
         self._line.handed(claims)
         if len(claims) < n:
             self._line.drained([key for key, _, _ in wanted], claims)
@@ -146,7 +140,13 @@ class Feeder:
         cursor = connection.cursor(binary=True)
         queues = [config.name for config in configs if not config.paused]
         await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": lease})
-        return [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        self._hands.leases.opened(lease, len(claims))
+        return claims
+
+    async def _lay_down(self, connection: Connection) -> None:
+        if spent := self._hands.leases.spent():
+            await connection.execute(SQL["lay_down"], {"worker": self._worker, "leases": array(spent)})
 
     def _next_lease(self) -> int:
         self._lease += 1

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gristmill.ids import TaskId
 from gristmill.queue.claim import Claim
+from gristmill.queue.leases import Leases
 from gristmill.queue.settle import Settled
 
 AHEAD = 0.05  # seconds of work to keep claimed ahead
@@ -39,6 +40,7 @@ class Hands:
         self.alone = alone  # what is in hand is run, and settled, before anything else is taken
         self.batch = batch
         self.pace = Pace()
+        self.leases = Leases()
         self.waiting: deque[Claim] = deque()
         self.running: dict[TaskId, Claim] = {}
         self.answers: list[Settled] = []

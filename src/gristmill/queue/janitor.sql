@@ -128,7 +128,7 @@ DELETE FROM queue_health WHERE bucket < clock() - interval '1 day';
 WITH gone AS (
   DELETE FROM worker w
    WHERE w.state IN ('stopped', 'lost') AND w.heartbeat_at < clock() - interval '1 day'
-     AND NOT EXISTS (SELECT FROM ticket k WHERE k.worker = w.id)
+     AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = w.id)
      AND NOT EXISTS (SELECT FROM queue_tally y WHERE y.worker = w.id)
   RETURNING w.id
 )

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gristmill.queue.claim import Claim
-from gristmill.queue.letters import POSITIONED
 
-LOWEST = -(2**62)
 LAST = 2**31
 
 
@@ -47,13 +45,9 @@ class Line:
                 self._marks.pop(key, None)
 
     def handed(self, claims: Iterable[Claim]) -> None:
-        """These were claimed: everything before the lowest of them has been handed out."""
-        queue, lane = "", -1
-        for claim in claims:
-            # within a lane they come in order: only the first of a run matters
-            if claim.lane != lane or claim.queue != queue:
-                queue, lane = claim.queue, claim.lane
-                self._marks[Lane(queue, lane)] = claim.seq
+        """These were claimed, in order: what stands before the last of a lane has been handed out, to us or others."""
+        for key, seq in {(claim.queue, claim.lane): claim.seq for claim in claims}.items():
+            self._marks[Lane(*key)] = seq
         # what was noted while the claim was under way may lie before what it found
         for key, seq in self._news.items():
             self._marks[key] = min(self._marks.get(key, seq), seq)
@@ -68,5 +62,4 @@ class Line:
         self._news.clear()
         known = [(key, mark) for key, mark in self._marks.items() if key.queue in rank]
         known.sort(key=lambda one: (one[0].lane, rank[one[0].queue]))
-        # positions are given, not counted up: that lane is always read from its start
-        return [(key, LOWEST if key.lane == POSITIONED else mark) for key, mark in known]
+        return known

@@ -19,7 +19,7 @@ SELECT * FROM tasks
 -- name: newest_processing
 -- there are never more than the workers hold: no need to pass over all that is pending or done
 SELECT * FROM tasks
- WHERE id IN (SELECT k.id FROM ticket k WHERE k.worker IS NOT NULL)
+ WHERE id IN (SELECT k.id FROM leased k)
    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(kind)s::text IS NULL OR kind = %(kind)s)
    AND (%(before)s::bigint IS NULL OR id < %(before)s)
  ORDER BY id DESC LIMIT %(limit)s;

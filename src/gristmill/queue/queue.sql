@@ -1,6 +1,4 @@
 -- Statements of the queue. A comment after the name says which way a task goes.
--- IS NOT DISTINCT FROM on purpose: the index of what is leased fills with dead entries while somebody holds a snapshot, and must
--- not be read to find tickets whose ids are known.
 
 -- name: enqueue_alike
 -- nothing -> pending: letters that differ only in their payload, straight into the line
@@ -139,17 +137,20 @@ WITH lane AS MATERIALIZED (
   SELECT l.* FROM unnest(%(queues)s::text[], %(lanes)s::int[], %(marks)s::bigint[], %(limits)s::int[]) AS l(queue, lane, mark, n)
    WHERE EXISTS (SELECT FROM worker w WHERE w.id = %(worker)s AND w.state = 'live')
 ), picked AS MATERIALIZED (
-  SELECT k.id
+  SELECT k.place
     FROM lane, LATERAL (
-      SELECT t.id FROM ticket t
+      SELECT t.ctid AS place FROM ticket t  -- locked: it stays where it is
        WHERE t.queue = lane.queue AND t.lane = lane.lane AND t.seq >= lane.mark AND t.worker IS NULL AND NOT t.suspect
-       ORDER BY t.seq LIMIT lane.n FOR UPDATE SKIP LOCKED) k
+       ORDER BY t.seq, t.id LIMIT lane.n FOR UPDATE SKIP LOCKED) k
    LIMIT %(n)s
 ), claimed AS (
   UPDATE ticket t
      SET worker = %(worker)s, lease = %(lease)s, claimed_at = (SELECT clock()), attempts = t.attempts + 1
-    FROM picked p WHERE t.id = p.id
+    FROM picked p WHERE t.ctid = p.place
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
+), noted AS (
+  INSERT INTO hand (worker, lease, queues, tasks)
+  SELECT %(worker)s, %(lease)s, %(queues)s, array_agg(id) FROM claimed HAVING count(*) > 0
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
     FROM claimed c JOIN task t ON t.id = c.id
@@ -167,12 +168,14 @@ WITH picked AS MATERIALIZED (
   SELECT t.id FROM ticket t
    WHERE t.queue = ANY (%(queues)s) AND t.worker IS NULL AND t.suspect
      AND EXISTS (SELECT FROM worker w WHERE w.id = %(worker)s AND w.state = 'live')
-   ORDER BY t.lane, t.seq LIMIT 1 FOR UPDATE SKIP LOCKED
+   ORDER BY t.lane, t.seq, t.id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), claimed AS (
   UPDATE ticket t
      SET worker = %(worker)s, lease = %(lease)s, claimed_at = clock(), attempts = t.attempts + 1
     FROM picked p WHERE t.id = p.id
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
+), noted AS (
+  INSERT INTO hand (worker, lease, queues, tasks) SELECT %(worker)s, %(lease)s, ARRAY[queue], ARRAY[id] FROM claimed
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
     FROM claimed c JOIN task t ON t.id = c.id
@@ -198,6 +201,10 @@ WITH RECURSIVE step AS (
 )
 SELECT queue, lane, seq FROM step;
 
+-- name: lay_down
+-- of these claims nothing is in hand any more
+DELETE FROM hand WHERE worker = %(worker)s AND lease = ANY (%(leases)s::bigint[]);
+
 -- name: suspects_waiting
 SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND worker IS NULL AND suspect);
 
@@ -207,7 +214,7 @@ WITH moment AS MATERIALIZED (
   SELECT clock() AS now  -- once: it is dear to ask for every row
 ), gone AS (
   DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
-   WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
+   WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at
 ), closed AS (
   UPDATE task t
@@ -241,7 +248,7 @@ WITH moment AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease bigint, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
 ), gone AS (
-  DELETE FROM ticket k USING given g WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
+  DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at
 ), closed AS (
   UPDATE task t
@@ -269,7 +276,7 @@ WITH moment AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease bigint, wait interval, counts boolean, first boolean, error text, fingerprint text)
 ), gone AS (
-  DELETE FROM ticket k USING given g WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
+  DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.attempts, k.claimed_at, k.cancel
 ), moved AS (
   UPDATE task t
@@ -309,6 +316,11 @@ SELECT fence(%(n)s::int, count(*)::int),
        (SELECT count(*) FROM back)
   FROM moved;
 
+-- name: plan_anew
+-- in this transaction: what handlers write, and what was prepared when a table was small, is planned for the tables of today
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true), count(set_config(name, 'on', true))
+  FROM unnest(%(names)s::text[]) AS s(name);
+
 -- name: lock_families
 -- before several statements that each lock groups from high to low ids: all of them at once, in that order; tickets come
 -- first, as everywhere
@@ -340,7 +352,7 @@ WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
     FROM unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
-   WHERE k.id = g.id AND (k.worker, k.lease) IS NOT DISTINCT FROM (%(worker)s::int, g.lease)
+   WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
   RETURNING k.id, k.queue, k.lane, k.seq, k.cancel
 ), groups AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
@@ -380,7 +392,7 @@ SELECT name FROM queue WHERE name = %(name)s FOR NO KEY UPDATE;
 
 -- name: limits
 -- after the lock and not with it: a statement that waited for a lock still sees the tickets of before
-SELECT q.*, clock() AS now, (SELECT count(*) FROM ticket k WHERE k.worker IS NOT NULL AND k.queue = q.name) AS running
+SELECT q.*, clock() AS now, (SELECT count(*) FROM leased k WHERE q.name = ANY (k.asked) AND k.queue = q.name) AS running
   FROM queue q WHERE q.name = %(name)s;
 
 -- name: now
@@ -416,7 +428,7 @@ ON CONFLICT (task) DO UPDATE
    SET at = excluded.at, current = excluded.current, total = excluded.total, message = excluded.message;
 
 -- name: cancelled_in_hand
-SELECT id FROM ticket WHERE worker = %(worker)s AND cancel;
+SELECT id FROM leased WHERE worker = %(worker)s AND cancel;
 
 -- name: still_mine
 SELECT k.id FROM ticket k JOIN unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease) USING (id, lease)

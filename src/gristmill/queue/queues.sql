@@ -20,8 +20,8 @@ RETURNING pg_notify('gristmill', 'queue ' || q.name);
 
 -- name: report
 -- every count stops at `most`: what a look at the queues costs does not grow with them
-WITH leased AS MATERIALIZED (
-  SELECT queue, count(*) AS n FROM ticket WHERE worker IS NOT NULL GROUP BY queue
+WITH running AS MATERIALIZED (
+  SELECT queue, count(*) AS n FROM leased GROUP BY queue
 ), waiting AS MATERIALIZED (
   SELECT queue, count(*) FILTER (WHERE wait = 'time') AS scheduled, count(*) FILTER (WHERE wait <> 'time') AS blocked
     FROM ((SELECT queue, wait FROM task WHERE wait = 'time' ORDER BY run_at LIMIT %(most)s + 1)
@@ -41,7 +41,7 @@ SELECT q.*, c.now,
                                LIMIT %(most)s + 1) x) AS ready,
        (SELECT count(*) FROM (SELECT FROM ticket k WHERE k.queue = q.name AND k.worker IS NULL AND k.suspect
                                LIMIT %(most)s + 1) x) AS suspects,
-       coalesce(leased.n, 0) AS processing, coalesce(waiting.scheduled, 0) AS scheduled,
+       coalesce(running.n, 0) AS processing, coalesce(waiting.scheduled, 0) AS scheduled,
        coalesce(waiting.blocked, 0) AS blocked, coalesce(dead.n, 0) AS dead,
        coalesce(total.completed, 0) AS completed, coalesce(total.failed, 0) AS failed,
        coalesce(total.skipped, 0) AS skipped, coalesce(total.cancelled, 0) AS cancelled,
@@ -60,7 +60,7 @@ SELECT q.*, c.now,
               WHERE w.state = 'live' AND NOT w.solo AND q.name = ANY (w.queues) AND w.heartbeat_at >= c.now - w.lease_for
               ORDER BY w.id) AS workers
   FROM (SELECT clock() AS now) c, queue q
-  LEFT JOIN leased ON leased.queue = q.name
+  LEFT JOIN running ON running.queue = q.name
   LEFT JOIN waiting ON waiting.queue = q.name
   LEFT JOIN dead ON dead.queue = q.name
   LEFT JOIN total ON total.queue = q.name

@@ -79,6 +79,7 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = notes.read) -
     judged: list[Judged] = [(row, yes, _judge(row, yes, alone, seen_dead)) for row, yes in started]
     await _end(tx, [one for one in judged if one[2] in ("bury", "cancel")])
     await _put_back(tx, [one for one in judged if one[2] in ("back", "suspect")], company)
+    await tx.execute(SQL["empty_hands"])
     for worker in dead:
         await release_holds(tx, WorkerId(worker))
     return _reported(dead, judged)

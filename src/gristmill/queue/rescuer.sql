@@ -15,20 +15,26 @@ RETURNING w.id, w.name, w.notes, w.process;
 
 -- name: held_by
 -- also what a zombie is settling right now and we cannot lock
-SELECT worker, count(*) AS n FROM ticket WHERE worker = ANY (%(workers)s::int[]) GROUP BY worker;
+SELECT worker, count(*) AS n FROM leased WHERE worker = ANY (%(workers)s::int[]) GROUP BY worker;
 
 -- name: orphans
 -- every ticket whose worker does not live; SKIP LOCKED because a zombie may be settling some: it wins or leaves them to
 -- the next rescue, and nobody waits in a circle
 SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempts, k.cancel, k.suspect,
        coalesce(t.max_attempts, q.max_attempts, 3) AS max_attempts
-  FROM ticket k
+  FROM hand h CROSS JOIN LATERAL unnest(h.tasks) AS u(id)
+  JOIN ticket k ON k.id = u.id AND k.worker = h.worker AND k.lease = h.lease
   JOIN task t ON t.id = k.id
   LEFT JOIN queue q ON q.name = k.queue
   LEFT JOIN worker w ON w.id = k.worker
- WHERE k.worker IS NOT NULL
-   AND NOT EXISTS (SELECT FROM worker x WHERE x.id = k.worker AND x.state IN ('live', 'stopping'))
+ WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = h.worker AND x.state IN ('live', 'stopping'))
  ORDER BY k.id FOR UPDATE OF k SKIP LOCKED;
+
+-- name: empty_hands
+-- of workers that do not live, what holds nothing any more
+DELETE FROM hand h
+ WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = h.worker AND x.state IN ('live', 'stopping'))
+   AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = h.worker AND k.lease = h.lease);
 
 -- name: put_back
 -- processing -> pending, to the place they had; what was never started gets its attempt back

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Sequence
+from functools import cache
 from typing import Any, assert_never
 
 from psycopg import DatabaseError
@@ -139,7 +140,7 @@ def tallied(batch: Iterable[Settled]) -> list[dict[str, Any]]:
     queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTED, 0))
     for claim, outcome in batch:
         counts = queues[claim.queue]
-        counts[status_of(outcome)] += 1
+        counts[status_of(type(outcome))] += 1
         counts["prunable"] += claim.prunable and isinstance(outcome, Done | Skip | Stop)
     return [{"queue": queue, **counts} for queue, counts in queues.items()]
 
@@ -147,25 +148,15 @@ def tallied(batch: Iterable[Settled]) -> list[dict[str, Any]]:
 COUNTED = ("completed", "failed", "skipped", "cancelled", "retried", "snoozed", "prunable")
 
 
-def status_of(outcome: Outcome) -> str:
-    """The name of an outcome in counters and metrics."""
-    if outcome is BARE:
-        return "completed"
-    match outcome:
-        case Done():
-            return "completed"
-        case Skip():
-            return "skipped"
-        case Stop():
-            return "cancelled"
-        case Bury():
-            return "failed"
-        case Retry():
-            return "retried"
-        case Snooze():
-            return "snoozed"
-        case _:
-            assert_never(outcome)
+STATUS: dict[type[Outcome], str] = {
+    Done: "completed", Skip: "skipped", Stop: "cancelled", Bury: "failed", Retry: "retried", Snooze: "snoozed"
+}  # fmt: skip
+
+
+@cache
+def status_of(outcome: type[Outcome]) -> str:
+    """The name of an outcome in counters and metrics, by its class or the one it was made from."""
+    return next(status for kind, status in STATUS.items() if issubclass(outcome, kind))
 
 
 async def hand_back(tx: Tx, worker: WorkerId, claims: Sequence[Claim]) -> None:

@@ -17,10 +17,10 @@ from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
 from gristmill.queue.settle import Settled, completion, fenced, hand_back, is_plain, settle, status_of, writes
-from gristmill.queue.statements import SQL, array
+from gristmill.queue.statements import PLANNED_ONCE, SQL, array
 from gristmill.telemetry import WorkerMetrics, log
 
-SETTLE_SESSION = {"plan_cache_mode": "force_custom_plan"}
+SWITCHES = [name for name in PLANNED_ONCE if name.startswith("enable_")]
 # classes of errors: connection, rolled back (deadlock, serialization), resources (disk, memory), operator, system
 WORLD = frozenset({"08", "40", "53", "57", "58"})
 CANCELED_STATEMENT = "57014"  # what took too long will take too long again
@@ -98,6 +98,7 @@ class Settler:
             return
         async with connection.transaction():
             tx = Tx(connection)
+            await tx.one(SQL["plan_anew"], names=SWITCHES)
             await settle(tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"))
             await tx.flush()
 
@@ -151,10 +152,11 @@ class Settler:
         del self._hands.answers[: len(batch)]
         for claim, _ in batch:
             self._notes.end(claim)
+        self._hands.leases.closed([claim for claim, _ in batch])
         self._hands.pace.note(len(batch))
         self._metrics.settled(len(batch))
-        for (queue, status), n in Counter([(claim.queue, status_of(outcome)) for claim, outcome in settled]).items():
-            self._metrics.processed(queue, status, n)
+        for (queue, outcome), n in Counter([(claim.queue, type(outcome)) for claim, outcome in settled]).items():
+            self._metrics.processed(queue, status_of(outcome), n)
 
     def forget(self) -> None:
         """The leases are lost: these answers are nobody's any more, and those who gave them are not to blame."""
@@ -166,6 +168,7 @@ class Settler:
         if claims:
             async with connection.transaction():
                 await hand_back(Tx(connection), self._worker, claims)
+            self._hands.leases.closed(claims)
 
     def _having(self, flag: str) -> frozenset[str]:
         return frozenset(name for name, config in self._configs.items() if getattr(config, flag))

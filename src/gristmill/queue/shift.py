@@ -23,8 +23,8 @@ from gristmill.queue.loops import together
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Stop
 from gristmill.queue.runner import Runner
-from gristmill.queue.settler import SETTLE_SESSION, Settler
-from gristmill.queue.statements import CHANNEL, SQL
+from gristmill.queue.settler import Settler
+from gristmill.queue.statements import CHANNEL, PLANNED_ONCE, SQL
 from gristmill.settings import QueueSettings
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -220,7 +220,7 @@ class Shift:
     # --- settling
 
     async def _settle(self) -> None:
-        async with Link(self._db, "settle", **SETTLE_SESSION) as link:
+        async with Link(self._db, "settle", **PLANNED_ONCE) as link:
             while True:
                 await self._ripe.wait()
                 self._ripe.clear()

@@ -5,7 +5,8 @@
 WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
-   WHERE k.worker = %(worker)s AND k.lease = ANY (%(leases)s::bigint[])
+   WHERE k.id IN (SELECT unnest(tasks) FROM hand WHERE worker = %(worker)s AND lease = ANY (%(leases)s::bigint[]))
+     AND k.worker = %(worker)s AND k.lease = ANY (%(leases)s::bigint[])
   RETURNING k.id, k.queue, k.lane, k.seq, k.suspect, k.cancel
 ), groups AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))

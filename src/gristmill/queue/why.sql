@@ -12,9 +12,9 @@ SELECT c.now, v.id, v.queue, v.kind, v.status, v.wait, v.created_at, v.run_at, v
        CASE WHEN k.id IS NOT NULL AND k.worker IS NULL THEN
          (SELECT count(*) FROM (SELECT FROM ticket o
                                  WHERE o.queue = k.queue AND o.worker IS NULL AND o.suspect = k.suspect
-                                   AND (o.lane, o.seq) < (k.lane, k.seq) LIMIT %(most)s + 1) x) END AS ahead,
+                                   AND (o.lane, o.seq, o.id) < (k.lane, k.seq, k.id) LIMIT %(most)s + 1) x) END AS ahead,
        CASE WHEN q.concurrency IS NOT NULL THEN
-         (SELECT count(*) FROM ticket o WHERE o.worker IS NOT NULL AND o.queue = q.name) END AS running,
+         (SELECT count(*) FROM leased o WHERE o.queue = q.name) END AS running,
        (SELECT count(*) FROM worker s WHERE s.state = 'live' AND NOT s.solo AND v.queue = ANY (s.queues)
            AND s.heartbeat_at >= c.now - s.lease_for) AS workers,
        (SELECT count(*) FROM worker s WHERE s.state = 'live' AND s.solo AND v.queue = ANY (s.queues)

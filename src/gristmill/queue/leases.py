@@ -1,0 +1,35 @@
+"""Which claims still have something in hand, so that what the database notes of the others can be deleted."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from gristmill.queue.claim import Claim
+
+ENOUGH = 16  # spent leases worth a statement of their own
+
+
+class Leases:
+    """A lease is spent when everything claimed under it is settled or handed back, and that is committed."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}
+        self._spent: list[int] = []
+
+    def opened(self, lease: int, n: int) -> None:
+        if n:
+            self._open[lease] = n
+
+    def closed(self, claims: Iterable[Claim]) -> None:
+        for lease, n in Counter([claim.lease for claim in claims]).items():
+            left = self._open.pop(lease, 0) - n
+            if left > 0:
+                self._open[lease] = left
+            elif left == 0:
+                self._spent.append(lease)
+
+    def spent(self) -> list[int]:
+        """Once there are enough of them, all that are spent; they are told once."""
+        if len(self._spent) < ENOUGH:
+            return []
+        spent, self._spent = self._spent, []
+        return spent
