@@ -100,14 +100,13 @@ class Runner:
         turns = 0
         try:
             while self._hands.waiting:
-                work = self._next()
+                first = self._hands.waiting.popleft()
+                handler = self._handlers.get(first.kind)
+                work = self._gathered(first, handler.batch) if handler and handler.batch else [first]
                 if self._hands.waiting and turns % BREATH == 0:
                     loop.call_soon(self.dispatch)
-                for claim in work:
-                    claim.slot = me
-                    claim.together = len(work)
-                await self._answer(work, loop)
-                if work[0].end:
+                await self._answer(handler, work, me, loop)
+                if first.end:
                     return
                 turns += 1
                 if turns % BREATH == 0:
@@ -116,42 +115,41 @@ class Runner:
             self._hands.busy -= 1
             self._answered()
 
-    def _next(self) -> list[Claim]:
-        """The next task, with others of its kind if its handler takes batches."""
+    def _gathered(self, first: Claim, batch: int) -> list[Claim]:
+        """A task with others of its kind, as many as its handler takes at once."""
         waiting = self._hands.waiting
-        first = waiting.popleft()
-        handler = self._handlers.get(first.kind)
-        if handler is None or not handler.batch or handler.batch == 1:
-            return [first]
-        alike = [claim for claim in waiting if claim.kind == first.kind][: handler.batch - 1]
+        alike = [claim for claim in waiting if claim.kind == first.kind][: batch - 1]
         for claim in alike:
             waiting.remove(claim)
         return [first, *alike]
 
-    async def _answer(self, work: Sequence[Claim], loop: asyncio.AbstractEventLoop) -> None:
-        queue, began = work[0].queue, loop.time()
+    async def _answer(
+        self, handler: Handler | None, work: Sequence[Claim], slot: asyncio.Task[None] | None,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:  # fmt: skip
+        queue, began, running = work[0].queue, loop.time(), self._hands.running
         self._in_queue[queue] += 1
-        handler = self._handlers.get(work[0].kind)
         try:
             for claim in work:
-                claim.since = began
-                self._hands.running[claim.id] = claim
+                claim.slot, claim.together, claim.since = slot, len(work), began
+                running[claim.id] = claim
                 self._notes.begin(claim)
             if handler is not None and handler.batch:
                 outcomes = await self._batch(handler, work)
             else:
-                outcomes = [await self._one(handler, work[0])]
+                outcomes = (await self._one(handler, work[0]),)
         finally:
             self._in_queue[queue] -= 1
             for claim in work:
-                self._hands.running.pop(claim.id, None)
+                running.pop(claim.id, None)
         self._metrics.took(queue, loop.time() - began)
         for claim, outcome in zip(work, outcomes, strict=True):
             if claim.end == "lost":
                 self._notes.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
                 continue
             self._hands.answers.append((claim, outcome))
-            self._note(claim, outcome)
+            if self._configs[queue].breaker:
+                self._note(claim, outcome)
         self._ripe.set()
 
     async def _one(self, handler: Handler | None, claim: Claim) -> Outcome:
@@ -160,11 +158,18 @@ class Runner:
                 raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
             letter = decode(handler.letter, claim.payload)
             enter(Running((claim,), self._report, self._limiters, self._metrics))
-            return read(await self._call(handler, letter, (claim,)))
+            if handler.mode != "async":
+                return read(await self._call(handler, letter, (claim,)))
+            try:  # as most are: one coroutine less a task
+                return read(await handler.run(letter))
+            finally:
+                end_copy(self._born)
         except asyncio.CancelledError:
             return self._ended(claim)
         except Exception as error:  # noqa: BLE001 an unknown error is the handler's bug: retried, counted, shown
             return self._decided(claim, error)
+        except BaseException as wish:  # noqa: BLE001 a handler does not decide about its worker
+            return self._decided(claim, _a_wish_to_end(wish))
 
     async def _batch(self, handler: Handler, work: Sequence[Claim]) -> list[Outcome]:
         """One call for all; if the call as a whole fails, one call each, so that each gets an answer of its own."""
@@ -221,7 +226,7 @@ class Runner:
                 except (Exception, asyncio.CancelledError):
                     raise
                 except BaseException as wish:
-                    raise Transient(f"the handler wanted to end its worker ({described(wish)})") from wish
+                    raise _a_wish_to_end(wish) from wish
                 finally:
                     end_copy(self._born)
             case "thread":
@@ -258,7 +263,8 @@ class Runner:
         return outcome
 
     def _note(self, claim: Claim, outcome: Outcome) -> None:
-        if self._configs[claim.queue].breaker and not isinstance(outcome, Snooze | Stop):
+        """For the breaker of its queue."""
+        if not isinstance(outcome, Snooze | Stop):
             broken = isinstance(outcome, Retry) or (isinstance(outcome, Bury) and not outcome.permanent)
             self._health.count(claim.queue, ok=not broken)
 
@@ -291,3 +297,7 @@ class Runner:
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
+
+
+def _a_wish_to_end(wish: BaseException) -> Transient:
+    return Transient(f"the handler wanted to end its worker ({described(wish)})")
