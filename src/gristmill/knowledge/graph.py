@@ -1,0 +1,54 @@
+"""What a chunk contributes to the graph: saved with it, once, and found again by what it was drawn from."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from gristmill.db import Row, Tx, queries
+from gristmill.ids import ChunkId
+from gristmill.models import Entity, Extraction, Passage, Relation
+
+SQL = queries("gristmill.knowledge", "graph.sql")
+
+
+def key_of(client: str, passage: Passage, version: str) -> bytes:
+    """What an extraction was drawn from: the same key never has to be drawn again, and no two clients share one."""
+    asked: list[Any] = [
+        client,
+        passage.text,
+        passage.heading,
+        passage.kind,
+        passage.language,
+        dict(passage.context),
+        version,
+    ]
+    return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+async def known(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
+    """What was drawn before, by its key."""
+    rows = await tx.all(SQL["known"], keys=list(keys)) if keys else []
+    return {bytes(row.key): _extraction(row) for row in rows}
+
+
+async def save(tx: Tx, chunk_id: ChunkId, client: str, extraction: Extraction, key: bytes) -> None:
+    """Writes what one chunk contributes in place of what it contributed before."""
+    await tx.execute(
+        SQL["save"],
+        chunk=chunk_id,
+        client=client,
+        key=key,
+        entities=orjson.dumps([asdict(one) for one in extraction.entities]).decode(),
+        relations=orjson.dumps([asdict(one) for one in extraction.relations]).decode(),
+        silent=extraction.silent,
+        dropped=extraction.dropped,
+    )
+
+
+def _extraction(row: Row) -> Extraction:
+    entities = tuple(Entity(**one) for one in row.entities)
+    relations = tuple(Relation(**one) for one in row.relations)
+    return Extraction(entities, relations, silent=row.silent, dropped=row.dropped)

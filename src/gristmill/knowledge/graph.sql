@@ -1,0 +1,64 @@
+-- Writes what chunks contribute to the graph, and finds what was drawn before.
+
+-- name: save
+-- One chunk's whole contribution, under the names that aliases stand for; what it no longer says is taken back, except
+-- what somebody stated. Only rows of this chunk are touched.
+WITH place AS (
+  SELECT id, scope FROM chunk WHERE id = %(chunk)s
+), named AS (
+  SELECT coalesce(a.key, e.key) AS key, (array_agg(e.type ORDER BY a.key IS NULL DESC, e.key))[1] AS type,
+         (array_agg(e.name ORDER BY a.key IS NULL DESC, e.key))[1] AS name, sum(e.count)::int AS count,
+         (array_agg(e.properties ORDER BY a.key IS NULL DESC, e.key))[1] AS properties
+    FROM jsonb_to_recordset(%(entities)s::jsonb) AS e (key text, type text, name text, count int, properties jsonb)
+    LEFT JOIN alias a ON a.client = %(client)s AND a.alias = e.key
+   GROUP BY 1
+), said AS (
+  SELECT DISTINCT ON (1, 2, 3) coalesce(s.key, r.source) AS source, r.type, coalesce(t.key, r.target) AS target, r.properties
+    FROM jsonb_to_recordset(%(relations)s::jsonb) AS r (source text, type text, target text, properties jsonb)
+    LEFT JOIN alias s ON s.client = %(client)s AND s.alias = r.source
+    LEFT JOIN alias t ON t.client = %(client)s AND t.alias = r.target
+   WHERE coalesce(s.key, r.source) <> coalesce(t.key, r.target)
+   ORDER BY 1, 2, 3, r.source, r.target
+), unsaid AS (
+  DELETE FROM relation r
+   WHERE r.chunk = %(chunk)s AND NOT r.stated
+     AND NOT EXISTS (SELECT FROM said WHERE (said.source, said.type, said.target) = (r.source, r.type, r.target))
+), merely_stated AS (
+  UPDATE relation r SET drawn = false
+   WHERE r.chunk = %(chunk)s AND r.stated AND r.drawn
+     AND NOT EXISTS (SELECT FROM said WHERE (said.source, said.type, said.target) = (r.source, r.type, r.target))
+), unnamed AS (
+  DELETE FROM mention m
+   WHERE m.chunk = %(chunk)s AND NOT m.stated AND NOT EXISTS (SELECT FROM named WHERE named.key = m.key)
+), merely_linked AS (
+  UPDATE mention m SET count = 0
+   WHERE m.chunk = %(chunk)s AND m.stated AND m.count > 0 AND NOT EXISTS (SELECT FROM named WHERE named.key = m.key)
+), put_mentions AS (
+  INSERT INTO mention (chunk, key, scope, type, name, count, properties)
+  SELECT place.id, named.key, place.scope, named.type, named.name, named.count, named.properties FROM place, named
+      ON CONFLICT (chunk, key) DO UPDATE
+     SET type = excluded.type, name = excluded.name, count = excluded.count,
+         properties = CASE WHEN mention.stated THEN excluded.properties || mention.properties ELSE excluded.properties END
+), put_relations AS (
+  INSERT INTO relation (chunk, source, type, target, scope, drawn, properties)
+  SELECT place.id, said.source, said.type, said.target, place.scope, true, said.properties FROM place, said
+      ON CONFLICT (chunk, source, type, target) DO UPDATE
+     SET drawn = true,
+         properties = CASE WHEN relation.stated THEN relation.properties ELSE excluded.properties END
+)
+INSERT INTO extraction (chunk, key, empty, silent, dropped)
+SELECT place.id, %(key)s, NOT EXISTS (SELECT FROM named), %(silent)s, %(dropped)s FROM place
+    ON CONFLICT (chunk) DO UPDATE
+   SET key = excluded.key, empty = excluded.empty, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
+
+-- name: known
+-- What was drawn under these keys before, from whichever chunk has it; nothing that was merely stated.
+SELECT x.key, x.silent, x.dropped,
+       (SELECT coalesce(jsonb_agg(jsonb_build_object('key', m.key, 'type', m.type, 'name', m.name, 'count', m.count,
+                                                     'properties', m.properties) ORDER BY m.key), '[]')
+          FROM mention m WHERE m.chunk = x.chunk AND m.count > 0) AS entities,
+       (SELECT coalesce(jsonb_agg(jsonb_build_object('source', r.source, 'type', r.type, 'target', r.target,
+                                                     'properties', r.properties) ORDER BY r.source, r.type, r.target), '[]')
+          FROM relation r WHERE r.chunk = x.chunk AND r.drawn) AS relations
+  FROM (SELECT DISTINCT ON (key) chunk, key, silent, dropped FROM extraction
+         WHERE key = ANY(%(keys)s) ORDER BY key, chunk) AS x;

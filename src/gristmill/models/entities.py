@@ -1,0 +1,105 @@
+"""What is drawn from a passage of text: who and what it names, and how they belong together."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+CASED = frozenset({"id", "url", "mail", "amount", "iban"})  # here a different case may be a different thing
+LONGEST = 300  # characters of a key: longer ones are no names, and no index would hold them
+
+
+def entity_key(namespace: str, name: str) -> str:
+    """`namespace::name`, the same for every way of writing the same thing; empty if nothing is left of the name."""
+    namespace = "_".join(_plain(namespace).casefold().split())
+    name = _plain(name)
+    while name.casefold().startswith(f"{namespace}::"):  # Person::person::Jane
+        name = name[len(namespace) + 2 :].strip()
+    if namespace not in CASED:
+        name = name.casefold()
+    return f"{namespace}::{name}"[:LONGEST].rstrip() if namespace and name else ""
+
+
+def _plain(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text)
+    return " ".join("".join(" " if unicodedata.category(one)[0] == "C" else one for one in text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk of text and what is known of where it stands; `context` only for the first of its document."""
+
+    text: str
+    heading: str = ""
+    kind: str = "prose"
+    language: str | None = None
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node that a passage names, `count` times."""
+
+    key: str
+    type: str
+    name: str
+    count: int = 1
+    properties: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a passage says of two of its entities, by their keys."""
+
+    source: str
+    type: str
+    target: str
+    properties: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that one passage contributes to the graph."""
+
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    silent: bool | None = None  # the LLM that was asked found nothing; None: none was asked
+    dropped: int = 0  # how much it told that does not stand in the text
+
+
+class Gathering:
+    """Entities and relations as they are found, each once; a relation needs both of its ends."""
+
+    def __init__(self) -> None:
+        self._entities: dict[str, Entity] = {}
+        self._relations: dict[tuple[str, str, str], Relation] = {}
+
+    def add(self, namespace: str, name: str, *, shown: str | None = None, **properties: Any) -> str:
+        """The key of what was named; empty if it has none."""
+        key = entity_key(namespace, name)
+        if not key:
+            return ""
+        known = self._entities.get(key)
+        if known is None:
+            kept = {k: v for k, v in properties.items() if v}
+            self._entities[key] = Entity(key, key.partition("::")[0], _plain(shown or name), 1, kept)
+        else:
+            self._entities[key] = Entity(key, known.type, known.name, known.count + 1, known.properties)
+        return key
+
+    def relate(self, source: str, type: str, target: str, **properties: Any) -> None:
+        if source != target and source in self._entities and target in self._entities:
+            type = relation_type(type)
+            self._relations.setdefault((source, type, target), Relation(source, type, target, properties))
+
+    def related(self, one: str, other: str) -> bool:
+        return any({one, other} == {source, target} for source, _, target in self._relations)
+
+    def result(self) -> Extraction:
+        return Extraction(tuple(self._entities.values()), tuple(self._relations.values()))
+
+
+def relation_type(text: str) -> str:
+    """SIGNED, WORKED_FOR: capitals and underscores."""
+    return re.sub(r"\W+", "_", _plain(text)).strip("_").upper()[:60] or "RELATED_TO"

@@ -1,0 +1,145 @@
+"""Says what is a name: cleans what a model takes for one, and finds some by their capitals where no model reads."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gristmill.models.structure import Found
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What stands before a name and is no part of it.
+BEFORE = words(
+    """the a an dear hi hello hey agent agents dr doctor mr mrs ms miss sir madam prof professor herr frau pan paní
+    señor señora monsieur madame mme mr. mrs. ms. dr. prof. regards sincerely cheers thanks thank best kind from to cc
+    bcc re fw fwd subject sent attn attention signed by and or of in at on der die das den dem firma společnost"""
+)
+# What a model likes to take for a name, and never is the whole of one.
+NEVER = words(
+    """regards sincerely cheers thanks subject from to cc bcc date attachment attachments page chapter section figure
+    table appendix email e-mail mail phone tel fax address invoice contract agreement receipt total amount note notes
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december today tomorrow yesterday am pm tbd n/a i we you he she it they yes no ok
+    the company the parties party supplier customer client buyer seller employer employee"""
+)
+POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?=$|\s)")
+LEGAL_FORM = re.compile(r"\b(Ltd|Inc|Corp|LLC|GmbH|PLC)\b\.?\s.*$")  # a sentence that begins after it is no part of it
+ENGLISH = re.compile(
+    r"\b(?:the|and|of|is|are|was|were|to|for|with|that|this|have|has|will|not|you|we|from|by|on|at)\b", re.IGNORECASE
+)
+
+
+def cleaned(text: str, namespace: str) -> str:
+    """A name without greeting, title, possessive and stray signs; empty if none is left."""
+    words = POSSESSIVE.sub("", text.replace("\u00ad", "")).split()
+    while words and words[0].lower().strip(".,:;*_") in BEFORE:
+        words.pop(0)
+    while words and not re.search(r"\w", words[-1]):
+        words.pop()
+    name = " ".join(words).strip(" \t\"'“”‘’«»()[]{}<>*_#|,;:!?/\\-–—…")
+    name = name.partition(",")[0] if namespace == "person" else LEGAL_FORM.sub(r"\1", name)
+    name = name.rstrip(". ")  # Acme Corp. at the end of a sentence is Acme Corp elsewhere
+    return name if _is_name(name, namespace) else ""
+
+
+def _is_name(name: str, namespace: str) -> bool:
+    if not 2 <= len(name) <= 80 or name.count(" ") > 6 or name.lower() in NEVER:
+        return False
+    if re.search(r"[|@=<>{}\[\]\\]|https?:|\s[-–—]\s", name):
+        return False
+    if not any(one.isupper() for one in name):
+        return False
+    if namespace == "person":
+        return not re.search(r"\d", name) and all(word[0].isupper() or word in PARTICLES for word in name.split())
+    return True
+
+
+PARTICLES = words("van von der den de la le di da del della du al bin ibn ter ten zu y e dos das und")
+
+
+def full_names(found: Sequence[Found]) -> list[Found]:
+    """A single word that is part of exactly one person's full name nearby is that person: Mercer is Alex Mercer."""
+    people = {one.name for one in found if one.namespace == "person" and " " in one.name}
+    owners: dict[str, set[str]] = {}
+    for person in people:
+        for word in person.split():
+            owners.setdefault(word.casefold(), set()).add(person)
+    return [_in_full(one, owners.get(one.name.casefold(), set())) for one in found]
+
+
+def _in_full(one: Found, owners: set[str]) -> Found:
+    if one.namespace not in ("person", "place", "organisation") or len(owners) != 1:
+        return one
+    (person,) = owners
+    return Found(one.start, one.stop, "person", person, person)
+
+
+def is_english(text: str, language: str | None) -> bool:
+    """The language that was detected; a text too short for that is English if it has an English word in it."""
+    return language == "en" if language else ENGLISH.search(text) is not None
+
+
+# --- other languages
+
+WORD = r"[^\W\d_](?:[^\W\d_]|['’-](?=[^\W\d_]))+"
+COMPANY = re.compile(
+    r"(?:\b[^\W\d_][\w&.-]*\s){1,5}(?:GmbH(?:\s&\sCo\.?\sKG)?|AG|KG|SE|e\.V\.|s\.r\.o\.|a\.s\.|spol\.\ss\sr\.o\.|S\.A\.|"
+    r"SA|SARL|S\.p\.A\.|S\.r\.l\.|B\.V\.|N\.V\.|Sp\.\sz\so\.o\.|Ltd\.?|Inc\.?|LLC|Oy|AB|A/S)(?!\w)"
+)
+
+
+def foreign(text: str, starts: frozenset[int]) -> list[Found]:
+    """Companies by their legal form; two to four capitalised words in a row, whatever they name."""
+    companies = [
+        Found(match.start() + cut, match.end(), "organisation", name, name)
+        for match in COMPANY.finditer(text)
+        if (cut := _lower_words(match[0])) < len(match[0]) and (name := cleaned(match[0][cut:], "organisation"))
+    ]
+    names = [
+        one
+        for one in _capitalised(text, starts)
+        if all(one.stop <= company.start or company.stop <= one.start for company in companies)
+    ]
+    return [*companies, *names]
+
+
+def _lower_words(text: str) -> int:
+    """How much of the beginning is no name: die Müller GmbH."""
+    last = 0
+    for match in re.finditer(r"\S+\s", text):
+        if not match[0][0].isupper():
+            last = match.end()
+    return last
+
+
+def _capitalised(text: str, starts: frozenset[int]) -> Iterator[Found]:
+    run: list[re.Match[str]] = []
+    for match in re.finditer(r"\S+", text):
+        word = match[0].strip("\"'“”„‘’«»()[]*_,;:.!?")
+        begins = bool(run) and match[0][0] in "\"'“„«("
+        if begins:
+            yield from _run(run, text, starts)
+            run = []
+        if re.fullmatch(WORD, word) and word[0].isupper() and not word.isupper():
+            run.append(match)
+            if match[0][-1] in ',;:.!?)"”»“':
+                yield from _run(run, text, starts)
+                run = []
+        else:
+            yield from _run(run, text, starts)
+            run = []
+    yield from _run(run, text, starts)
+
+
+def _run(run: Sequence[re.Match[str]], text: str, starts: frozenset[int]) -> Iterator[Found]:
+    """The first word of a sentence is capitalised for another reason, so three words there are two."""
+    words = list(run)
+    if words and (words[0].start() in starts or text[: words[0].start()].rstrip()[-1:] in ".!?:") and len(words) > 2:
+        words = words[1:]
+    if not 2 <= len(words) <= 4:
+        return
+    name = cleaned(" ".join(one[0] for one in words), "name")
+    if name.count(" "):
+        yield Found(words[0].start(), words[-1].end(), "name", name, name)

@@ -1,0 +1,206 @@
+"""What is drawn from text without an LLM, by the real model."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gristmill.models import Extraction, Passage, RuleExtractor, entity_key
+from gristmill.models.extraction import extract, plain
+from gristmill.queue import ProcessPool
+
+DULCE = Path("/work/shared/corpora/operation-dulce/operation_dulce.md")
+
+
+def draw(text: str, **more: Any) -> Extraction:
+    return extract([Passage(text, **({"language": "en"} | more))])[0]
+
+
+def keys(drawn: Extraction) -> set[str]:
+    return {one.key for one in drawn.entities}
+
+
+def facts(drawn: Extraction) -> set[str]:
+    return {f"{one.source} {one.type} {one.target}" for one in drawn.relations}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "key"),
+    [
+        ("Person", "Jane Doe", "person::jane doe"),
+        ("Person", "person::Jane  Doe", "person::jane doe"),
+        ("PERSON", "Person::Person::JANE\nDOE", "person::jane doe"),
+        ("person", "Straße", "person::strasse"),
+        ("person", "\ufb01nn", "person::finn"),
+        ("id", "INV-2024-001", "id::INV-2024-001"),
+        ("confluence page", "7", "confluence_page::7"),
+        ("person", "a::b", "person::a::b"),
+        ("person", "  ", ""),
+        ("", "Jane", ""),
+    ],
+)
+def test_one_thing_has_one_key(namespace: str, name: str, key: str) -> None:
+    assert entity_key(namespace, name) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("See INV-2024-001.", "id::INV-2024-001"),
+        ("Fixed in PROJ-123, at last", "id::PROJ-123"),
+        ("Invoice No. 4711", "invoice::4711"),
+        ("Invoice No. INV-2024-001", "id::INV-2024-001"),
+        ("at https://Example.org/a_(b).", "url::https://example.org/a_(b)"),
+        ("[here](https://example.org/x)", "url::https://example.org/x"),
+        ("write to Jane.Doe@Acme.com.", "address::jane.doe@acme.com"),
+        ("for €1,234.50", "amount::1234.50 EUR"),
+        ("für 1.234,50 €", "amount::1234.50 EUR"),
+        ("za 1 500 Kč", "amount::1500.00 CZK"),
+        ("USD 3 million", "amount::3000000.00 USD"),
+        ("$3.5 million", "amount::3500000.00 USD"),
+        ("RM 12.90", "amount::12.90 MYR"),
+        ("on 1 March 2024", "date::2024-03-01"),
+        ("on March 1st, 2024", "date::2024-03-01"),
+        ("am 3. März 2024", "date::2024-03-03"),
+        ("dne 5. října 2023", "date::2023-10-05"),
+        ("2024-03-01", "date::2024-03-01"),
+        ("31.12.2024", "date::2024-12-31"),
+        ("25/12/2024", "date::2024-12-25"),
+        ("in March 2024", "date::2024-03"),
+        ("call +49 (0)30 1234567", "phone::+49301234567"),
+        ("DE89 3704 0044 0532 0130 00", "iban::DE89370400440532013000"),
+    ],
+)
+def test_what_has_a_shape_is_found_in_any_language(text: str, key: str) -> None:
+    assert key in keys(draw(text, language="xx"))
+
+
+@pytest.mark.parametrize(
+    "text", ["UTF-8", "COVID-19", "on 03/04/2024", "30.02.2024", "DE00 3704 0044 0532 0130 00", "1.2.3.4"]
+)
+def test_what_only_looks_so_is_not(text: str) -> None:
+    assert keys(draw(text, language="xx")) == set()
+
+
+def test_a_verb_names_the_relation() -> None:
+    drawn = draw("Jane Doe signed the contract INV-2024-001 with Acme Corp. in Berlin on 1 March 2024.")
+    assert {"person::jane doe SIGNED id::INV-2024-001", "person::jane doe SIGNED_IN place::berlin"} <= facts(drawn)
+    assert "organisation::acme corp" in keys(drawn)
+
+
+def test_the_passive_is_turned_around() -> None:
+    assert "organisation::google ACQUIRED organisation::youtube" in facts(
+        draw("YouTube was acquired by Google in 2006.")
+    )
+
+
+def test_a_role_names_the_relation() -> None:
+    drawn = draw("Satya Nadella, CEO of Microsoft, met Nat Friedman. Tim Cook is the director of Apple.")
+    assert "person::satya nadella CEO_OF organisation::microsoft" in facts(drawn)
+    assert "person::satya nadella MET person::nat friedman" in facts(drawn)
+    assert "person::tim cook DIRECTOR_OF organisation::apple" in facts(drawn)
+
+
+def test_who_stands_in_one_sentence_is_related() -> None:
+    drawn = draw("After lunch in Berlin there was a call from Jane Doe.\n\nBob Miller was ill.")
+    assert any({"person::jane doe", "place::berlin"} == {one.source, one.target} for one in drawn.relations)
+    assert not any("bob" in fact for fact in facts(drawn))
+
+
+def test_a_long_list_of_names_gives_a_bounded_number_of_relations() -> None:
+    people = [
+        f"{first} {last}"
+        for first in ("Anna", "Peter", "Maria", "John")
+        for last in ("Smith", "Miller", "Brown", "King")
+    ]
+    drawn = draw(f"Invited were {', '.join(people)} and Bob Dylan.")
+    assert len(drawn.entities) > 8
+    assert len(drawn.relations) <= 2 * len(drawn.entities)
+
+
+def test_a_greeting_is_no_name() -> None:
+    drawn = draw("Dear John,\n\nplease find it attached. We met Alice Cooper's brother.\n\nBest regards,\nJane Doe")
+    assert not any("dear" in key or "regards" in key or "\n" in one.name for one in drawn.entities for key in [one.key])
+    assert {"person::jane doe", "person::alice cooper"} <= keys(drawn)
+
+
+def test_a_surname_alone_is_the_person_named_in_full_nearby() -> None:
+    drawn = draw("Alex Mercer entered the room. Later Mercer met Taylor Cruz, and Cruz thanked Alex.")
+    assert {key for key in keys(drawn) if key.startswith("person")} == {"person::alex mercer", "person::taylor cruz"}
+
+
+def test_other_languages_are_not_read_by_the_english_model() -> None:
+    drawn = draw("Die Müller GmbH hat den Vertrag mit Jana Nováková unterschrieben.", language="de")
+    assert keys(drawn) == {"organisation::müller gmbh", "name::jana nováková"}
+    assert facts(drawn) == {"organisation::müller gmbh RELATED_TO name::jana nováková"}
+
+
+def test_a_table_is_related_row_by_row() -> None:
+    drawn = draw("| id | sum |\n|---|---|\n| INV-2024-001 | €50 |\n| INV-2024-002 | €60 |", kind="table")
+    assert facts(drawn) == {
+        "id::INV-2024-001 RELATED_TO amount::50.00 EUR",
+        "id::INV-2024-002 RELATED_TO amount::60.00 EUR",
+    }
+
+
+def test_the_headers_of_a_mail_say_who_wrote_to_whom() -> None:
+    meta = {
+        "From": "Jane Doe <jane@acme.com>", "To": ["Bob Ray <bob@acme.com>", "al@acme.com"], "Cc": "Eve <eve@acme.com>",
+        "Date": "Fri, 01 Mar 2024 10:00:00 +0100", "Subject": "Re: PROJ-123",
+        "Message-ID": "<2@acme>", "In-Reply-To": "<1@acme>",
+    }  # fmt: skip
+    drawn = draw("It is done.", context={"type": "mail", "title": "Re: PROJ-123", "meta": meta})
+    assert facts(drawn) >= {
+        "person::jane doe SENT mail::2@acme",
+        "person::jane doe HAS_ADDRESS address::jane@acme.com",
+        "mail::2@acme SENT_TO person::bob ray",
+        "mail::2@acme SENT_TO address::al@acme.com",
+        "mail::2@acme COPIED_TO person::eve",
+        "mail::2@acme REPLIES_TO mail::1@acme",
+        "mail::2@acme DATED date::2024-03-01",
+        "mail::2@acme MENTIONS id::PROJ-123",
+    }
+
+
+def test_markup_is_no_part_of_a_name() -> None:
+    text, starts = plain("# Minutes\n\n- **Jane Doe** met\n  _Bob_\n- [Acme](https://a.org/x_y) `code`")
+    assert text == "Minutes Jane Doe met Bob Acme https://a.org/x_y code"
+    assert [text[start : start + 4] for start in sorted(starts)] == ["Minu", "Jane", "Acme"]
+
+
+def test_a_passage_gives_the_same_whatever_stands_beside_it() -> None:
+    passages = [
+        Passage("Jane Doe signed the contract with Acme Corp in Berlin.", language="en"),
+        Passage("Later Bob Miller visited the European Commission, and Microsoft acquired GitHub.", language="en"),
+    ]
+    assert extract(passages) == [extract([one])[0] for one in passages]
+
+
+@pytest.mark.parametrize("text", ["", " \n\n ", "***", "# \n- \n", "\ufffd" * 500, "A" * 30_000, "a " * 20_000])
+def test_nothing_comes_of_nothing(text: str) -> None:
+    assert draw(text) == Extraction()
+
+
+async def test_rules_run_in_a_child_process() -> None:
+    pool = ProcessPool(1)
+    try:
+        answers = await asyncio.wait_for(
+            RuleExtractor(pool).extract(
+                [Passage("Jane Doe met Bob Ray in Paris.", language="en"), Passage("", language="en")]
+            ),
+            120,
+        )
+    finally:
+        await pool.close()
+    assert "person::jane doe MET person::bob ray" in facts(answers[0])
+    assert answers[1] == Extraction()
+
+
+@pytest.mark.skipif(not DULCE.exists(), reason="the corpus is not on this machine")
+def test_the_people_of_a_novel_are_found() -> None:
+    paragraphs = DULCE.read_text(encoding="utf-8").split("\n\n")
+    passages = [Passage("\n\n".join(paragraphs[at : at + 4]), language="en") for at in range(0, 80, 4)]
+    found = set[str]().union(*(keys(one) for one in extract(passages)))
+    assert {"person::alex mercer", "person::taylor cruz", "person::jordan hayes", "person::sam rivera"} <= found
+    assert not any("’s" in key or "'s" in key or "agent" in key for key in found)
