@@ -63,7 +63,7 @@ def start(url: str) -> Iterator[Start]:
         process.communicate()
 
 
-def eventually(true: Callable[[], bool], within: float = 20) -> None:
+def eventually(true: Callable[[], bool], within: float = 60) -> None:
     deadline = time.monotonic() + within
     while not true():
         assert time.monotonic() < deadline, "it did not come true in time"
@@ -159,7 +159,7 @@ def test_the_second_signal_stops_it_at_once(cli, start, tmp_path):
 
 
 def test_what_kills_its_process_ends_in_the_dead_letters_and_its_neighbours_do_not(cli, start, sent):
-    cli("queue", "set", "demo-poison", "--max-attempts", 2)
+    cli("queue", "set", "demo-poison", "--max-attempts", 2, "--retry-base", "200ms")
     innocent = sent(Render(1), Render(2), *(Extract(item) for item in range(5)))
     (culprit,) = sent(Render(3, poisoned=True))
     process = start("--once")

@@ -17,7 +17,7 @@ from gristmill.db.migrate import migrate
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import open_group, seal, send_many
 
-TASKS, CRASHES = 2500, 3
+TASKS, CRASHES = 1600, 3
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from plant import LEDGER
 from gristmill.db import Database
 
 MILL = Path(__file__).with_name("plant.py")
-PATIENCE = 2  # times what a machine of two cores needs: others may be busy on it
+PATIENCE = 6  # times what a machine of two cores needs: others may be busy on it
 
 
 class Crew:

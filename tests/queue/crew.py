@@ -17,7 +17,7 @@ QUICK = QueueSettings(
     heartbeat=timedelta(milliseconds=200), lease=timedelta(seconds=20), poll=timedelta(milliseconds=50),
     rescue=timedelta(seconds=60), stop=timedelta(seconds=5),
 )  # fmt: skip
-PATIENCE = 15.0  # seconds until a wait is a failure; never what a test is about
+PATIENCE = 60.0  # seconds until a wait is a failure; never what a test is about
 
 
 @asynccontextmanager

@@ -137,7 +137,8 @@ async def test_under_chaos_nothing_is_lost_nothing_comes_twice_and_nothing_is_mi
     assert ends["answered"] > REQUESTS * 0.5, ends
     await until(lambda: _at_rest(router))
     counted = await router.metric("requests_total")
-    assert counted == REQUESTS
+    # who left may have done so before the router had read its request
+    assert REQUESTS - ends["left"] <= counted <= REQUESTS
 
 
 async def _at_rest(router: Router) -> bool:
