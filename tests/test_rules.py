@@ -199,6 +199,7 @@ STRUCTURED = {
     "anonymous_max_priority": "P2",
     "admin_key": "k",
     "key": "k",
+    "kind": "openai",
 }
 
 

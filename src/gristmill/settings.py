@@ -348,6 +348,24 @@ class LlmSettings(Slice):
     )
 
 
+class EmbeddingSettings(Slice):
+    """What turns texts into vectors."""
+
+    kind: Literal["minilm", "ollama", "openai"] = Field(
+        default="minilm", description="The model of the house (minilm), or what an endpoint speaks (ollama, openai)."
+    )
+    url: str = Field(
+        default="http://127.0.0.1:11430", description="Where the endpoint listens, up to and without /api or /v1."
+    )
+    model: str = Field(default="", description="The model that an endpoint is asked for.")
+    key: SecretStr | None = Field(default=None, description="The key the endpoint asks for, sent as a bearer token.")
+    window: int = Field(
+        default=254, ge=16, description="How many tokens an endpoint's model sees; chunks are made to fit."
+    )
+    batch: int = Field(default=64, ge=1, description="How many texts an endpoint gets in one request at most.")
+    timeout: Duration = Field(default=timedelta(minutes=5), description="How long one request to an endpoint may take.")
+
+
 class LogSettings(Slice):
     """How events are written."""
 
@@ -381,6 +399,7 @@ class Settings(BaseSettings):
     router: RouterSettings = RouterSettings()
     documents: DocumentSettings = DocumentSettings()
     llm: LlmSettings = LlmSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     log: LogSettings = LogSettings()
 
     @classmethod

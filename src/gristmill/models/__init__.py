@@ -1,24 +1,36 @@
-"""The models of the house, each behind a Protocol with a real and a fake implementation."""
+"""The models of the house, each behind a Protocol with a real and a fake implementation.
 
+What only child processes may load is taken as a module, in the child: `from gristmill.models import ocr`.
+"""
+
+from gristmill.models import tokens
+from gristmill.models.embedding import Embedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder
 from gristmill.models.entities import Entity, Extraction, Passage, Relation, entity_key, relation_type
 from gristmill.models.extractors import Extractor, RuleExtractor
-from gristmill.models.fakes import FakeLlm
+from gristmill.models.fakes import FakeEmbedder, FakeLlm
 from gristmill.models.llm import Llm, Message, Picture, RouterLlm, TokenCount, schema_of
 
 __all__ = [
+    "Embedder",
     "Entity",
     "Extraction",
     "Extractor",
+    "FakeEmbedder",
     "FakeLlm",
     "Llm",
     "Message",
+    "MiniLm",
+    "OllamaEmbedder",
+    "OpenAiEmbedder",
     "Passage",
     "Picture",
     "Relation",
     "RouterLlm",
     "RuleExtractor",
     "TokenCount",
+    "embedder",
     "entity_key",
     "relation_type",
     "schema_of",
+    "tokens",
 ]

