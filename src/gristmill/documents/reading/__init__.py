@@ -1,0 +1,7 @@
+"""From bytes to pages of Markdown: what a file is, what lies in it, what its pages say."""
+
+from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.opening import VERSION, inspect, read
+from gristmill.documents.reading.results import Inspection, PageText, Part
+
+__all__ = ["VERSION", "Inspection", "Limits", "PageText", "Part", "inspect", "read"]

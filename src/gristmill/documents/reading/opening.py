@@ -1,0 +1,58 @@
+"""The two questions one can ask of a file: what is it, and what does one page say; asked in child processes."""
+
+import importlib
+import os
+from typing import Protocol, cast
+
+from gristmill.documents.reading import refusals, tidy
+from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.errors import Permanent
+
+VERSION = "1"  # of all that turns bytes into text: what was read by another version is read anew
+
+# By name: each brings libraries that only the process that reads should load.
+FORMATS: dict[Type, str] = {
+    "pdf": "pdf",
+    "image": "pictures",
+    "docx": "office",
+    "pptx": "office",
+    "xlsx": "office",
+    "html": "web",
+    "mail": "mail",
+    "mailbox": "mailbox",
+    "markdown": "plain",
+    "text": "plain",
+    "csv": "plain",
+}
+
+
+class Format(Protocol):
+    """What a module of one format offers."""
+
+    def inspect(self, path: str, name: str, type: Type, limits: Limits, offset: int) -> Inspection: ...
+    def read(self, path: str, type: Type, number: int, limits: Limits) -> PageText: ...
+
+
+def inspect(path: str, name: str, limits: Limits, offset: int = 0) -> Inspection:
+    """What the file is; of containers the parts from `offset` on, as many as fit into one answer."""
+    from gristmill.documents.reading.detect import detect  # noqa: PLC0415 it brings what only children load
+
+    size = os.path.getsize(path)
+    if size > limits.bytes:
+        limit = refusals.amount(limits.bytes)
+        raise Permanent(f"The file has {refusals.amount(size)}, more than the {limit} that are read.")
+    type = detect(path, name, limits)
+    return _format(type).inspect(path, name, type, limits, offset)
+
+
+def read(path: str, type: str, number: int, limits: Limits) -> PageText:
+    """One page, counted from 1, as Markdown."""
+    if type not in FORMATS:
+        raise Permanent(f"Nobody knows how to read a file of the type {type}.")
+    page = _format(type).read(path, type, number, limits)
+    return PageText(tidy.page(page.text), page.method)
+
+
+def _format(type: Type) -> Format:
+    return cast(Format, importlib.import_module(f"gristmill.documents.reading.{FORMATS[type]}"))

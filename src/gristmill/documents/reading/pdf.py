@@ -1,0 +1,229 @@
+"""PDF: the text that each page carries, or what can be read from its picture."""
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, TypeAlias, cast
+
+import pypdfium2
+import pypdfium2.raw
+from pypdfium2 import PdfiumError
+
+from gristmill.documents.reading import layout, refusals, tidy
+from gristmill.documents.reading.layout import Line
+from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.plain import HEADING, stem
+from gristmill.documents.reading.recent import Recent
+from gristmill.documents.reading.results import Inspection, PageText, Part, Type
+from gristmill.errors import Permanent
+
+pdfium, raw = cast(Any, pypdfium2), cast(Any, pypdfium2.raw)  # they come without types that could be checked
+Pdf: TypeAlias = Any
+Page: TypeAlias = Any
+TextPage: TypeAlias = Any
+
+SCANNED = 50  # a page with fewer legible characters is a picture of text
+DPI = 200
+BOLD = 600
+OCR_PIXELS = 16_000_000  # more of a large page tells an OCR engine nothing
+PORTION = 16 << 20  # bytes of attachments in one answer
+HYPHEN = "\ufffe"  # PDFium's mark of a word that goes on in the next line
+LIGATURES = {ord(char): unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"} | {0xA0: " ", 0xAD: ""}
+DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
+NO_TITLE = re.compile(r"^(untitled.*|title|document\d*|.*\.(?:docx?|tex|dvi|indd|pdf|xlsx?|pptx?))$", re.IGNORECASE)
+SILENT = frozenset(("Co", "Cn", "Cc", "Cs"))
+DRAWN_OVER = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP}
+
+
+def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+    pdf = opened.get(path)
+    if len(pdf) > limits.pages:
+        raise refusals.too_many("pages", len(pdf), limits.pages)
+    count = pdf.count_attachments()
+    if count > limits.parts:
+        raise refusals.too_many("attachments", count, limits.parts)
+    parts = tuple(_attachments(pdf, offset, count))
+    said = {key: tidy.line(value) for key, value in pdf.get_metadata_dict().items()}
+    return Inspection(
+        type="pdf",
+        pages=len(pdf),
+        title=_title(pdf, said.get("Title", "")) or stem(name),
+        meta=tidy.meta({key.lower(): said.get(key, "") for key in ("Author", "Subject", "Keywords", "Creator")}),
+        written_at=_date(said.get("CreationDate", "")),
+        parts=parts,
+        more=offset + len(parts) < count,
+    )
+
+
+def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+    pdf = opened.get(path)
+    if not 1 <= number <= len(pdf):
+        raise refusals.no_such_page(number, len(pdf))
+    page = _page(pdf, number)
+    try:
+        text = _text(page)
+        return PageText(text, "text") if legible(text) >= SCANNED else _scanned(page, text, number, limits)
+    except PdfiumError as error:
+        raise Permanent(f"Page {number} is damaged and cannot be read.") from error
+    finally:
+        page.close()
+
+
+def _open(path: str) -> Pdf:
+    try:
+        pdf = pdfium.PdfDocument(path)
+    except PdfiumError as error:
+        if cast(Any, error).err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise refusals.encrypted() from error
+        raise refusals.corrupt("PDF") from error
+    if len(pdf) == 0:
+        pdf.close()
+        raise refusals.corrupt("PDF", "it has no pages")
+    if pdf.get_formtype() != raw.FORMTYPE_NONE:
+        pdf.init_forms()
+    return pdf
+
+
+opened = Recent(_open, lambda pdf: pdf.close())
+
+
+def _page(pdf: Pdf, number: int) -> Page:
+    """With what was filled into its forms as part of the page."""
+    try:
+        page = pdf[number - 1]
+        if _is_drawn_over(page):
+            page.flatten()
+            page.close()
+            page = pdf[number - 1]
+    except PdfiumError as error:
+        raise Permanent(f"Page {number} is damaged and cannot be read.") from error
+    return page
+
+
+def _is_drawn_over(page: Page) -> bool:
+    for index in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, index)
+        if annotation:
+            subtype = raw.FPDFAnnot_GetSubtype(annotation)
+            raw.FPDFPage_CloseAnnot(annotation)
+            if subtype in DRAWN_OVER:
+                return True
+    return False
+
+
+# --- text
+
+
+def legible(text: str) -> int:
+    """Characters that say something: fonts without a map give private or unassigned ones."""
+    return sum(
+        char > " " and unicodedata.category(char) not in ("Co", "Cn", "Cc", "Cs") and char != "�" for char in text
+    )
+
+
+def _text(page: Page) -> str:
+    textpage = page.get_textpage()
+    try:
+        text = textpage.get_text_range()
+        return layout.markdown(list(_lines(textpage, text))).translate(LIGATURES)
+    finally:
+        textpage.close()
+
+
+def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
+    """Asks for the place of its first and last letter only: a call for every letter would cost more than all else."""
+    first, last = raw.FS_RECTF(), [ctypes.c_double() for _ in range(4)]
+    start = 0
+    for line in re.split(f"(?<={HYPHEN})|\r\n|\n|\r", text):
+        if stripped := line.strip():
+            begin = _index(textpage, start + len(line) - len(line.lstrip()))
+            end = _index(textpage, start + len(line.rstrip(f" {HYPHEN}")) - 1)
+            raw.FPDFText_GetLooseCharBox(textpage, begin, first)
+            raw.FPDFText_GetCharBox(textpage, end, *last)
+            yield Line(
+                text=stripped.rstrip(HYPHEN),
+                left=first.left,
+                right=last[1].value,
+                bottom=first.bottom,
+                size=first.top - first.bottom,
+                bold=raw.FPDFText_GetFontWeight(textpage, begin) >= BOLD,
+                hyphen=stripped.endswith(HYPHEN),
+            )
+        start += len(line) + (0 if line.endswith(HYPHEN) else 2)
+
+
+def _index(textpage: TextPage, position: int) -> int:
+    return raw.FPDFText_GetCharIndexFromTextIndex(textpage, position)
+
+
+# --- pictures
+
+
+def _scanned(page: Page, text: str, number: int, limits: Limits) -> PageText:
+    """What is in its picture, unless the page itself says more."""
+    if not any(True for _ in page.get_objects(max_depth=1)):
+        return PageText(text, "text")
+    from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 only scans need the OCR models
+
+    found = recognised(_picture(page, number, limits))
+    return found if legible(found.text) > legible(text) else PageText(text, "text")
+
+
+def _picture(page: Page, number: int, limits: Limits) -> Any:
+    width, height = page.get_size()
+    if not (0 < width < 1e6 and 0 < height < 1e6):
+        raise Permanent(f"Page {number} has no size that could be drawn.")
+    fitting = math.sqrt(min(limits.pixels, OCR_PIXELS) / (width * height))
+    return page.render(scale=min(DPI / 72, fitting)).to_pil().convert("RGB")
+
+
+# --- what the file says of itself
+
+
+def _title(pdf: Pdf, said: str) -> str:
+    said = said.removeprefix("Microsoft Word - ").removeprefix("Microsoft PowerPoint - ")
+    if said and not NO_TITLE.match(said):
+        return said[:300]
+    try:
+        page = _page(pdf, 1)
+    except Permanent:
+        return ""
+    try:
+        heading = HEADING.search(_text(page))
+    except PdfiumError:
+        return ""
+    finally:
+        page.close()
+    return tidy.line(heading[1])[:300] if heading else ""
+
+
+def _date(said: str) -> datetime | None:
+    match = DATE.match(said)
+    if not match:
+        return None
+    year, month, day, hour, minute, second = (int(group) if group else None for group in match.groups()[:6])
+    hours, minutes = int(match[8] or 0), int(match[9] or 0)
+    offset = timedelta(hours=hours, minutes=minutes) * (-1 if match[7] == "-" else 1)
+    try:
+        zone = timezone(offset)
+        found = datetime(year or 1, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=zone)
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _attachments(pdf: Pdf, offset: int, count: int) -> Iterator[Part]:
+    room = PORTION
+    for index in range(offset, count):
+        attachment = pdf.get_attachment(index)
+        try:
+            name, data = attachment.get_name(), bytes(attachment.get_data())
+        except PdfiumError:
+            name, data = f"attachment {index + 1}", b""
+        room -= len(data)
+        if room < 0 and index > offset:
+            return
+        yield Part(tidy.line(name) or f"attachment {index + 1}", data, f"attachment={index + 1}")

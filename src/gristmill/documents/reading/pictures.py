@@ -1,0 +1,106 @@
+"""Pictures: every frame is a page, read by OCR."""
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+
+from gristmill.documents.reading import refusals
+from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.plain import stem
+from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.errors import Permanent
+
+FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "WEBP", "GIF", "BMP")
+BROKEN = (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, IndexError)
+ANIMATED = ("GIF", "WEBP", "PNG", "MPO")  # their further frames are motion, not pages
+
+
+def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+    with _opened(path, limits) as picture:
+        pages = _frames(picture)
+        if pages > limits.pages:
+            raise refusals.too_many("pages", pages, limits.pages)
+        meta = {"format": picture.format or "", "width": picture.width, "height": picture.height}
+        return Inspection("image", pages, stem(name), meta, _taken_at(picture))
+
+
+def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+    with _opened(path, limits) as picture:
+        pages = _frames(picture)
+        if not 1 <= number <= pages:
+            raise refusals.no_such_page(number, pages)
+        upright = _frame(picture, number, limits)
+    from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 it brings the OCR models
+
+    return recognised(upright)
+
+
+@contextmanager
+def _opened(path: str, limits: Limits) -> Generator[Image.Image]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns of what we check ourselves
+            picture = Image.open(path, formats=FORMATS)
+    except Image.DecompressionBombError as error:
+        raise _too_large(limits) from error
+    except BROKEN as error:
+        raise refusals.corrupt("picture") from error
+    with picture:
+        _check(picture, limits)
+        yield picture
+
+
+def _check(picture: Image.Image, limits: Limits) -> None:
+    if picture.width * picture.height > limits.pixels:
+        raise _too_large(limits)
+
+
+def _too_large(limits: Limits) -> Permanent:
+    return Permanent(f"The picture has more than the {limits.pixels / 1e6:,.0f} million pixels that are read.")
+
+
+def _frames(picture: Image.Image) -> int:
+    if picture.format in ANIMATED:
+        return 1
+    try:
+        return getattr(picture, "n_frames", 1)
+    except BROKEN as error:
+        raise refusals.corrupt("picture") from error
+
+
+def _frame(picture: Image.Image, number: int, limits: Limits) -> Image.Image:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if number > 1:
+                picture.seek(number - 1)
+            _check(picture, limits)
+            picture.load()
+            return _on_white(ImageOps.exif_transpose(picture))
+    except BROKEN as error:
+        raise Permanent(f"Page {number} of the picture is damaged and cannot be read.") from error
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    """Transparent paper is white, and 16 bits of grey are 8."""
+    if picture.mode in ("I;16", "I;16B", "I", "F"):
+        low, high = picture.getextrema()
+        span = (float(high) - float(low)) or 1.0  # pyright: ignore[reportArgumentType] one band: two numbers
+        return picture.convert("F").point(lambda grey: (grey - float(low)) * (255 / span)).convert("L").convert("RGB")  # pyright: ignore
+    if "A" in picture.getbands() or "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+        paper = Image.new("RGBA", picture.size, "white")
+        return Image.alpha_composite(paper, picture).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _taken_at(picture: Image.Image) -> datetime | None:
+    try:
+        exif = picture.getexif()
+        said = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal) or exif.get(ExifTags.Base.DateTime)
+        return datetime.strptime(str(said), "%Y:%m:%d %H:%M:%S").replace(tzinfo=UTC)
+    except BROKEN:
+        return None

@@ -1,0 +1,171 @@
+"""Text files: which characters their bytes mean, and where their pages end."""
+
+import codecs
+import csv
+import re
+from pathlib import Path, PurePath
+
+from charset_normalizer import from_bytes
+
+from gristmill.documents.reading import refusals, tidy
+from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.recent import Recent
+from gristmill.documents.reading.results import Inspection, PageText, Type
+
+PAGE = 40_000  # characters of a page, for formats that know none
+ROWS = 400  # of a page of a table
+SAMPLE = 64 << 10  # bytes from which a legacy encoding is guessed
+GUESSABLE = 100  # bytes; from fewer a guess is as good as none
+LEGACY = [
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258"),
+    *("latin_1", "iso8859_2", "iso8859_5", "iso8859_15", "koi8_r", "mac_roman", "cp437", "cp850"),
+    *("shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "euc_kr"),
+]
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+UNDERLINED = re.compile(r"\A\s*(\S.*)\n(?:={3,}|-{3,})[ \t]*$", re.MULTILINE)
+FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
+
+
+def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+    pages = _pages(path, type)
+    if len(pages) > limits.pages:
+        raise refusals.too_many("pages", len(pages), limits.pages)
+    return Inspection(type, len(pages), title_of(pages[0] if type == "markdown" else "", name))
+
+
+def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+    pages = _pages(path, type)
+    if not 1 <= number <= len(pages):
+        raise refusals.no_such_page(number, len(pages))
+    return PageText(pages[number - 1], "text" if type == "csv" else "copied")
+
+
+def _pages(path: str, type: Type) -> list[str]:
+    return (tables if type == "csv" else texts).get(path)
+
+
+def _text(path: str) -> str:
+    text = tidy.tidy(decoded(Path(path).read_bytes()))
+    if not text.strip():
+        raise refusals.empty()
+    return text
+
+
+def _table(path: str) -> list[str]:
+    """Rows of Markdown, the header repeated on every page; what is no table stays as it is."""
+    text = _text(path)
+    try:
+        dialect = csv.Sniffer().sniff(text[:SAMPLE], delimiters=",;\t|")
+        rows = [row for row in csv.reader(text.splitlines(keepends=True), dialect) if any(map(str.strip, row))]
+    except csv.Error:
+        return paginated(text)
+    if not rows or len(rows[0]) < 2:
+        return paginated(text)
+    head, body = rows[0], rows[1:]
+    starts = range(0, max(len(body), 1), ROWS)
+    return [markdown_table(head, body[start : start + ROWS]) for start in starts]
+
+
+texts = Recent(lambda path: paginated(_text(path)))
+tables = Recent(_table)
+
+
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    width = max(len(head), max(map(len, rows), default=0))
+    lines = [_row(head, width), "|" + " --- |" * width]
+    return "\n".join(lines + [_row(row, width) for row in rows])
+
+
+def _row(cells: list[str], width: int) -> str:
+    shown = [" ".join(cell.split()).replace("|", "\\|") for cell in cells] + [""] * (width - len(cells))
+    return "| " + " | ".join(shown) + " |"
+
+
+def paginated(text: str, size: int = PAGE) -> list[str]:
+    """Pages of at most `size` characters that end between paragraphs, or at least between words."""
+    pages: list[str] = []
+    start = 0
+    while len(text) - start > size:
+        stop = _end_of_page(text, start + size // 2, start + size)
+        pages.append(text[start:stop])
+        start = stop
+    pages.append(text[start:])
+    return [tidy.page(page) for page in pages if page.strip()] or [""]
+
+
+def _end_of_page(text: str, earliest: int, latest: int) -> int:
+    for gap in ("\n# ", "\n## ", "\n\n", "\n", " "):
+        found = text.rfind(gap, earliest, latest)
+        if found > 0:
+            return found + 1
+    return latest
+
+
+def title_of(text: str, name: str) -> str:
+    """From the front matter, the first heading, or the file's name."""
+    front = FRONT_MATTER.match(text)
+    titled = FRONT_TITLE.search(front[1]) if front else None
+    found = titled or UNDERLINED.match(text) or HEADING.search(text)
+    plain = re.sub(r"[*_`]|\[([^\]]*)\]\([^)]*\)", r"\1", found[1]) if found else ""
+    return tidy.line(plain)[:300] or stem(name)
+
+
+def stem(name: str) -> str:
+    return tidy.line(PurePath(name).stem.replace("_", " ")) or tidy.line(name)
+
+
+def decoded(data: bytes) -> str:
+    """Every byte becomes something: a wrong guess costs letters, never the file."""
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    wide = _wide(data)
+    if wide:
+        return data.decode(wide, "replace")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if error.start > 0.99 * len(data) or _almost_unicode(data):
+            return data.decode("utf-8", "replace")
+    return data.decode(_legacy(data), "replace")
+
+
+def _legacy(data: bytes) -> str:
+    if len(data) < GUESSABLE:
+        return "cp1252"
+    guess = from_bytes(data[:SAMPLE], cp_isolation=LEGACY).best()
+    return guess.encoding if guess else "cp1252"
+
+
+def _almost_unicode(data: bytes) -> bool:
+    """UTF-8 with a few broken bytes, not a legacy encoding: most of what is not ASCII decodes."""
+    broken = data.decode("utf-8", "replace").count("�")
+    strange = sum(byte >= 0x80 for byte in data[:SAMPLE])
+    return broken * 20 < strange
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without its mark: every second byte of European text is zero."""
+    head = data[:2048]
+    half = max(len(head) // 2, 1)
+    if len(head) >= 4 and head[1::2].count(0) > 0.7 * half and head[::2].count(0) < 0.05 * half:
+        return "utf-16-le"
+    if len(head) >= 4 and head[::2].count(0) > 0.7 * half and head[1::2].count(0) < 0.05 * half:
+        return "utf-16-be"
+    return None
+
+
+def looks_binary(head: bytes) -> bool:
+    """Text has marks or is wide or has (almost) no control characters."""
+    if any(head.startswith(mark) for mark, _ in MARKS) or _wide(head):
+        return False
+    controls = sum(byte < 32 and byte not in b"\t\n\r\f\b\x1b" for byte in head)
+    return head.count(0) > 0 or controls > 0.02 * len(head)

@@ -1,0 +1,32 @@
+"""The sentences with which inputs are refused."""
+
+from gristmill.errors import Permanent
+
+
+def amount(size: int) -> str:
+    """Bytes as people say them."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1024:
+            return f"{size} {unit}"
+        size //= 1024
+    return f"{size} GB"
+
+
+def empty() -> Permanent:
+    return Permanent("The file is empty.")
+
+
+def encrypted(what: str = "file") -> Permanent:
+    return Permanent(f"The {what} is encrypted: remove its password and add it again.")
+
+
+def corrupt(what: str, why: str = "") -> Permanent:
+    return Permanent(f"The {what} is damaged and cannot be opened{f' ({why})' if why else ''}.")
+
+
+def too_many(what: str, found: int, limit: int) -> Permanent:
+    return Permanent(f"The file has {found:,} {what}; at most {limit:,} are read.")
+
+
+def no_such_page(number: int, pages: int) -> Permanent:
+    return Permanent(f"There is no page {number}: the file has {pages}.")

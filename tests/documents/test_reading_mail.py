@@ -1,0 +1,181 @@
+"""Mail: headers on top, the body that says something, attachments as parts, and nothing that breaks it."""
+
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from documents.files import put
+from gristmill.documents.reading import Inspection, Limits, inspect, read
+from gristmill.errors import Permanent
+
+LIMITS = Limits()
+
+
+def opened(folder: Path, data: bytes | str) -> tuple[Inspection, str]:
+    path = put(folder, "mail.eml", data)
+    found = inspect(path, "mail.eml", LIMITS)
+    return found, read(path, found.type, 1, LIMITS).text
+
+
+def letter(**headers: str) -> EmailMessage:
+    message = EmailMessage()
+    for name, value in {
+        "From": '"Miller, Ada" <ada@example.com>',
+        "To": "Bó Bäcker <bo@example.org>",
+        "Date": "Tue, 3 Mar 2026 10:00:00 +0100",
+        "Subject": "Žito a mouka",
+        **headers,
+    }.items():
+        message[name] = value
+    message.set_content("We need flour.\n\n> On Monday you wrote:\n> Do you need flour?\n")
+    return message
+
+
+def test_a_mail_is_a_page_with_its_headers_on_top(tmp_path: Path) -> None:
+    found, text = opened(tmp_path, letter(**{"Message-ID": "<1@example.com>"}).as_bytes())
+    assert (found.type, found.pages, found.title) == ("mail", 1, "Žito a mouka")
+    assert found.written_at == datetime(2026, 3, 3, 9, tzinfo=UTC)
+    assert found.meta["from"] == ['"Miller, Ada" <ada@example.com>']
+    assert found.meta["to"] == ["Bó Bäcker <bo@example.org>"]
+    assert found.meta["message_id"] == "<1@example.com>"
+    assert text == (
+        '**From:** "Miller, Ada" <ada@example.com>  \n'
+        "**To:** Bó Bäcker <bo@example.org>  \n"
+        "**Date:** Tue, 03 Mar 2026 10:00:00 +0100  \n**Subject:** Žito a mouka\n\n"
+        "We need flour.\n\n> On Monday you wrote:\n> Do you need flour?"
+    )
+
+
+def test_attachments_and_mails_within_are_parts(tmp_path: Path) -> None:
+    message = letter()
+    message.add_attachment("a,b\n1,2\n", subtype="csv", filename="stückliste.csv")
+    message.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="../../etc/offer.pdf")
+    message.add_attachment(letter(Subject="Older"))
+    found, text = opened(tmp_path, message.as_bytes())
+    assert [(part.name, part.suffix) for part in found.parts] == [
+        ("stückliste.csv", "attachment=1"),
+        ("offer.pdf", "attachment=2"),
+        ("Older.eml", "attachment=3"),
+    ]
+    assert found.parts[1].data == b"%PDF-"
+    assert b"Subject: Older" in found.parts[2].data
+    assert "**Attachments:** stückliste.csv, offer.pdf, Older.eml" in text
+    assert not found.more
+
+
+def test_many_attachments_come_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gristmill.documents.reading.mail.PORTION", 250)
+    message = letter()
+    for number in range(5):
+        message.add_attachment(bytes(100), maintype="application", subtype="octet-stream", filename=f"{number}.bin")
+    path = put(tmp_path, "mail.eml", message.as_bytes())
+    names: list[str] = []
+    while True:
+        found = inspect(path, "mail.eml", LIMITS, len(names))
+        names += [part.name for part in found.parts]
+        if not found.more:
+            break
+    assert names == ["0.bin", "1.bin", "2.bin", "3.bin", "4.bin"]
+
+
+def test_plain_text_is_preferred_to_html(tmp_path: Path) -> None:
+    message = letter()
+    message.add_alternative("<p>Other <b>words</b></p>", subtype="html")
+    assert "We need flour." in opened(tmp_path, message.as_bytes())[1]
+    assert "Other" not in opened(tmp_path, message.as_bytes())[1]
+
+
+def test_html_is_read_when_plain_text_says_nothing(tmp_path: Path) -> None:
+    message = letter()
+    message.set_content("  \n")
+    message.add_alternative("<h2>Offer</h2><p>12 <b>sacks</b></p>", subtype="html")
+    assert opened(tmp_path, message.as_bytes())[1].endswith("## Offer\n\n12 **sacks**")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "said"),
+    [
+        ("Content-Type: text/plain; charset=windows-1250", "žluť".encode("cp1250"), "žluť"),
+        ("Content-Type: text/plain; charset=no-such-thing", "žluť".encode(), "žluť"),
+        ("Content-Type: text/plain; charset=us-ascii", "žluť".encode(), "žluť"),
+        (
+            "Content-Type: text/plain; charset=utf-8",
+            "Mühle an der Förde, größer".encode("latin-1"),
+            "Mühle an der Förde",
+        ),
+        ("Content-Transfer-Encoding: base64", b"bm90IHF1aXRlIGJhc2U2NA", "not quite base64"),
+        ("Content-Transfer-Encoding: quoted-printable", b"M=C3=BChle=ZZ", "Mühle"),
+        ("Content-Transfer-Encoding: x-unknown", b"as it is", "as it is"),
+        ("Content-Type: text", b"as it is", "as it is"),
+        ("Content-Type: multipart/mixed", b"no boundary", "no boundary"),
+    ],
+)
+def test_broken_encodings_survive(tmp_path: Path, headers: str, body: bytes, said: str) -> None:
+    data = f"From: a@example.com\nTo: b@example.com\nSubject: x\n{headers}\n\n".encode() + body
+    assert said in opened(tmp_path, data)[1]
+
+
+@pytest.mark.parametrize(
+    ("subject", "title"),
+    [
+        ("=?utf-8?B?xb1pdG8=?= =?utf-8?Q?_a_mouka?=", "Žito a mouka"),
+        ("=?no-such?Q?M=C3=BChle?=", "Mühle"),
+        ("=?utf-8?B?!!!?=", "=?utf-8?B?!!!?="),
+        ("folded\n over lines", "folded over lines"),
+        ("", "mail"),
+    ],
+)
+def test_subjects_are_decoded_as_well_as_possible(tmp_path: Path, subject: str, title: str) -> None:
+    assert opened(tmp_path, f"From: a@example.com\nTo: b@example.com\nSubject: {subject}\n\nx")[0].title == title
+
+
+def test_raw_bytes_in_headers_are_read(tmp_path: Path) -> None:
+    data = "From: a@example.com\nTo: b@example.com\nSubject: Größere Mühle\n\nx"
+    assert opened(tmp_path, data.encode())[0].title == "Größere Mühle"
+    assert opened(tmp_path, data.encode("latin-1"))[0].title == "Größere Mühle"
+
+
+@pytest.mark.parametrize("said", ["", "yesterday", "Tue, 99 Foo 2026 10:00:00 +9999", "0"])
+def test_a_date_that_is_none_is_none(tmp_path: Path, said: str) -> None:
+    assert opened(tmp_path, f"From: a@example.com\nTo: b@example.com\nDate: {said}\n\nx")[0].written_at is None
+
+
+def test_a_signature_is_no_document(tmp_path: Path) -> None:
+    message = letter()
+    message.add_attachment(b"x", maintype="application", subtype="pkcs7-signature", filename="smime.p7s")
+    found, _ = opened(tmp_path, message.as_bytes())
+    assert found.parts == ()
+    assert found.meta["signed"] is True
+
+
+def test_an_encrypted_mail_says_so(tmp_path: Path) -> None:
+    data = "From: a@example.com\nTo: b@example.com\nContent-Type: multipart/encrypted; boundary=x\n\n--x\n\ny\n--x--\n"
+    with pytest.raises(Permanent, match="The mail is encrypted"):
+        opened(tmp_path, data)
+
+
+def test_parts_within_parts_have_an_end(tmp_path: Path) -> None:
+    data = "From: a@example.com\nTo: b@example.com\n"
+    for depth in range(3000):
+        data += f"Content-Type: multipart/mixed; boundary=b{depth}\n\n--b{depth}\n"
+    with pytest.raises(Permanent, match="too deep"):
+        opened(tmp_path, data + "\nx")
+
+
+def test_a_mailbox_gives_its_messages_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gristmill.documents.reading.mailbox.MESSAGES", 2)
+    mails = "".join(
+        f"From ada@example.com Tue Mar  3 10:0{number}:00 2026\nFrom: ada@example.com\nTo: bo@example.com\n"
+        f"Subject: Letter {number}\n\nFrom here on it is text.\n>From Monday 10:00 in 2026 on\n\n"
+        for number in range(5)
+    )
+    path = put(tmp_path, "box", mails)
+    found = inspect(path, "box", LIMITS)
+    assert (found.type, found.pages, len(found.parts), found.more) == ("mailbox", 0, 2, True)
+    last = inspect(path, "box", LIMITS, 4)
+    assert (len(last.parts), last.more) == (1, False)
+    assert (last.parts[0].name, last.parts[0].suffix) == ("message-5.eml", "message=5")
+    assert last.parts[0].data.endswith(b"From here on it is text.\nFrom Monday 10:00 in 2026 on\n\n")
+    assert opened(tmp_path, last.parts[0].data)[0].title == "Letter 4"
