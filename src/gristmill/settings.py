@@ -265,6 +265,10 @@ class RouterSettings(Slice):
     connect_timeout: Duration = Field(
         default=timedelta(seconds=5), description="How long connecting to a backend may take."
     )
+    client_timeout: Duration = Field(
+        default=timedelta(minutes=2),
+        description="How long a client may take to send the rest of a request, or to take what it was sent.",
+    )
     header_timeout: Duration = Field(
         default=timedelta(seconds=300), description="How long a backend may take before its answer begins."
     )

@@ -6,14 +6,12 @@ import math
 import time
 from typing import Any
 
-import orjson
-from aiohttp import web
-
 from gristmill.router.pool import Ticket
 from gristmill.router.priority import Priority, Sender
+from gristmill.router.requests import Request
 from gristmill.router.scheduler import Scheduler, TurnedAway
 from gristmill.router.status import status
-from gristmill.router.wire import BadRequest, as_object, canonical
+from gristmill.router.wire import BadRequest, canonical, read_object
 from gristmill.settings import RouterSettings
 
 Json = dict[str, Any]
@@ -27,9 +25,9 @@ class Admin:
         self._ids = itertools.count(-1, -1)  # apart from requests, which count upwards
         self._now = time.monotonic
 
-    async def announce(self, request: web.BaseRequest, sender: Sender) -> Json:
+    async def announce(self, request: Request, sender: Sender) -> Json:
         """Make a GPU ready for a session: background work goes, the model comes, then the answer."""
-        body = await _body(request)
+        body = read_object(request.body or b"{}")
         model = self._announced_model(body)
         if not any(self._scheduler.lanes.serving(model)):
             raise BadRequest(f"model {model!r} not found", 404)
@@ -55,16 +53,16 @@ class Admin:
             raise BadRequest("model is required: there is no orchestrator_models setting")
         return canonical(model)
 
-    async def release(self, request: web.BaseRequest, sender: Sender) -> Json:
+    async def release(self, request: Request, sender: Sender) -> Json:
         """End a session: its GPU goes back to background work."""
-        body = await _body(request)
+        body = read_object(request.body or b"{}")
         self._scheduler.release("" if body.get("all") is True else _session(request, body, sender))
         return {"status": "released"}
 
-    async def drain(self, request: web.BaseRequest, sender: Sender) -> Json:
+    async def drain(self, request: Request, sender: Sender) -> Json:
         """Take no new work: {"backend": …} for one, {"resume": true} to undo it, {"wait": true} to wait."""
         del sender
-        body = await _body(request)
+        body = read_object(request.body or b"{}")
         backend = body.get("backend")
         if backend is not None and backend not in self._scheduler.lanes.backends:
             raise BadRequest(f"there is no backend called {backend!r}", 404)
@@ -77,24 +75,11 @@ class Admin:
     def _at_work(self, backend: str | None) -> bool:
         return self._scheduler.busy if backend is None else bool(self._scheduler.lanes.backends[backend].leases)
 
-    async def status(self, request: web.BaseRequest, sender: Sender) -> Json:
+    async def status(self, request: Request, sender: Sender) -> Json:
         del request, sender
         return status(self._scheduler, self._now())
 
 
-async def _body(request: web.BaseRequest) -> Json:
-    text = await request.read()
-    if not text.strip():
-        return {}
-    try:
-        body = as_object(orjson.loads(text))
-    except orjson.JSONDecodeError:
-        raise BadRequest("the body is not valid JSON") from None
-    if body is None:
-        raise BadRequest("the body must be a JSON object")
-    return body
-
-
-def _session(request: web.BaseRequest, body: Json, sender: Sender) -> str:
-    named = body.get("session") or request.headers.get("X-Router-Session", "")
+def _session(request: Request, body: Json, sender: Sender) -> str:
+    named = body.get("session") or request.header(b"x-router-session") or ""
     return str(named)[:200] or f"{sender.name}@{request.remote}"

@@ -1,19 +1,15 @@
 """One request from its first byte to its last: its turn, its attempts, and what its client sees."""
 
-import asyncio
 import itertools
 import time
 from dataclasses import dataclass
-
-from aiohttp import web
-from multidict import CIMultiDict
 
 from gristmill.router.backends import whole
 from gristmill.router.breaker import Failure
 from gristmill.router.pool import Lease, Ticket
 from gristmill.router.priority import Priority, PriorityTable, Sender
-from gristmill.router.replies import JSON_TYPE, Sink, sink
-from gristmill.router.responses import Whole
+from gristmill.router.replies import Sink, sink
+from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange
 from gristmill.router.wire import (
@@ -46,12 +42,10 @@ class PassedOn(Exception):
 class Visit:
     """A request while it is being served."""
 
-    request: web.BaseRequest
+    request: Request
     question: Question
     ticket: Ticket
     holds_back: bool
-    arrived: float
-    response: web.StreamResponse | None = None
     failure: AttemptFailed | None = None
     first: float = 0.0
 
@@ -69,29 +63,25 @@ class Relay:
         self._ids = itertools.count(1)
         self._now = time.monotonic
 
-    async def serve(self, request: web.BaseRequest, call: Call, sender: Sender) -> web.StreamResponse:
+    async def serve(self, request: Request, call: Call, sender: Sender) -> None:
         """Answer one call; raises BadRequest when it is wrong."""
-        question = read_question(call, await request.read())
-        headers = request.headers
-        question.extra = forwarded(headers.items(), headers.get("Connection", ""))
+        question = read_question(call, request.body)
+        question.extra = forwarded(request.headers)
         self._must_be_served(question.full_model)
         ticket, auto = self._ticket(request, question, sender)
-        asked = headers.get("X-Router-Holdback")
-        holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != "0")
-        visit = Visit(request, question, ticket, holds_back, ticket.arrived)
+        asked = request.fields.get(b"x-router-holdback")
+        holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != b"0")
+        outcome = "gone"
         try:
-            response = await self._answered(visit)
-        except (asyncio.CancelledError, ConnectionError) as gone:
-            self._metrics.requests[ticket.priority.label, call.api, "gone"] += 1
-            self._scheduler.gone(ticket)
-            if isinstance(gone, asyncio.CancelledError):
-                raise
-            return visit.response or web.Response(status=499)  # nobody will read it
+            await self._answered(Visit(request, question, ticket, holds_back))
+            outcome = str(request.status)
+        except BadRequest as wrong:
+            outcome = str(wrong.status)
+            raise
         finally:
+            self._metrics.requests[ticket.priority.label, call.api, outcome] += 1
             if not ticket.ended:
                 self._scheduler.gone(ticket)
-        self._metrics.requests[ticket.priority.label, call.api, str(response.status)] += 1
-        return response
 
     def _must_be_served(self, model: str) -> None:
         if any(self._scheduler.lanes.serving(model)):
@@ -104,10 +94,10 @@ class Relay:
             f"model {model.removesuffix(':latest')!r} not found; available: {', '.join(known) or 'none'}", 404
         )
 
-    def _ticket(self, request: web.BaseRequest, question: Question, sender: Sender) -> tuple[Ticket, bool]:
-        headers, model = request.headers, question.full_model
+    def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
+        model = question.full_model
         urgency = self._table.urgency(
-            headers.get("X-Ollama-Priority"),
+            request.header(b"x-ollama-priority"),
             model,
             ceiling=sender.ceiling,
             sees=question.sees,
@@ -124,56 +114,56 @@ class Relay:
             arrived=now,
             deadline=now + self._deadlines[priority],
             patience=self._patience if patient else 0.0,
-            session=headers.get("X-Router-Session", "")[:200] or f"{sender.name}@{request.remote}",
+            session=(request.header(b"x-router-session") or "")[:200] or f"{sender.name}@{request.remote}",
             embeds=question.embeds,
         )
         return ticket, urgency.auto
 
     # ── attempts ────────────────────────────────────────────────────────────
 
-    async def _answered(self, visit: Visit) -> web.StreamResponse:
+    async def _answered(self, visit: Visit) -> None:
         self._scheduler.submit(visit.ticket)
         while True:
             try:
                 lease = await self._scheduler.turn(visit.ticket)
             except TurnedAway as away:
-                return await self._given_up(visit, away)
+                return self._given_up(visit, away)
             if not visit.ticket.preemptions and not visit.ticket.failures:
-                self._metrics.queue_wait[visit.ticket.priority].observe(self._now() - visit.arrived)
+                self._metrics.queue_wait[visit.ticket.priority].observe(self._now() - visit.ticket.arrived)
             try:
                 return await self._attempted(visit, lease)
             except Preempted:
                 continue
             except Ended:
-                return await self._broken_off(visit, "ended to make way for more urgent work")
+                return self._broken_off(visit, "ended to make way for more urgent work")
             except AttemptFailed as failure:
                 visit.failure = failure
                 self._scheduler.fail(lease, failure)
-                if visit.response is not None:
-                    return await self._broken_off(visit, f"the backend failed: {failure}")
+                if visit.request.status:
+                    return self._broken_off(visit, f"the backend failed: {failure}")
             except PassedOn as refusal:
-                return _json(refusal.status, error_body(visit.question.call.api, refusal.status, str(refusal)))
+                body = error_body(visit.question.call.api, refusal.status, str(refusal))
+                return visit.request.answer(refusal.status, body)
 
-    async def _attempted(self, visit: Visit, lease: Lease) -> web.StreamResponse:
-        scheduler, adapter = self._scheduler, self._scheduler.adapters[lease.backend.name]
+    async def _attempted(self, visit: Visit, lease: Lease) -> None:
+        adapter = self._scheduler.adapters[lease.backend.name]
         outgoing = adapter.prepare(visit.question)
         exchange = await adapter.send(visit.question, outgoing)
-        scheduler.attach(lease, exchange)
+        self._scheduler.attach(lease, exchange)
         await exchange.begun()
         if exchange.status != 200:
             await self._refused(lease, exchange)
         into = sink(visit.question, outgoing.call, outgoing.usage)
         outcome = "aborted"
         try:
-            response = await self._relayed(visit, lease, exchange, into)
+            await self._relayed(visit, lease, exchange, into)
             outcome = "done"
         except Preempted:
             outcome = "preempted"
             raise
         finally:
-            tally = into.tally()
-            self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
-        return response
+            prompt, completion = into.tally()
+            self._metrics.count_tokens(visit.ticket.model, prompt, completion, outcome)
 
     async def _refused(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
@@ -194,8 +184,8 @@ class Relay:
         self._scheduler.finish(lease)
         raise PassedOn(status, text)
 
-    async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> web.StreamResponse:
-        held, size = list[bytes](), 0
+    async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> None:
+        request, held, size = visit.request, list[bytes](), 0
         while data := await exchange.read():
             out = into.feed(data)
             if not visit.first:
@@ -205,60 +195,46 @@ class Relay:
             if visit.holds_back:
                 held.append(out)
                 size += len(out)
-                if size > self._holdback_limit:
-                    visit.holds_back = False
-                    out = b"".join(held)
-            if not visit.holds_back:
-                await self._write(visit, exchange, into, out)
+                if size <= self._holdback_limit:
+                    continue
+                visit.holds_back, out = False, b"".join(held)
+            if not request.status:
+                self._begin(visit, exchange, into)
+            await request.write(out)
         last = into.close()
         self._scheduler.finish(lease)
-        if visit.response is None and (visit.holds_back or not visit.question.stream):
+        if visit.holds_back:
             body = b"".join([*held, last]) if held else last
-            return Whole(200, into.content_type, body, returned(exchange.headers))
-        if last or visit.response is None:
-            await self._write(visit, exchange, into, last)
-        assert visit.response is not None
-        await visit.response.write_eof()
-        return visit.response
+            request.answer(200, body, into.content_type, returned(exchange.headers))
+            return
+        if not request.status:
+            self._begin(visit, exchange, into)
+        request.end(last)
 
     def _note_first(self, visit: Visit) -> None:
         visit.first = self._now()
-        self._metrics.first_token[visit.ticket.priority].observe(visit.first - visit.arrived)
+        self._metrics.first_token[visit.ticket.priority].observe(visit.first - visit.ticket.arrived)
 
-    async def _write(self, visit: Visit, exchange: Exchange, into: Sink, data: bytes) -> None:
-        response = visit.response
-        if response is None:
-            self._scheduler.commit(visit.ticket)
-            headers = CIMultiDict([("Content-Type", into.content_type), *returned(exchange.headers)])
-            response = visit.response = web.StreamResponse(headers=headers)
-            await response.prepare(visit.request)
-        if data:
-            await response.write(data)
+    def _begin(self, visit: Visit, exchange: Exchange, into: Sink) -> None:
+        self._scheduler.commit(visit.ticket)
+        visit.request.begin(into.content_type, returned(exchange.headers))
 
     # ── endings ─────────────────────────────────────────────────────────────
 
-    async def _broken_off(self, visit: Visit, why: str) -> web.StreamResponse:
+    def _broken_off(self, visit: Visit, why: str) -> None:
         """A stream that has begun ends with an explicit error, never with a false `done`."""
-        response = visit.response
-        assert response is not None
-        await response.write(error_line(visit.question.call.api, why))
-        await response.write_eof()
-        return response
+        visit.request.end(error_line(visit.question.call.api, why))
 
-    async def _given_up(self, visit: Visit, away: TurnedAway) -> web.StreamResponse:
-        refusal, failure, api = away.refusal, visit.failure, visit.question.call.api
+    def _given_up(self, visit: Visit, away: TurnedAway) -> None:
+        refusal, failure = away.refusal, visit.failure
         status, message = refusal.status, refusal.reason
         if failure is not None:
             status = GIVEN_UP.get(failure.kind, failure.status)
             message = f"{refusal.reason}: {failure}"
         if failure is not None and failure.kind is Failure.ABSENT:
             self._must_be_served(visit.ticket.model)
-        later = [("Retry-After", str(refusal.retry_after))] if status in (429, 503) else None
-        return _json(status, error_body(api, status, message), later)
-
-
-def _json(status: int, body: bytes, more: list[tuple[str, str]] | None = None) -> Whole:
-    return Whole(status, JSON_TYPE, body, more)
+        later: Headers = [(b"Retry-After", b"%d" % refusal.retry_after)] if status in (429, 503) else ()
+        visit.request.answer(status, error_body(visit.question.call.api, status, message), more=later)
 
 
 def _seconds(value: str | None) -> float | None:

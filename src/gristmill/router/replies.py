@@ -3,22 +3,19 @@
 import array
 import base64
 import sys
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import orjson
 
 from gristmill.router.breaker import Failure
 from gristmill.router.dialects import WRITERS, Json, Lines, Writer, reader
+from gristmill.router.requests import JSON_TYPE
 from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, as_object, error_text
 
-JSON_TYPE = "application/json; charset=utf-8"
 
-
-@dataclass(slots=True)
-class Tally:
+class Tally(NamedTuple):
     """Tokens, also of answers that never ended: a line is a token until the backend says better."""
 
     prompt: int = 0
@@ -115,7 +112,7 @@ class SseRelay:
         self._usage = usage
         self._rest = b""
         self._done = False
-        self._tally = Tally()
+        self._prompt, self._completion = 0, 0
 
     def feed(self, data: bytes) -> bytes:
         data = self._rest + data
@@ -128,7 +125,7 @@ class SseRelay:
             and b'"error"' not in data
             and b"[DONE]" not in data
         ):
-            self._tally.completion += events
+            self._completion += events
             return data
         return b"".join(self._passed(line) for line in data.splitlines() if line.startswith(b"data:"))
 
@@ -146,9 +143,9 @@ class SseRelay:
         choices, usage = said.get("choices"), said.get("usage")
         self._done = self._done or any(choice.get("finish_reason") for choice in choices or ())
         if usage:
-            self._tally = Tally(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0)
+            self._prompt, self._completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
         elif choices:
-            self._tally.completion += 1
+            self._completion += 1
         return b"" if usage and not choices and not self._usage else b"data: " + event + b"\n\n"
 
     def close(self) -> bytes:
@@ -157,7 +154,7 @@ class SseRelay:
         return b""
 
     def tally(self) -> Tally:
-        return self._tally
+        return Tally(self._prompt, self._completion)
 
 
 class Translated:
@@ -283,7 +280,7 @@ class Vectors:
     def __init__(self, question: Question, backend: Call) -> None:
         self._question, self._backend = question, backend
         self._parts: list[bytes] = []
-        self._tally = Tally()
+        self._tokens = 0
 
     def feed(self, data: bytes) -> bytes:
         self._parts.append(data)
@@ -296,12 +293,12 @@ class Vectors:
             vectors, tokens = _vectors(self._backend, said)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise AttemptFailed(Failure.BROKEN, "the backend's answer holds no embeddings") from None
-        self._tally.prompt = tokens
+        self._tokens = tokens
         call = self._question.call
         return body if call is self._backend else _rendered(call, self._question, vectors, tokens)
 
     def tally(self) -> Tally:
-        return self._tally
+        return Tally(self._tokens, 0)
 
 
 def _vectors(call: Call, said: Json) -> tuple[list[Any], int]:

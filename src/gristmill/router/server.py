@@ -13,23 +13,21 @@ from typing import Any
 
 import orjson
 import structlog
-from aiohttp import web
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
 
 from gristmill.errors import Refused
 from gristmill.router.admin import Admin
 from gristmill.router.catalogue import Catalogue
+from gristmill.router.front import Front
 from gristmill.router.priority import Priority, Sender, Senders
 from gristmill.router.relay import Relay
-from gristmill.router.replies import JSON_TYPE
+from gristmill.router.requests import Request
 from gristmill.router.scheduler import Scheduler
-from gristmill.router.wire import CALLS, BadRequest, as_object, error_body
+from gristmill.router.wire import CALLS, BadRequest, api_of, error_body, read_object
 from gristmill.settings import RouterSettings
 
 log = structlog.get_logger(__name__)
 
-Handler = Callable[[web.BaseRequest, Sender], Awaitable[Any]]
+Handler = Callable[[Request, Sender], Awaitable[Any]]
 LOOPBACK_ADMIN = Sender("anonymous", Priority.CRITICAL, admin=True)
 
 
@@ -57,108 +55,92 @@ class Server:
             ("GET", "/healthz"): lambda: {"status": "ok"},
         }
 
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    def admit(self, request: Request) -> None:
+        """Refuse what can be refused before its body has come."""
+        if request.fields.get(b"content-encoding", b"identity") != b"identity":
+            raise BadRequest("bodies must come as they are, without Content-Encoding", 415)
+        if request.path in CALLS:
+            if request.method != "POST":
+                raise BadRequest("use POST", 405)
+            self._sender(request)
+
+    async def handle(self, request: Request) -> None:
         path = request.path
         try:
             call = CALLS.get(path)
             if call is None:
-                return await self._other(request, path)
-            if request.method != "POST":
-                raise BadRequest("use POST", 405)
-            sender = self._sender(request)
-            self._expect(request)
-            return await self._relay.serve(request, call, sender)
+                await self._other(request, path)
+            else:
+                await self._relay.serve(request, call, self._sender(request))
         except BadRequest as wrong:
-            return _error(path, wrong.status, str(wrong))
-        except web.HTTPRequestEntityTooLarge:
-            return _error(path, 413, f"the body is larger than {self._settings.body_limit} bytes")
-        except (ConnectionResetError, web.HTTPException):
+            _refuse(request, wrong.status, str(wrong))
+        except ConnectionResetError:
             raise
         except Exception as bug:  # noqa: BLE001 the last resort, so that a client gets an answer
             log.error("request failed", error=type(bug).__name__, place=_place(bug))
-            return _error(path, 500, "internal error")
+            _refuse(request, 500, "internal error")
 
-    async def _other(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+    async def _other(self, request: Request, path: str) -> None:
         method = "GET" if request.method == "HEAD" else request.method
         if path.startswith("/router/"):
             if (handler := self._admin.get((method, path))) is None:
                 raise BadRequest("no such call", 404)
-            return _json(await handler(request, self._administrator(request)))
-        if (about := self._about.get((method, path))) is not None:
+            _json(request, await handler(request, self._administrator(request)))
+        elif (about := self._about.get((method, path))) is not None:
             if path != "/healthz":
                 self._sender(request)
-            return _json(about())
-        if path == "/metrics" and method == "GET":
-            return web.Response(
-                body=self._scheduler.metrics.text(),
-                headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
-            )
-        if path == "/readyz" and method == "GET":
-            return self._ready()
-        if path == "/" and method == "GET":
-            return web.Response(text="Ollama is running")  # the words that Ollama's clients look for
-        return await self._asked_of_a_model(request, method, path)
+            _json(request, about())
+        elif path == "/metrics" and method == "GET":
+            request.answer(200, self._scheduler.metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
+        elif path == "/readyz" and method == "GET":
+            self._ready(request)
+        elif path == "/" and method == "GET":
+            request.answer(200, b"Ollama is running", "text/plain; charset=utf-8")  # what Ollama's clients look for
+        else:
+            _json(request, await self._asked_of_a_model(request, method, path))
 
-    async def _asked_of_a_model(self, request: web.BaseRequest, method: str, path: str) -> web.StreamResponse:
+    async def _asked_of_a_model(self, request: Request, method: str, path: str) -> Any:
         self._sender(request)
         if method == "POST" and path == "/api/show":
-            try:
-                body = as_object(orjson.loads(await request.read()))
-            except orjson.JSONDecodeError:
-                raise BadRequest("the body is not valid JSON") from None
-            if body is None:
-                raise BadRequest("the body must be a JSON object")
-            return _json(await self._catalogue.show(body))
+            return await self._catalogue.show(read_object(request.body))
         if method == "GET" and path.startswith("/v1/models/"):
-            return _json(self._catalogue.openai_model(path.removeprefix("/v1/models/")))
+            return self._catalogue.openai_model(path.removeprefix("/v1/models/"))
         raise BadRequest("no such call", 404)
 
-    def _ready(self) -> web.Response:
+    def _ready(self, request: Request) -> None:
         lanes = self._scheduler.lanes
         up = any(backend.breaker.alive() and not backend.draining for backend in lanes.backends.values())
         ready = up and not lanes.draining
         reason = "ok" if ready else "draining" if lanes.draining else "no backend is up"
-        return web.Response(
-            status=200 if ready else 503,
-            body=orjson.dumps({"status": reason}),
-            headers={"Content-Type": JSON_TYPE},
-        )
+        _json(request, {"status": reason}, 200 if ready else 503)
 
     # ── who may ─────────────────────────────────────────────────────────────
 
-    def _sender(self, request: web.BaseRequest) -> Sender:
-        sender = self._senders.known(request.headers.get("Authorization"), request.remote)
+    def _sender(self, request: Request) -> Sender:
+        sender = self._senders.known(request.header(b"authorization"), request.remote)
         if sender is None:
             raise BadRequest("this key is not known here", 401)
         return sender
 
-    def _administrator(self, request: web.BaseRequest) -> Sender:
-        sender = self._senders.known(request.headers.get("Authorization"), request.remote)
+    def _administrator(self, request: Request) -> Sender:
+        sender = self._senders.known(request.header(b"authorization"), request.remote)
         if sender is not None and sender.admin:
             return sender
         # a web page in the operator's browser can reach loopback too, but cannot hide where it came from
-        if self._on_loopback and self._settings.admin_key is None and "Origin" not in request.headers:
+        if self._on_loopback and self._settings.admin_key is None and b"origin" not in request.fields:
             return LOOPBACK_ADMIN
         raise BadRequest("this needs the router's admin key, as a bearer token", 403)
 
-    def _expect(self, request: web.BaseRequest) -> None:
-        headers = request.headers
-        if int(headers.get("Content-Length") or 0) > self._settings.body_limit:
-            raise BadRequest(f"the body is larger than {self._settings.body_limit} bytes", 413)
-        if "Expect" in headers and request.transport is not None:
-            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+def _json(request: Request, body: Any, status: int = 200) -> None:
+    request.answer(status, orjson.dumps(body))
 
 
-def _json(body: Any) -> web.Response:
-    return web.Response(body=orjson.dumps(body), headers={"Content-Type": JSON_TYPE})
-
-
-def _error(path: str, status: int, message: str) -> web.Response:
-    api = "openai" if path.startswith("/v1/") else "ollama"
-    headers = {"Content-Type": JSON_TYPE}
-    if status == 503:
-        headers["Retry-After"] = "1"
-    return web.Response(status=status, body=error_body(api, status, message), headers=headers)
+def _refuse(request: Request, status: int, message: str) -> None:
+    """An error in the style of the API that was called; a stream that has begun is cut off instead."""
+    if not request.status:
+        later = ((b"Retry-After", b"1"),) if status == 503 else ()
+        request.answer(status, error_body(api_of(request.path), status, message), more=later)
 
 
 def _place(bug: BaseException) -> str:
@@ -183,39 +165,23 @@ async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, i
     """A router that serves until the block ends; the port it listens on."""
     scheduler = Scheduler(settings)
     server = Server(settings, scheduler)
-    limit = settings.body_limit
-
-    def request(
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: Any,
-        writer: Any,
-        task: "asyncio.Task[None]",
-    ) -> web.BaseRequest:
-        return web.BaseRequest(message, payload, protocol, writer, task, protocol._loop, client_max_size=limit)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownArgumentType] aiohttp's own default does the same
-
-    web_server = web.Server(
+    front = Front(
+        server.admit,
         server.handle,
-        request_factory=request,
-        handler_cancellation=True,
-        access_log=None,
-        keepalive_timeout=75,
+        body_limit=settings.body_limit,
+        patience=settings.client_timeout.total_seconds(),
     )
-    runner = web.ServerRunner(web_server, shutdown_timeout=1.0)
-    await runner.setup()
     try:
         await scheduler.start()
-        site = web.TCPSite(runner, settings.host, settings.port, backlog=1024)
         try:
-            await site.start()
+            port = await front.listen(settings.host, settings.port)
         except OSError as taken:
             raise Refused(f"The router cannot listen on {settings.host}:{settings.port}: {taken.strerror}.") from taken
-        port = runner.addresses[0][1]
         log.info("router serves", host=settings.host, port=port, backends=list(scheduler.adapters))
         yield scheduler, port
     finally:
         await scheduler.stop()
-        await runner.cleanup()
+        await front.close()
 
 
 async def serve(settings: RouterSettings) -> None:

@@ -29,7 +29,7 @@ class TlsExchange:
     async def begun(self) -> None:
         response = await self._awaited(self._request, self._header_timeout, Failure.HEADER_TIMEOUT)
         self._response, self.status = response, response.status
-        self.headers = list(response.raw_headers)
+        self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
     async def read(self) -> bytes:
         assert self._response is not None

@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
             exchange.on_lost(kind(Failure.BROKEN, "the backend closed the connection"))
 
     def _is_framed(self) -> bool:
-        return any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
 
     def _lose(self, why: str) -> None:
         exchange, self.exchange = self.exchange, None
@@ -279,7 +279,8 @@ class Connection(asyncio.Protocol):
     # ── httptools ───────────────────────────────────────────────────────────
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.append((name, value))
+        if self.exchange is not None and not self.exchange.status:  # else it is a trailer
+            self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         if self.exchange is not None:

@@ -1,8 +1,6 @@
 """What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -10,33 +8,19 @@ import orjson
 
 Fields = dict[str, msgspec.Raw]
 
-HOP_BY_HOP = frozenset(
-    {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+HOP_BY_HOP = frozenset((
+    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
+    b"te", b"trailer", b"transfer-encoding", b"upgrade",
+))  # fmt: skip
 # ours to set, or nobody's business on the other side
 NOT_FORWARDED = HOP_BY_HOP | {
-    "accept", "accept-encoding", "authorization", "content-encoding", "content-length", "content-type",
-    "cookie", "expect", "forwarded", "host", "origin", "referer", "x-forwarded-for",
-    "x-ollama-priority", "x-router-holdback", "x-router-session",
+    b"accept", b"accept-encoding", b"authorization", b"content-encoding", b"content-length", b"content-type",
+    b"cookie", b"expect", b"forwarded", b"host", b"origin", b"referer", b"x-forwarded-for",
+    b"x-ollama-priority", b"x-router-holdback", b"x-router-session",
 }  # fmt: skip
 NOT_RETURNED = HOP_BY_HOP | {
-    "content-length",
-    "content-encoding",
-    "content-type",
-    "date",
-    "server",
-    "set-cookie",
-}
+    b"content-length", b"content-encoding", b"content-type", b"date", b"server", b"set-cookie",
+}  # fmt: skip
 
 
 class Call(NamedTuple):
@@ -128,6 +112,17 @@ def read_question(call: Call, body: bytes) -> Question:
     )
 
 
+def read_object(body: bytes) -> dict[str, Any]:
+    """A whole body that must be a JSON object."""
+    try:
+        found = as_object(orjson.loads(body))
+    except orjson.JSONDecodeError:
+        raise BadRequest("the body is not valid JSON") from None
+    if found is None:
+        raise BadRequest("the body must be a JSON object")
+    return found
+
+
 def _wants_stream(call: Call, fields: Fields) -> bool:
     if call.shape == "vectors" or "stream" not in fields:
         return call.streams
@@ -153,6 +148,11 @@ OPENAI_TYPES = {
     413: "invalid_request_error",
     429: "rate_limit_error",
 }
+
+
+def api_of(path: str) -> str:
+    """Whose style an answer to this path follows."""
+    return "openai" if path.startswith("/v1/") else "ollama"
 
 
 def error_body(api: str, status: int, message: str) -> bytes:
@@ -192,38 +192,29 @@ def error_text(body: bytes) -> str:
 # ── headers ─────────────────────────────────────────────────────────────────
 
 
-def forwarded(headers: Iterable[tuple[str, str]], connection: str = "") -> bytes:
-    """The client's headers that go on to a backend, ready to be written."""
-    hidden = _nominated(connection) if connection else frozenset[str]()
-    passing = [(name, value) for name, value in headers if _goes_on(name) and name.lower() not in hidden]
-    return "".join([f"{name}: {value}\r\n" for name, value in passing]).encode("latin-1", "replace")
-
-
-def returned(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-    """A backend's headers that go on to the client."""
-    passing = [(name, value) for raw, value in headers if (name := _comes_back(raw))]
+def forwarded(headers: list[tuple[bytes, bytes]]) -> bytes:
+    """The client's headers that go on to a backend, ready to be written; their names are in small letters."""
+    passing = [item for item in headers if item[0] not in NOT_FORWARDED]
     if not passing:
-        return []
-    hidden = _nominated(next((value.decode("latin-1") for name, value in headers if name.lower() == b"connection"), ""))
-    return [(name, value.decode("latin-1")) for name, value in passing if name.lower() not in hidden]
+        return b""
+    hidden = _nominated(headers)
+    return b"".join([b"%b: %b\r\n" % item for item in passing if item[0] not in hidden])
 
 
-# names repeat with every request: whether one passes is worked out once
-@lru_cache(maxsize=1024)
-def _goes_on(name: str) -> bool:
-    return name.lower() not in NOT_FORWARDED
+def returned(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """A backend's headers that go on to the client; their names are in small letters."""
+    passing = [item for item in headers if item[0] not in NOT_RETURNED]
+    if not passing:
+        return passing
+    hidden = _nominated(headers)
+    return [item for item in passing if item[0] not in hidden]
 
 
-@lru_cache(maxsize=1024)
-def _comes_back(name: bytes) -> str:
-    text = name.decode("latin-1")
-    return "" if text.lower() in NOT_RETURNED else text
-
-
-def _nominated(connection: str) -> frozenset[str]:
+def _nominated(headers: list[tuple[bytes, bytes]]) -> set[bytes]:
     """Headers that a Connection header declares to be hop-by-hop."""
-    return frozenset(name.strip().lower() for name in connection.split(",")) if connection else frozenset()
+    listed = [value for name, value in headers if name == b"connection"]
+    return {name.strip().lower() for value in listed for name in value.split(b",")}
 
 
 def header(headers: list[tuple[bytes, bytes]], wanted: bytes) -> str | None:
-    return next((value.decode("latin-1") for name, value in headers if name.lower() == wanted), None)
+    return next((value.decode("latin-1") for name, value in headers if name == wanted), None)

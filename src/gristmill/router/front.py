@@ -1,0 +1,278 @@
+"""The front door: clients' connections, parsed by llhttp, one request after the other on each."""
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import httptools
+from typing_extensions import override
+
+from gristmill.router.requests import Request
+from gristmill.router.wire import BadRequest, api_of, error_body
+
+MOST_HEAD = 64 * 1024  # bytes of a request's first line and headers
+MOST_AHEAD = 16  # requests that a client may send before the first of them is answered
+KEPT = 75.0  # seconds that a connection without a request is kept
+LINGER = 5.0  # seconds in which a refused client may read why before it is hung up on
+
+
+class Front:
+    """Listens, and hands every request to the server; one timer watches over all connections."""
+
+    def __init__(
+        self,
+        admit: Callable[[Request], None],
+        handle: Callable[[Request], Coroutine[Any, Any, None]],
+        *,
+        body_limit: int,
+        patience: float,
+    ) -> None:
+        self.admit, self.handle, self.body_limit, self.patience = admit, handle, body_limit, patience
+        self.lines: set[Line] = set()
+        self.loop = asyncio.get_running_loop()
+        self._server: asyncio.Server | None = None
+        self._timer = self.loop.call_later(1.0, self._sweep)
+
+    async def listen(self, host: str, port: int) -> int:
+        """Begin to take connections; the port."""
+        server = self._server = await self.loop.create_server(lambda: Line(self), host, port, backlog=1024)
+        return server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Hang up on everybody."""
+        self._timer.cancel()
+        if self._server is not None:
+            self._server.close()
+        tasks = [line.task for line in self.lines if line.task is not None]
+        for line in list(self.lines):
+            line.hang_up()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _sweep(self) -> None:
+        now = self.loop.time()
+        for line in list(self.lines):
+            line.check(now)
+        self._timer = self.loop.call_later(1.0, self._sweep)
+
+
+class Line(asyncio.Protocol):
+    """One client's connection; the client's end of it is the end of what it asked for."""
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._remote = ""
+        self._receiving = False
+        self._url, self._headers = b"", list[tuple[bytes, bytes]]()
+        self._body: list[bytes] = []
+        self._size = 0  # of the head while it comes, then of the body
+        self._request: Request | None = None  # whose body is coming
+        self._ready: deque[Request] = deque()
+        self._wrong: BadRequest | None = None  # what the client is told once its earlier requests are answered
+        self._parting = False  # nothing more is read
+        self._since = front.loop.time()  # when it began to do what it is doing now
+        self._unsent = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self.full = False
+        self.task: asyncio.Task[None] | None = None
+
+    # ── what requests use ───────────────────────────────────────────────────
+
+    def write(self, data: bytes) -> None:
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self._transport.write(data)
+
+    async def drained(self) -> None:
+        self._waiter = self._front.loop.create_future()
+        await self._waiter
+
+    def hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def check(self, now: float) -> None:
+        """Part with a client that keeps us waiting: for a request, for the rest of one, or for its reading."""
+        silent = now - self._since
+        if self.full:
+            self._check_reading(silent, now)
+        elif self.task is not None:
+            return
+        elif self._receiving and not self._parting:
+            if silent > self._front.patience:
+                self._refuse(BadRequest("the request did not come to its end in time", 408))
+        elif silent > (LINGER if self._parting else KEPT):
+            self.hang_up()
+
+    def _check_reading(self, silent: float, now: float) -> None:
+        unsent: int = self._transport.get_write_buffer_size() if self._transport is not None else 0  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] typeshed says nothing of it
+        if unsent != self._unsent:
+            self._unsent, self._since = unsent, now
+        elif silent > self._front.patience:
+            self.hang_up()
+
+    # ── asyncio ─────────────────────────────────────────────────────────────
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._remote = peer[0] if peer else ""
+        raw = cast("socket.socket | None", transport.get_extra_info("socket"))
+        if raw is not None:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._front.lines.add(self)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._front.lines.discard(self)
+        self._ready.clear()
+        if self.task is not None:
+            self.task.cancel()
+
+    @override
+    def pause_writing(self) -> None:
+        self.full = True
+        self._since, self._unsent = self._front.loop.time(), 0
+
+    @override
+    def resume_writing(self) -> None:
+        self.full = False
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._parting or self._wrong is not None:
+            return
+        if self._request is None:
+            self._size += len(data)
+        else:
+            self._since = self._front.loop.time()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._parting = True  # the request itself is answered as if it had not asked; what follows is not HTTP
+        except httptools.HttpParserCallbackError as error:
+            if not isinstance(wrong := error.__context__, BadRequest):
+                raise
+            self._refuse(wrong)
+        except httptools.HttpParserError:
+            self._refuse(BadRequest("this is not HTTP as it should be"))
+        else:
+            if self._size > MOST_HEAD and self._receiving and self._request is None:
+                self._refuse(_too_wordy())
+
+    # ── httptools ───────────────────────────────────────────────────────────
+
+    def on_message_begin(self) -> None:
+        self._receiving, self._headers = True, []
+        self._since = self._front.loop.time()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._request is None:  # else it is a trailer, which nobody here needs
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        parser = self._parser
+        request = Request(self, parser.get_method().decode(), _path(self._url), self._headers, self._remote)
+        request.modern = parser.get_http_version() == "1.1"
+        self._request, fields = request, request.fields
+        if (
+            self._size > MOST_HEAD
+            and sum(map(len, (self._url, *(part for pair in self._headers for part in pair)))) > MOST_HEAD
+        ):
+            raise _too_wordy()
+        self._url, self._size = b"", 0
+        if int(fields.get(b"content-length", 0)) > self._front.body_limit:
+            raise self._too_large()
+        self._front.admit(request)
+        if b"expect" in fields and self._transport is not None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body.append(body)
+        self._size += len(body)
+        if self._size > self._front.body_limit:
+            raise self._too_large()
+
+    def on_message_complete(self) -> None:
+        request, self._request, self._receiving = self._request, None, False
+        if request is None:
+            return
+        request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body.clear()
+        self._size = 0
+        request.keeps = self._parser.should_keep_alive()
+        if self.task is None:
+            self.task = self._front.loop.create_task(self._serve(request))
+            return
+        self._ready.append(request)
+        if len(self._ready) == MOST_AHEAD and self._transport is not None:
+            self._transport.pause_reading()
+
+    # ── one request after the other ─────────────────────────────────────────
+
+    async def _serve(self, request: Request) -> None:
+        try:
+            await self._front.handle(request)
+        except ConnectionResetError:
+            pass  # nobody is there to be told
+        finally:
+            self._served(request)
+
+    def _served(self, request: Request) -> None:
+        self.task = None
+        transport = self._transport
+        if transport is None:
+            return
+        if not request.ended:
+            transport.abort()  # cut off, so that it cannot be taken for a whole answer
+        elif self._ready and request.keeps:
+            if len(self._ready) == MOST_AHEAD:
+                transport.resume_reading()
+            self.task = self._front.loop.create_task(self._serve(self._ready.popleft()))
+        elif self._wrong is not None:
+            self._tell(self._wrong)
+        elif not request.keeps or self._parting:
+            transport.close()
+        else:
+            self._since = self._front.loop.time()
+
+    def _refuse(self, wrong: BadRequest) -> None:
+        self._wrong = wrong
+        if self.task is None:
+            self._tell(wrong)
+
+    def _tell(self, wrong: BadRequest) -> None:
+        """Say what is wrong and stop listening, but let the client read it before hanging up."""
+        request = self._request or Request(self, "GET", _path(self._url), [], self._remote)
+        request.keeps = False
+        self._parting, self._since = True, self._front.loop.time()
+        if self._transport is None or self._transport.is_closing():
+            return
+        request.answer(wrong.status, error_body(api_of(request.path), wrong.status, str(wrong)))
+        self._transport.write_eof()
+
+    def _too_large(self) -> BadRequest:
+        return BadRequest(f"the body is larger than {self._front.body_limit} bytes", 413)
+
+
+def _too_wordy() -> BadRequest:
+    return BadRequest(f"the request's headers are larger than {MOST_HEAD} bytes", 431)
+
+
+def _path(url: bytes) -> str:
+    """The path a request line names, without its query; a proxy's client names the host too."""
+    if not url.startswith(b"/"):
+        url = urlsplit(url).path
+    path = url.partition(b"?")[0]
+    return (unquote_to_bytes(path) if b"%" in path else path).decode("utf-8", "replace")
