@@ -62,6 +62,10 @@ class Pins:
         pinned = self.of(model).keep_alive
         return self._keep_alive if pinned is None else pinned
 
+    def concern(self, model: str) -> bool:
+        """Whether requests for a model get a context other than what they ask for."""
+        return model in self._largest or self.of(model).num_ctx is not None
+
     def num_ctx(self, model: str, asked: Any = None) -> int | None:
         """The context for a request: the listed one, else the largest that anybody asked for so far."""
         if (pinned := self.of(model).num_ctx) is not None:
@@ -145,6 +149,12 @@ class Adapter:
 
     # ── requests ────────────────────────────────────────────────────────────
 
+    def sent(self, question: Question, outgoing: Outgoing) -> Exchange | None:
+        """Send a request at once, if a connection is open."""
+        if self._client is None:
+            raise AttemptFailed(Failure.CONNECT, "the backend is not running")
+        return self._client.sent("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+
     async def send(self, question: Question, outgoing: Outgoing) -> Exchange:
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
@@ -161,10 +171,9 @@ class Adapter:
         call, model = question.call, question.full_model
         if call.api == "ollama":
             fields: Fields = dict(question.fields)
-            if "options" in fields or (pinned := self._pins.num_ctx(model)) is not None:
-                options = as_object(orjson.loads(bytes(fields.get("options", b"null")))) or {}
-                if (pinned := self._pins.num_ctx(model, options.get("num_ctx"))) is not None:
-                    fields["options"] = msgspec.Raw(orjson.dumps({**options, "num_ctx": pinned}))
+            options = bytes(fields.get("options", b"null"))
+            if self._pins.concern(model) or b'num_ctx"' in options:
+                fields["options"] = self._with_context(model, options)
             if call.shape != "vectors":
                 fields["stream"] = TRUE
             fields["keep_alive"] = self._pins.keep_alive_raw(model)
@@ -176,6 +185,11 @@ class Adapter:
             sent["options"] = {**(as_object(sent.get("options")) or {}), "num_ctx": pinned}
         sent |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
         return Outgoing(call, orjson.dumps(sent), usage)
+
+    def _with_context(self, model: str, options: bytes) -> msgspec.Raw:
+        asked = as_object(orjson.loads(options)) or {}
+        pinned = self._pins.num_ctx(model, asked.get("num_ctx"))
+        return msgspec.Raw(options if pinned is None else orjson.dumps({**asked, "num_ctx": pinned}))
 
     def _for_openai(self, question: Question) -> Outgoing:
         call, model = question.call, self.own_name(question.full_model) or question.model
@@ -264,9 +278,8 @@ class Adapter:
         """One short question to the backend itself, outside of the lanes."""
         if self._control is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        exchange = await self._control.send(
-            method, path, self._headers, orjson.dumps(body) if body is not None else b""
-        )
+        message = (method, path, self._headers, orjson.dumps(body) if body is not None else b"")
+        exchange = self._control.sent(*message) or await self._control.send(*message)
         try:
             await exchange.begun()
             text = await whole(exchange)
@@ -293,7 +306,10 @@ def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:
 async def whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:
     """All that is left of an answer."""
     parts, size = list[bytes](), 0
-    while data := await exchange.read():
+    while (data := exchange.taken()) != b"":
+        if data is None:
+            await exchange.news()
+            continue
         parts.append(data)
         size += len(data)
         if size > most:

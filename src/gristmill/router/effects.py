@@ -1,33 +1,29 @@
 """What the policy asks its owner to do; it does nothing itself."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gristmill.router.pool import Lease, Ticket
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """Send the request to the lease's backend."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
-class Preempt:
+class Preempt(NamedTuple):
     """Stop the attempt; its client has not seen a byte and the ticket already waits for another place."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """Stop the attempt; its client has seen a part and gets an explicit error."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(NamedTuple):
     """Answer the request with an error."""
 
     ticket: Ticket
@@ -36,8 +32,7 @@ class Refuse:
     retry_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """Bring a model into a backend's memory."""
 
     backend: str
@@ -45,16 +40,14 @@ class Load:
     embeds: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CancelLoad:
+class CancelLoad(NamedTuple):
     """Stop loading; the owner reports when it has ended."""
 
     backend: str
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unload:
+class Unload(NamedTuple):
     """Take a model out of a backend's memory; the owner reports when it is gone."""
 
     backend: str

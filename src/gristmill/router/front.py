@@ -33,6 +33,7 @@ class Front:
         self.admit, self.handle, self.body_limit, self.patience = admit, handle, body_limit, patience
         self.lines: set[Line] = set()
         self.loop = asyncio.get_running_loop()
+        self.now = self.loop.time()  # to the second, which is all that patience needs
         self._server: asyncio.Server | None = None
         self._timer = self.loop.call_later(1.0, self._sweep)
 
@@ -52,14 +53,19 @@ class Front:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _sweep(self) -> None:
-        now = self.loop.time()
+        self.now = self.loop.time()
         for line in list(self.lines):
-            line.check(now)
+            line.check(self.now)
         self._timer = self.loop.call_later(1.0, self._sweep)
 
 
 class Line(asyncio.Protocol):
     """One client's connection; the client's end of it is the end of what it asked for."""
+
+    __slots__ = (
+        "_body", "_front", "_headers", "_parser", "_parting", "_ready", "_receiving", "_remote", "_request", "_since",
+        "_size", "_transport", "_unsent", "_url", "_waiter", "_wrong", "full", "task",
+    )  # fmt: skip
 
     def __init__(self, front: Front) -> None:
         self._front = front
@@ -74,8 +80,8 @@ class Line(asyncio.Protocol):
         self._ready: deque[Request] = deque()
         self._wrong: BadRequest | None = None  # what the client is told once its earlier requests are answered
         self._parting = False  # nothing more is read
-        self._since = front.loop.time()  # when it began to do what it is doing now
-        self._unsent = 0
+        self._since = front.now  # when it began to do what it is doing now
+        self._unsent: int = 0
         self._waiter: asyncio.Future[None] | None = None
         self.full = False
         self.task: asyncio.Task[None] | None = None
@@ -109,7 +115,7 @@ class Line(asyncio.Protocol):
             self.hang_up()
 
     def _check_reading(self, silent: float, now: float) -> None:
-        unsent: int = self._transport.get_write_buffer_size() if self._transport is not None else 0  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] typeshed says nothing of it
+        unsent: int = self._transport.get_write_buffer_size() if self._transport is not None else 0
         if unsent != self._unsent:
             self._unsent, self._since = unsent, now
         elif silent > self._front.patience:
@@ -138,7 +144,7 @@ class Line(asyncio.Protocol):
     @override
     def pause_writing(self) -> None:
         self.full = True
-        self._since, self._unsent = self._front.loop.time(), 0
+        self._since, self._unsent = self._front.now, 0
 
     @override
     def resume_writing(self) -> None:
@@ -153,7 +159,7 @@ class Line(asyncio.Protocol):
         if self._request is None:
             self._size += len(data)
         else:
-            self._since = self._front.loop.time()
+            self._since = self._front.now
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -172,7 +178,7 @@ class Line(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._receiving, self._headers = True, []
-        self._since = self._front.loop.time()
+        self._since = self._front.now
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -245,7 +251,7 @@ class Line(asyncio.Protocol):
         elif not request.keeps or self._parting:
             transport.close()
         else:
-            self._since = self._front.loop.time()
+            self._since = self._front.now
 
     def _refuse(self, wrong: BadRequest) -> None:
         self._wrong = wrong
@@ -256,7 +262,7 @@ class Line(asyncio.Protocol):
         """Say what is wrong and stop listening, but let the client read it before hanging up."""
         request = self._request or Request(self, "GET", _path(self._url), [], self._remote)
         request.keeps = False
-        self._parting, self._since = True, self._front.loop.time()
+        self._parting, self._since = True, self._front.now
         if self._transport is None or self._transport.is_closing():
             return
         request.answer(wrong.status, error_body(api_of(request.path), wrong.status, str(wrong)))
@@ -274,5 +280,6 @@ def _path(url: bytes) -> str:
     """The path a request line names, without its query; a proxy's client names the host too."""
     if not url.startswith(b"/"):
         url = urlsplit(url).path
-    path = url.partition(b"?")[0]
-    return (unquote_to_bytes(path) if b"%" in path else path).decode("utf-8", "replace")
+    if b"?" in url or b"%" in url:
+        url = unquote_to_bytes(url.partition(b"?")[0])
+    return url.decode("utf-8", "replace")

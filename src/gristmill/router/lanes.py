@@ -365,9 +365,9 @@ class Lanes:
         backend.leases.add(lease)
         backend.breaker.begin()
         ticket.lease = lease
-        if ticket.background:
+        if ticket.priority is Priority.BACKGROUND:
             self._trickled = now
-        if ticket.priority is Priority.CRITICAL and backend.gpu:
+        elif ticket.priority is Priority.CRITICAL and backend.gpu:
             self._reserve(backend, ticket.session, now)
         if offer.act is Act.RUN:
             self._start(lease, now)

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from gristmill.router.breaker import State
 from gristmill.router.lanes import Lanes
-from gristmill.router.priority import Priority
+from gristmill.router.priority import LABELS, Priority
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 MOST_MODELS = 64  # names beyond these count as "other": a client must not be able to grow the metrics
@@ -50,8 +50,8 @@ class Metrics(Collector):
         self.swaps: Counter[tuple[str]] = Counter()
         self.unconfirmed: Counter[tuple[str]] = Counter()
         self.cpu_fallbacks: Counter[tuple[str]] = Counter()
-        self.queue_wait = {priority: Histogram() for priority in Priority}
-        self.first_token = {priority: Histogram() for priority in Priority}
+        self.queue_wait = [Histogram() for _ in Priority]
+        self.first_token = [Histogram() for _ in Priority]
         self._models: set[str] = set()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -131,8 +131,8 @@ def _counter(
     return family
 
 
-def _histogram(name: str, about: str, by_priority: dict[Priority, Histogram]) -> Metric:
+def _histogram(name: str, about: str, by_priority: list[Histogram]) -> Metric:
     family = HistogramMetricFamily(f"gristmill_router_{name}", about, labels=["priority"])
-    for priority, histogram in by_priority.items():
-        family.add_metric([priority.label], buckets=histogram.cumulated(), sum_value=histogram.total)
+    for label, histogram in zip(LABELS, by_priority, strict=True):
+        family.add_metric([label], buckets=histogram.cumulated(), sum_value=histogram.total)
     return family

@@ -82,18 +82,20 @@ def place(
     now: float,
 ) -> Offer:
     """The best offer for a ticket among the backends that serve its model."""
-    gpu_names = [gpu for gpu in gpus if _possible(gpu, ticket)]
-    open_gpus = [gpu for gpu in gpu_names if gpu.breaker.admits(now)]
-    open_cpus = [cpu for cpu in cpus if _possible(cpu, ticket) and cpu.breaker.admits(now)]
-    if ticket.background and ticket.preemptions >= rules.max_preemptions and open_cpus:
+    open_gpus = _open(gpus, ticket, now)
+    if ticket.preemptions >= rules.max_preemptions and ticket.background and _open(cpus, ticket, now):
         # moved often enough: from now on only where no P0 will come
         open_gpus = [gpu for gpu in open_gpus if gpu.role == "background"]
     offer = _critical if ticket.priority is Priority.CRITICAL else _ordinary
     best = _best([offer(ticket, gpu, standing, rules, now) for gpu in open_gpus], ticket)
-    if best.act in READY or not open_cpus or not _cpu_will_do(ticket, bool(gpu_names), bool(open_gpus), now):
+    if best.act in READY or not cpus or not _cpu_will_do(ticket, gpus, bool(open_gpus), now):
         return best
-    slow = _best([offer(ticket, cpu, standing, rules, now) for cpu in open_cpus], ticket)
+    slow = _best([offer(ticket, cpu, standing, rules, now) for cpu in _open(cpus, ticket, now)], ticket)
     return slow if slow.act in READY or best.backend is None else best
+
+
+def _open(backends: Iterable[Backend], ticket: Ticket, now: float) -> list[Backend]:
+    return [backend for backend in backends if _possible(backend, ticket) and backend.breaker.admits(now)]
 
 
 def _best(offers: list[Offer], ticket: Ticket) -> Offer:
@@ -116,8 +118,8 @@ def _possible(backend: Backend, ticket: Ticket) -> bool:
     return not backend.draining and backend.name not in ticket.avoided
 
 
-def _cpu_will_do(ticket: Ticket, has_gpu: bool, gpu_up: bool, now: float) -> bool:
-    if not has_gpu:
+def _cpu_will_do(ticket: Ticket, gpus: Iterable[Backend], gpu_up: bool, now: float) -> bool:
+    if not any(_possible(gpu, ticket) for gpu in gpus):
         return True
     if ticket.priority is Priority.VISION:
         return False
@@ -216,12 +218,12 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
     """What it takes to serve anything but a P0 here; nothing that runs is disturbed."""
     model = ticket.model
     taste = (backend.breaker.unsure(now), len(backend.leases) / backend.slots)
-    if backend.name in standing.held:
+    if standing.held and backend.name in standing.held:
         return Offer((7, *taste), Act.WAIT, backend, "more urgent work waits for this backend")
     if backend.reservations and not _welcome(ticket, backend, standing):
         return Offer((8, *taste), Act.WAIT, backend, "a P0 session holds this GPU")
     claims = standing.urgent
-    if backend.free <= 0:
+    if len(backend.leases) >= backend.slots:
         return Offer((6, *taste), Act.WAIT, backend, f"all {backend.slots} slots are taken", claims=claims)
     if backend.holds(model):
         return Offer((0, *taste), Act.RUN, backend)

@@ -63,11 +63,12 @@ class PriorityTable:
             (re.compile(translate(pattern.lower())), LEVELS[level]) for pattern, level in patterns.items()
         ]
         self._by_model = lru_cache(maxsize=1024)(self._look_up)
+        self.urgency = lru_cache(maxsize=1024)(self._urgency)
 
     def _look_up(self, model: str) -> Priority | None:
         return next((level for pattern, level in self._patterns if pattern.match(model.lower())), None)
 
-    def urgency(self, header: str | None, model: str, *, ceiling: Priority, sees: bool, embeds: bool) -> Urgency | None:
+    def _urgency(self, header: str | None, model: str, ceiling: Priority, sees: bool, embeds: bool) -> Urgency | None:
         """The urgency of a request, or None when its header is no priority."""
         asked = self._by_model(model) if header is None else stated(header)
         if asked is None and header is not None:
@@ -108,7 +109,6 @@ class Senders:
         return self._anonymous if ceiling is None else self._anonymous._replace(name="network", ceiling=ceiling)
 
 
-@lru_cache(maxsize=4096)
 def digest(key: str) -> bytes:
     """What is kept of a key, so that a look at the memory's tables shows none."""
     return hashlib.sha256(key.encode()).digest()

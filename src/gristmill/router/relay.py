@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gristmill.router.backends import whole
 from gristmill.router.breaker import Failure
 from gristmill.router.pool import Lease, Ticket
-from gristmill.router.priority import Priority, PriorityTable, Sender
+from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
 from gristmill.router.replies import Sink, sink
 from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
@@ -79,7 +79,7 @@ class Relay:
             outcome = str(wrong.status)
             raise
         finally:
-            self._metrics.requests[ticket.priority.label, call.api, outcome] += 1
+            self._metrics.requests[LABELS[ticket.priority], call.api, outcome] += 1
             if not ticket.ended:
                 self._scheduler.gone(ticket)
 
@@ -99,9 +99,9 @@ class Relay:
         urgency = self._table.urgency(
             request.header(b"x-ollama-priority"),
             model,
-            ceiling=sender.ceiling,
-            sees=question.sees,
-            embeds=question.embeds,
+            sender.ceiling,
+            question.sees,
+            question.embeds,
         )
         if urgency is None:
             raise BadRequest("X-Ollama-Priority must be P0, P1, P2, P3 or a number from 50 to 100")
@@ -122,18 +122,18 @@ class Relay:
     # ── attempts ────────────────────────────────────────────────────────────
 
     async def _answered(self, visit: Visit) -> None:
-        self._scheduler.submit(visit.ticket)
+        lease = self._scheduler.submit(visit.ticket)
         while True:
             try:
-                lease = await self._scheduler.turn(visit.ticket)
+                lease = lease or await self._scheduler.turn(visit.ticket)
             except TurnedAway as away:
                 return self._given_up(visit, away)
             if not visit.ticket.preemptions and not visit.ticket.failures:
-                self._metrics.queue_wait[visit.ticket.priority].observe(self._now() - visit.ticket.arrived)
+                self._metrics.queue_wait[visit.ticket.priority].observe(lease.since - visit.ticket.arrived)
             try:
                 return await self._attempted(visit, lease)
             except Preempted:
-                continue
+                lease = None
             except Ended:
                 return self._broken_off(visit, "ended to make way for more urgent work")
             except AttemptFailed as failure:
@@ -141,6 +141,7 @@ class Relay:
                 self._scheduler.fail(lease, failure)
                 if visit.request.status:
                     return self._broken_off(visit, f"the backend failed: {failure}")
+                lease = None
             except PassedOn as refusal:
                 body = error_body(visit.question.call.api, refusal.status, str(refusal))
                 return visit.request.answer(refusal.status, body)
@@ -148,7 +149,7 @@ class Relay:
     async def _attempted(self, visit: Visit, lease: Lease) -> None:
         adapter = self._scheduler.adapters[lease.backend.name]
         outgoing = adapter.prepare(visit.question)
-        exchange = await adapter.send(visit.question, outgoing)
+        exchange = adapter.sent(visit.question, outgoing) or await adapter.send(visit.question, outgoing)
         self._scheduler.attach(lease, exchange)
         await exchange.begun()
         if exchange.status != 200:
@@ -186,7 +187,12 @@ class Relay:
 
     async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> None:
         request, held, size = visit.request, list[bytes](), 0
-        while data := await exchange.read():
+        while True:
+            if (data := exchange.taken()) is None:
+                await exchange.news()
+                continue
+            if not data:
+                break
             out = into.feed(data)
             if not visit.first:
                 self._note_first(visit)

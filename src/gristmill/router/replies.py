@@ -212,6 +212,8 @@ class _Line(msgspec.Struct):
     done: bool = False
     error: Any = None
     logprobs: Any = None
+    prompt_eval_count: int = 0
+    eval_count: int = 0
 
 
 _line = msgspec.json.Decoder(_Line)
@@ -228,6 +230,7 @@ class CollectedChat:
         self._plain = True  # nothing but text so far
         self._raw: list[bytes] = []
         self._last = b""
+        self._end: _Line | None = None
 
     def feed(self, data: bytes) -> bytes:
         for line in self._lines.split(data):
@@ -249,7 +252,7 @@ class CollectedChat:
             if message.content:
                 self._texts.append(message.content)
         if said.done:
-            self._last = line
+            self._last, self._end = line, said
 
     def close(self) -> bytes:
         self.feed(b"\n")
@@ -266,10 +269,8 @@ class CollectedChat:
         return orjson.dumps(whole)
 
     def tally(self) -> Tally:
-        if not self._last:
-            return Tally(0, len(self._raw))
-        seen = _peek.decode(self._last)
-        return Tally(seen.prompt_eval_count, seen.eval_count)
+        end = self._end
+        return Tally(0, len(self._raw)) if end is None else Tally(end.prompt_eval_count, end.eval_count)
 
 
 class Vectors:

@@ -7,6 +7,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
 
+from gristmill.router.priority import Sender
+
 PHRASES = {item.value: item.phrase for item in HTTPStatus}
 JSON_TYPE = "application/json; charset=utf-8"
 
@@ -30,7 +32,7 @@ class Request:
 
     __slots__ = (
         "_head", "_line", "body", "ended", "fields",
-        "headers", "keeps", "method", "modern", "path", "remote", "status",
+        "headers", "keeps", "method", "modern", "path", "remote", "sender", "status",
     )  # fmt: skip
 
     def __init__(self, line: Line, method: str, path: str, headers: list[tuple[bytes, bytes]], remote: str) -> None:
@@ -42,6 +44,7 @@ class Request:
         self.keeps = True  # whether the connection serves another request afterwards
         self.status = 0  # of the answer; 0 until it has begun
         self.ended = False
+        self.sender: Sender | None = None  # who asks, once that is known
         self._head = b""
 
     def header(self, name: bytes) -> str | None:

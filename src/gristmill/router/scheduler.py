@@ -98,8 +98,11 @@ class Scheduler:
 
     # ── what requests say ───────────────────────────────────────────────────
 
-    def submit(self, ticket: Ticket) -> None:
-        self._carry_out(self.lanes.submit(ticket, self._now()))
+    def submit(self, ticket: Ticket) -> Lease | None:
+        """Take a request in; its lease, when it is its turn at once."""
+        self._carry_out(self.lanes.submit(ticket, ticket.arrived))
+        lease = ticket.lease
+        return lease if lease is not None and lease.phase is Phase.RUNNING else None
 
     async def turn(self, ticket: Ticket) -> Lease:
         """Wait until it is this ticket's turn; raises TurnedAway when it never will be."""

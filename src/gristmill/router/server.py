@@ -62,16 +62,15 @@ class Server:
         if request.path in CALLS:
             if request.method != "POST":
                 raise BadRequest("use POST", 405)
-            self._sender(request)
+            request.sender = self._sender(request)
 
     async def handle(self, request: Request) -> None:
         path = request.path
         try:
-            call = CALLS.get(path)
-            if call is None:
+            if request.sender is None:
                 await self._other(request, path)
             else:
-                await self._relay.serve(request, call, self._sender(request))
+                await self._relay.serve(request, CALLS[path], request.sender)
         except BadRequest as wrong:
             _refuse(request, wrong.status, str(wrong))
         except ConnectionResetError:

@@ -24,6 +24,7 @@ class TlsExchange:
         self._response: aiohttp.ClientResponse | None = None
         self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
         self._error: BaseException | None = None
+        self._data: bytes | None = None
         self._work: asyncio.Future[Any] | None = None
 
     async def begun(self) -> None:
@@ -31,9 +32,15 @@ class TlsExchange:
         self._response, self.status = response, response.status
         self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
-    async def read(self) -> bytes:
+    def taken(self) -> bytes | None:
+        if self._error is not None:
+            raise self._error
+        data, self._data = self._data, None
+        return data
+
+    async def news(self) -> None:
         assert self._response is not None
-        return await self._awaited(self._response.content.readany(), self._idle_timeout, Failure.IDLE_TIMEOUT)
+        self._data = await self._awaited(self._response.content.readany(), self._idle_timeout, Failure.IDLE_TIMEOUT)
 
     async def _awaited(self, work: Coroutine[Any, Any, T], limit: float, kind: Failure) -> T:
         if self._error is not None:
@@ -78,6 +85,10 @@ class TlsClient:
         self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
         limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
         self._session = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
+
+    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> None:
+        """Which connections are open is aiohttp's to know."""
+        del method, path, headers, body
 
     async def send(self, method: str, path: str, headers: bytes, body: bytes) -> TlsExchange:
         lines = (line.partition(":") for line in headers.decode("latin-1").split("\r\n") if line)

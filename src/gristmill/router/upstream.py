@@ -45,8 +45,12 @@ class Exchange(Protocol):
         """Wait until status and headers are there."""
         ...
 
-    async def read(self) -> bytes:
-        """What has come since the last call; nothing at the end."""
+    def taken(self) -> bytes | None:
+        """What has come since the last call: empty at the end, None when nothing has come yet."""
+        ...
+
+    async def news(self) -> None:
+        """Wait until there may be something to take."""
         ...
 
     def interrupt(self, error: BaseException) -> None:
@@ -61,7 +65,13 @@ class Exchange(Protocol):
 class Client(Protocol):
     """Sends requests to one backend."""
 
-    async def send(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange: ...
+    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange | None:
+        """Send a request at once, on a connection that is open already, if there is one."""
+        ...
+
+    async def send(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange:
+        """Send a request on a new connection."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -99,7 +109,7 @@ class PlainExchange:
     async def begun(self) -> None:
         while not self.status:
             try:
-                await self._news()
+                await self.news()
             except StaleConnection:
                 if self.again is None:
                     raise
@@ -109,15 +119,11 @@ class PlainExchange:
                 if self._error is not None:  # told to stop meanwhile
                     self._connection.abort()
 
-    async def read(self) -> bytes:
-        while not self._arrived:
-            if self._error is not None:
-                raise self._error
-            if self.complete:
-                return b""
-            await self._news()
+    def taken(self) -> bytes | None:
         if self._error is not None:  # told to stop: what came since is nobody's any more
             raise self._error
+        if not self._arrived:
+            return b"" if self.complete else None
         data = self._arrived[0] if len(self._arrived) == 1 else b"".join(self._arrived)
         self._arrived.clear()
         if self._size > HIGH_WATER and self._connection is not None:
@@ -125,7 +131,7 @@ class PlainExchange:
         self._size = 0
         return data
 
-    async def _news(self) -> None:
+    async def news(self) -> None:
         if self._error is not None:
             raise self._error
         self._waiter = asyncio.get_running_loop().create_future()
@@ -331,21 +337,28 @@ class PlainClient:
         self._interval = min(1.0, header_timeout / 4, idle_timeout / 4)
         self._sweeper = self.loop.call_later(self._interval, self._sweep)
 
-    async def send(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange:
-        message = b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head(method, path), headers, len(body), body)
+    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange | None:
         if (connection := self._reused()) is None:
-            connection = await self._connect()
-            exchange = PlainExchange(connection, self.loop.time())
-        else:
-            exchange = PlainExchange(connection, self.loop.time())
-            exchange.again = partial(self._begin_anew, message)
+            return None
+        message = self._message(method, path, headers, body)
+        exchange = PlainExchange(connection, self.loop.time())
+        exchange.again = partial(self._begin_anew, message)
         connection.begin(message, exchange)
+        return exchange
+
+    async def send(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange:
+        connection = await self._connect()
+        exchange = PlainExchange(connection, self.loop.time())
+        connection.begin(self._message(method, path, headers, body), exchange)
         return exchange
 
     async def _begin_anew(self, message: bytes, exchange: PlainExchange) -> Connection:
         connection = await self._connect()
         connection.begin(message, exchange)
         return connection
+
+    def _message(self, method: str, path: str, headers: bytes, body: bytes) -> bytes:
+        return b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head(method, path), headers, len(body), body)
 
     def _head(self, method: str, path: str) -> bytes:
         if (head := self._heads.get((method, path))) is None:

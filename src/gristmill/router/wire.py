@@ -69,13 +69,9 @@ class Question:
     model: str
     stream: bool
     sees: bool
-    size: int
-    full_model: str = ""
+    full_model: str
+    embeds: bool
     extra: bytes = b""
-
-    @property
-    def embeds(self) -> bool:
-        return self.call.shape == "vectors"
 
     def decoded(self) -> dict[str, Any]:
         """The whole body, for a translation."""
@@ -107,8 +103,8 @@ def read_question(call: Call, body: bytes) -> Question:
         model,
         _wants_stream(call, fields),
         b'"images"' in body or b'"image_url"' in body,
-        len(body),
         canonical(model),
+        call.shape == "vectors",
     )
 
 
