@@ -37,6 +37,7 @@ class Feeder:
         self._width = width  # how many tasks of a queue fill a slot
         self._solo = solo
         self._lonely = lonely  # no supervisor runs suspects for us
+        self._looked = False  # before the first look, an empty line means nothing
         self._lease = 0
         self._turn = 0
         self._under_way: set[int] = set()  # claims that are not in our hands yet
@@ -54,7 +55,7 @@ class Feeder:
             if (left := n - self._slots(claims)) <= 0:
                 break
             claims += await self._claim_portion(connection, portion, left)
-        if not claims and self._lonely and self._hands.empty:
+        if not claims and self._lonely and self._looked and self._hands.empty:
             # nobody else runs suspects here: do it now, when nothing runs beside them
             claims = await self._claim_suspect(connection, configs)
             self._hands.alone = bool(claims)
@@ -179,6 +180,7 @@ class Feeder:
         """Look at the whole line, in case a notification was missed."""
         for row in await tx.all(SQL["lanes"], queues=list(queues)):
             self._line.note(row.queue, row.lane, row.seq)
+        self._looked = True
 
 
 async def _allowance(tx: Tx, row: Any) -> tuple[int, datetime | None]:
