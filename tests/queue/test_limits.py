@@ -35,15 +35,16 @@ async def sent_many(db: Database, n: int, **outside: Any) -> list[Any]:
 class Hand:
     """One worker's way to claims, without the worker."""
 
-    def __init__(self, db: Database, concurrency: int = 100) -> None:
+    def __init__(self, db: Database, concurrency: int = 100, *, solo: bool = False) -> None:
         self.db = db
+        self.solo = solo
         self.hands = Hands(concurrency, 500)
         self.line = Line()
 
     async def claim(self, n: int = 100) -> list[Claim]:
         async with self.db.transaction() as tx:
             self.worker = await registered(tx)
-            self.feeder = Feeder(self.worker, self.hands, self.line, lambda _: 100)
+            self.feeder = Feeder(self.worker, self.hands, self.line, lambda _: 100, solo=self.solo)
             await self.feeder.look(tx, ["mill"])
             configs = await load_configs(tx, ["mill"])
         connection = await self.db.connect("test", **CLAIM_SESSION)
@@ -65,6 +66,17 @@ async def test_no_window_holds_more_starts_than_the_rate_allows_over_several_wor
     assert len(starts) == 18
     for first, beyond in zip(starts, starts[count:], strict=False):
         assert beyond - first >= timedelta(seconds=period)
+
+
+async def test_suspects_start_within_the_limits_of_their_queue(db: Database) -> None:
+    await sent_many(db, 3)
+    await ask(db, "UPDATE ticket SET suspect = true RETURNING 1")
+    await set_up(db, "mill", concurrency=1)
+    assert [len(await Hand(db, solo=True).claim()) for _ in range(2)] == [1, 0]
+    await set_up(db, "mill", concurrency=None, rate=(1, DAY))
+    assert [len(await Hand(db, solo=True).claim()) for _ in range(2)] == [1, 0]
+    await set_up(db, "mill", rate=None)
+    assert len(await Hand(db, solo=True).claim()) == 1
 
 
 async def test_several_workers_together_never_run_more_than_the_concurrency(db: Database) -> None:

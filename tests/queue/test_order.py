@@ -8,6 +8,7 @@ from engine import LEASE, Grind, audit, claimed, ground, later, registered
 from gristmill.db import Database, Tx
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
+from gristmill.queue.letters import Envelope
 from gristmill.queue.order import set_foreground, set_position, set_priority
 from gristmill.queue.send import open_group, send, send_many
 from gristmill.queue.statements import SQL
@@ -37,6 +38,15 @@ async def test_position_then_foreground_then_priority_then_age(db: Database) -> 
         await set_priority(tx, c, 0)
         assert await order(tx) == [a, b, c, d, e]
         await audit(tx)
+
+
+async def test_equal_positions_go_by_age(db: Database) -> None:
+    async with db.transaction() as tx:
+        tasks = await send_many(tx, [Envelope(Grind(i), position=5) for i in range(4)])
+        for task in reversed(tasks):  # written anew, the youngest first
+            await set_position(tx, task, 6)
+        worker = await registered(tx)
+        assert [(await claimed(tx, worker))[0].id for _ in tasks] == tasks
 
 
 async def test_a_task_that_waits_takes_its_new_place_when_it_enters_the_line(db: Database) -> None:

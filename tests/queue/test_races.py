@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from crew import ask, until
 from engine import Grind, audit, claimed, registered, settled
 from psycopg.errors import DeadlockDetected
 
@@ -11,9 +12,10 @@ from gristmill.ids import TaskId
 from gristmill.queue.cancel import cancel
 from gristmill.queue.janitor import clean
 from gristmill.queue.letters import Envelope
-from gristmill.queue.outcome import Bury, Done, Outcome, Stop
+from gristmill.queue.outcome import Bury, Done, Outcome, Skip, Stop
 from gristmill.queue.revive import retry
-from gristmill.queue.send import open_group, send_many
+from gristmill.queue.send import open_group, send, send_many
+from gristmill.queue.settle import settle
 from gristmill.settings import QueueSettings
 
 ROUNDS = 40
@@ -59,4 +61,37 @@ async def test_cancel_retry_and_retention_beside_busy_workers(db: Database) -> N
     await asyncio.gather(worked(db, [Done(), Bury("stone")]), worked(db, [Done(result=1), Stop()]), operated(db, outer))
     async with db.transaction() as tx:
         assert await tx.value("SELECT count(*) FROM task WHERE id = ANY (%(ids)s)", ids=children) == 200
+        await audit(tx)
+
+
+async def test_settling_and_sending_lock_the_same_task_and_group_in_one_order(db: Database) -> None:
+    """Both wait for the group: whoever came first must not want what the other took on its way there."""
+    async with db.transaction() as tx:
+        group = await open_group(tx)
+        await send_many(tx, [Envelope(Grind(i), parent=group) for i in range(2)])
+        worker = await registered(tx)
+        first, second = await claimed(tx, worker, 2)
+
+    async def settling() -> None:
+        async with db.transaction() as tx:
+            await settle(tx, worker, [(second, Skip("nothing in it")), (first, Done())])
+
+    async def sending() -> TaskId:
+        async with db.transaction() as tx:
+            return await send(tx, Grind(3), after=first.id, parent=group)
+
+    async def waiting(n: int) -> bool:
+        query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        return len(await ask(db, query)) == n
+
+    async with db.transaction() as holder:
+        await holder.one("SELECT id FROM task_group WHERE id = %(id)s FOR NO KEY UPDATE", id=group)
+        settler = asyncio.create_task(settling())
+        await until(lambda: waiting(1), "the settler waits")
+        sender = asyncio.create_task(sending())
+        await until(lambda: waiting(2), "the sender waits")
+    await settler
+    follower = await sender
+    async with db.transaction() as tx:
+        assert [claim.id for claim in await claimed(tx, worker)] == [follower]
         await audit(tx)

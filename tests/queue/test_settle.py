@@ -510,3 +510,12 @@ async def test_settling_a_child_counts_in_its_group_in_the_same_transaction(db: 
         await settled(tx, worker, [claim])
         assert await group(tx, parent) == {"completed": 1}
         assert await status(tx, parent) == "completed"
+
+
+async def test_letters_that_follow_are_held_to_the_limit_of_the_settings(db: Database) -> None:
+    async with db.transaction() as tx:
+        await send(tx, Grind())
+        worker = await registered(tx)
+        (claim,) = await claimed(tx, worker)
+        with pytest.raises(Refused, match="too large"):
+            await settle(tx, worker, [(claim, Done(then=(Grind(12345),)))], max_payload=10)

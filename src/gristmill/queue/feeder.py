@@ -1,7 +1,7 @@
 """Claims tasks: as many as can start, from every queue that has some, people first."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
@@ -111,10 +111,19 @@ class Feeder:
         return claims
 
     async def _claim_limited(self, connection: Connection, config: QueueConfig, n: int) -> list[Claim]:
-        """Under the lock of the queue's row, so that all workers together stay within the limit."""
         lanes = self._line.lanes([config.name])
-        if not lanes:
-            return []
+
+        async def take(allowed: int) -> list[Claim]:
+            # what a limit counts starts at once: nothing of it is claimed ahead
+            most = min(allowed, min(n, self._hands.free) * self._width(config.name), self._hands.batch)
+            return await self._claim_lanes(connection, lanes, most) if most > 0 else []
+
+        return await self._within_limits(connection, config, take) if lanes else []
+
+    async def _within_limits(
+        self, connection: Connection, config: QueueConfig, take: Callable[[int], Awaitable[list[Claim]]]
+    ) -> list[Claim]:
+        """Under the lock of the queue's row, so that all workers together stay within the limit."""
         async with connection.transaction():
             tx = Tx(connection)
             row = await locked_limits(tx, config.name)
@@ -125,9 +134,7 @@ class Feeder:
                 self.held_back[config.name] = until
                 return []
             self.held_back.pop(config.name, None)
-            # what a limit counts starts at once: nothing of it is claimed ahead
-            most = min(allowed, min(n, self._hands.free) * self._width(config.name), self._hands.batch)
-            claims = await self._claim_lanes(connection, lanes, most) if most > 0 else []
+            claims = await take(allowed)
             if claims and row.rate_count:
                 # counted from when they were claimed, not from when we asked: no window may hold more than it should
                 now = await tx.value(SQL["now"])
@@ -137,10 +144,29 @@ class Feeder:
             return claims
 
     async def _claim_suspect(self, connection: Connection, configs: Sequence[QueueConfig]) -> list[Claim]:
+        """One suspect; limits hold for them, too."""
+        open_ = [config for config in configs if not config.paused]
+        easy = [config.name for config in open_ if not config.limited]
+        if claims := await self._take_suspect(connection, easy):
+            return claims
+        for config in open_:
+            if config.limited and await self._waits_suspect(connection, config.name):
+                claims = await self._within_limits(
+                    connection, config, lambda _, name=config.name: self._take_suspect(connection, [name])
+                )
+                if claims:
+                    return claims
+        return []
+
+    async def _waits_suspect(self, connection: Connection, queue: str) -> bool:
+        return await Tx(connection).value(SQL["suspects_waiting"], queues=[queue])
+
+    async def _take_suspect(self, connection: Connection, queues: Sequence[str]) -> list[Claim]:
+        if not queues:
+            return []
         lease = self._next_lease()
         cursor = connection.cursor(binary=True)
-        queues = [config.name for config in configs if not config.paused]
-        await cursor.execute(SQL["claim_suspect"], {"queues": queues, "worker": self._worker, "lease": lease})
+        await cursor.execute(SQL["claim_suspect"], {"queues": list(queues), "worker": self._worker, "lease": lease})
         claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
         self._hands.leases.opened(lease, len(claims))
         return claims

@@ -90,7 +90,16 @@ SELECT bubble(%(ids)s::bigint[], array_fill(NULL::task_status, ARRAY[cardinality
               array_fill('pending'::task_status, ARRAY[cardinality(%(ids)s::bigint[])]), %(counts)s::int[]);
 
 -- name: await_tasks
-UPDATE task SET awaited = true WHERE id = ANY (%(ids)s) AND outcome IS DISTINCT FROM 'cancelled' AND NOT awaited;
+-- from low to high ids, as settling locks them, and at once as strongly as any of them needs
+WITH wanted AS MATERIALIZED (
+  SELECT id, outcome, awaited FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR NO KEY UPDATE
+), marked AS (
+  UPDATE task t SET awaited = true FROM wanted w WHERE t.id = w.id AND NOT w.awaited AND w.outcome IS DISTINCT FROM 'cancelled'
+)
+SELECT id, outcome FROM wanted;
+
+-- name: all_awaited
+SELECT bool_and(awaited) FROM task WHERE id = ANY (%(ids)s);
 
 -- name: lock_outcomes
 SELECT id, outcome FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR SHARE;
@@ -322,18 +331,21 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true), count(set_confi
   FROM unnest(%(names)s::text[]) AS s(name);
 
 -- name: lock_families
--- before several statements that each lock groups from high to low ids: all of them at once, in that order; tickets come
--- first, as everywhere
+-- before several statements that each lock some of these: all at once, in the order of everybody: tickets, tasks from low to
+-- high ids, groups from high to low
 WITH RECURSIVE mine AS MATERIALIZED (
   SELECT id FROM ticket WHERE id = ANY (%(ids)s::bigint[]) AND worker = %(worker)s ORDER BY id FOR UPDATE
+), touched AS MATERIALIZED (
+  SELECT t.id, t.parent FROM task t WHERE t.id = ANY (ARRAY(SELECT id FROM mine) || %(tasks)s::bigint[])
+   ORDER BY t.id FOR NO KEY UPDATE
 ), family(id) AS (
-  SELECT t.parent FROM mine JOIN task t USING (id) WHERE t.parent IS NOT NULL
+  SELECT t.parent FROM mine JOIN touched t USING (id) WHERE t.parent IS NOT NULL
   UNION
   SELECT unnest(%(groups)s::bigint[])
   UNION
   SELECT g.parent FROM family JOIN task_group g USING (id) WHERE g.parent IS NOT NULL
 )
-SELECT g.id FROM task_group g WHERE g.id IN (SELECT id FROM family) ORDER BY g.id DESC FOR NO KEY UPDATE;
+SELECT g.id FROM task_group g WHERE g.id = ANY (ARRAY(SELECT id FROM family)) ORDER BY g.id DESC FOR NO KEY UPDATE;
 
 -- name: tally
 INSERT INTO queue_tally AS t (queue, worker, completed, failed, skipped, cancelled, retried, prunable)

@@ -189,9 +189,9 @@ async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     wanted = sorted({one.after for one in envelopes if one.after is not None})
     if not wanted:
         return
-    await tx.execute(SQL["await_tasks"], ids=wanted)
     # locked: a prerequisite that ends meanwhile waits until our letters are there
-    outcomes = {row.id: row.outcome for row in await tx.all(SQL["lock_outcomes"], ids=wanted)}
+    lock = "lock_outcomes" if await tx.value(SQL["all_awaited"], ids=wanted) else "await_tasks"
+    outcomes = {row.id: row.outcome for row in await tx.all(SQL[lock], ids=wanted)}
     for task in wanted:
         if task not in outcomes:
             raise Refused(f"There is no task {task} to come after.")

@@ -9,13 +9,13 @@ from psycopg import DatabaseError
 
 from gristmill.db import Tx
 from gristmill.errors import LeaseLost
-from gristmill.ids import WorkerId
+from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
-from gristmill.queue.send import send_many
+from gristmill.queue.send import MAX_PAYLOAD, send_many
 from gristmill.queue.statements import LEASE_LOST, SQL, array
 
 Settled = tuple[Claim, Outcome]
@@ -45,7 +45,7 @@ def writes(outcome: Outcome) -> bool:
 
 async def settle(
     tx: Tx, worker: WorkerId, batch: Sequence[Settled], *, clears: frozenset[str] = frozenset(),
-    retries_first: frozenset[str] = frozenset(),
+    retries_first: frozenset[str] = frozenset(), max_payload: int = MAX_PAYLOAD,
 ) -> None:  # fmt: skip
     """Move every task of the batch out of `processing`; if one of them is not ours any more, fail and write nothing.
 
@@ -55,7 +55,7 @@ async def settle(
     closing: list[dict[str, Any]] = []
     again: list[dict[str, Any]] = []
     rest: list[Settled] = []
-    for claim, outcome in batch:
+    for claim, outcome in sorted(batch, key=lambda settled: settled[0].id):
         clear = claim.queue in clears
         match outcome:
             case Done(result=None) if not clear:
@@ -78,7 +78,8 @@ async def settle(
                 assert_never(outcome)
         rest.append((claim, outcome))
     letters = [letter for _, outcome in batch if isinstance(outcome, Done | Skip) for letter in outcome.then]
-    await _lock_families(tx, worker, batch, letters, steps=bool(plain) + bool(closing) + bool(again))
+    if bool(plain) + bool(closing) + bool(again) > 1 or any(isinstance(letter, Envelope) for letter in letters):
+        await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters)
     if plain:
         await tx.execute(SQL["complete"], **completion(worker, plain))
     if closing:
@@ -92,19 +93,15 @@ async def settle(
         if isinstance(outcome, Done | Skip) and outcome.write is not None:
             await outcome.write(tx)
     if letters:
-        await send_many(tx, letters)
+        await send_many(tx, letters, max_payload=max_payload)
 
 
-async def _lock_families(
-    tx: Tx, worker: WorkerId, batch: Sequence[Settled], letters: Sequence[Letter | Envelope], *, steps: int
-) -> None:
-    """Each step locks its groups in one order; where there are several steps, that takes all locks beforehand."""
-    joined = {one.parent for one in letters if isinstance(one, Envelope) and one.parent is not None}
-    with_groups = [claim.id for claim, _ in batch if not claim.prunable]
-    if with_groups and steps + bool(joined) > 1:
-        await tx.all(
-            SQL["lock_families"], worker=worker, ids=array(claim.id for claim, _ in batch), groups=array(joined)
-        )
+async def _lock_families(tx: Tx, worker: WorkerId, ids: Sequence[TaskId], letters: Sequence[Letter | Envelope]) -> None:
+    """One step locks tasks, then groups, as a sender does; where there are several, that takes all locks beforehand."""
+    outside = [letter for letter in letters if isinstance(letter, Envelope)]
+    joined = {one.parent for one in outside if one.parent is not None}
+    awaited = {one.after for one in outside if one.after is not None}
+    await tx.all(SQL["lock_families"], worker=worker, ids=array(ids), tasks=array(awaited), groups=array(joined))
 
 
 def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 
 from gristmill.db import Connection, Tx
 from gristmill.errors import LeaseLost, Transient
@@ -16,10 +17,12 @@ from gristmill.queue.link import LOST
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
+from gristmill.queue.send import MAX_PAYLOAD
 from gristmill.queue.settle import Settled, completion, fenced, hand_back, is_plain, settle, status_of, writes
 from gristmill.queue.statements import PLANNED_ONCE, SQL, array
 from gristmill.telemetry import WorkerMetrics, log
 
+BY_ID = attrgetter("id")
 SWITCHES = [name for name in PLANNED_ONCE if name.startswith("enable_")]
 # classes of errors: connection, rolled back (deadlock, serialization), resources (disk, memory), operator, system
 WORLD = frozenset({"08", "40", "53", "57", "58"})
@@ -50,12 +53,14 @@ class Settler:
         configs: Mapping[str, QueueConfig],
         metrics: WorkerMetrics,
         notes: Notes,
+        max_payload: int = MAX_PAYLOAD,
     ) -> None:
         self._worker = worker
         self._hands = hands
         self._configs = configs
         self._metrics = metrics
         self._notes = notes
+        self._max_payload = max_payload
         self._stuck = False  # the last batch was not settled in time: one of its writes may never end
 
     async def flush(self, connection: Connection) -> None:
@@ -93,13 +98,16 @@ class Settler:
     async def _commit_at_leisure(self, connection: Connection, batch: Sequence[Settled]) -> None:
         clears = self._having("clear_payload")
         if is_plain(batch, clears):
-            claims = [claim for claim, _ in batch]
+            claims = sorted([claim for claim, _ in batch], key=BY_ID)  # one order of locking for everybody
             await fenced(connection.execute(SQL["complete"], completion(self._worker, claims)))
             return
         async with connection.transaction():
             tx = Tx(connection)
             await tx.one(SQL["plan_anew"], names=SWITCHES)
-            await settle(tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"))
+            await settle(
+                tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"),
+                max_payload=self._max_payload,
+            )  # fmt: skip
             await tx.flush()
 
     async def _apart(self, connection: Connection, batch: Sequence[Settled]) -> list[Settled]:

@@ -65,7 +65,7 @@ class Shift:
         self._feeder = Feeder(
             worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width, lonely=lonely
         )
-        self._settler = Settler(worker, self._hands, self._configs, metrics, notes)
+        self._settler = Settler(worker, self._hands, self._configs, metrics, notes, settings.max_payload)
         self._solo = solo
         self._ending = False
         self._lost = False
