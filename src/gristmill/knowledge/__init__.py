@@ -1,5 +1,22 @@
 """Knowledge: chunks, search over them, and the graph of who and what is in them."""
 
-from gristmill.knowledge import graph
+from gristmill.knowledge import chunks, graph, vectors
+from gristmill.knowledge.chunks import Chunk, Piece
+from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id, visible
+from gristmill.knowledge.terms import Terms, terms_of
+from gristmill.knowledge.vectors import make_searchable
 
-__all__ = ["graph"]
+__all__ = [
+    "GLOBAL",
+    "Chunk",
+    "Piece",
+    "Scope",
+    "Terms",
+    "chunks",
+    "graph",
+    "make_searchable",
+    "scope_id",
+    "terms_of",
+    "vectors",
+    "visible",
+]

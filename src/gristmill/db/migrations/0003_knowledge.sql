@@ -38,6 +38,60 @@ CREATE TABLE embedding (
   PRIMARY KEY (chunk, model)
 );
 
+-- Terms for BM25. A chunk's terms are written with it, as one row; in the background many such rows are gathered into a
+-- segment, in which each term has all its postings side by side. Segments are only ever made and removed, never changed.
+CREATE TABLE fresh_terms (
+  chunk    bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
+  scope    int NOT NULL,
+  language text COLLATE "C",
+  length   int NOT NULL CHECK (length >= 0),       -- in words
+  terms    jsonb NOT NULL                          -- term → how often it stands there
+) WITH (toast_tuple_target = 8160);
+CREATE INDEX fresh_terms_by_scope ON fresh_terms (scope, chunk);
+
+CREATE TABLE segment (
+  id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope     int NOT NULL,
+  size      int NOT NULL CHECK (size > 0),         -- in chunks
+  length    bigint NOT NULL,                       -- of all its chunks, in words
+  languages text[] NOT NULL,
+  chunks    bytea NOT NULL,                        -- their ids, eight bytes each
+  CHECK (length(chunks) = 8 * size)
+);
+CREATE INDEX segment_by_scope ON segment (scope);
+ALTER TABLE segment ALTER chunks SET STORAGE EXTERNAL;
+
+CREATE TABLE posting (
+  segment bigint NOT NULL REFERENCES segment ON DELETE CASCADE,
+  term    text COLLATE "C" NOT NULL,
+  data    bytea NOT NULL,                          -- chunk, its length and the count of the term, nine bytes each
+  PRIMARY KEY (segment, term)
+);
+ALTER TABLE posting ALTER data SET STORAGE EXTERNAL;
+
+-- Chunks that are gone and may still stand in a segment.
+CREATE TABLE gone_chunk (
+  chunk bigint NOT NULL,
+  scope int NOT NULL,
+  at    timestamptz NOT NULL DEFAULT clock()
+);
+CREATE INDEX gone_chunk_by_scope ON gone_chunk (scope, chunk);
+
+CREATE FUNCTION remember_gone_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO gone_chunk (chunk, scope) SELECT id, scope FROM gone;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER chunk_gone AFTER DELETE ON chunk REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION remember_gone_chunks();
+
+-- An index over the vectors of one model. It runs where the model is made: its number and dimensions are in the index.
+CREATE FUNCTION make_vector_index(model smallint, dimensions int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE INDEX IF NOT EXISTS embedding_near_%1$s ON embedding '
+                 'USING hnsw ((vector::vector(%2$s)) vector_cosine_ops) WHERE model = %1$s', model, dimensions);
+END $$;
+
 CREATE VIEW chunk_status AS
 SELECT c.id, c.document AS document_id, c.page AS page_number, c.ordinal AS chunk_index, c.hash AS chunk_content_hash,
        c.start, c.stop, c.tokens, c.heading,

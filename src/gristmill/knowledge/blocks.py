@@ -1,0 +1,190 @@
+"""Reads Markdown as what may stand in a chunk: sentences, rows and lines, each with the headings above it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Kind = Literal["prose", "table", "code", "log"]
+
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t\r]*")
+UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t\r]*")
+RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
+ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+\S")
+LOGGED = re.compile(
+    r"\s*[\[(<]?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d"
+    r"|(TRACE|DEBUG|INFO|WARN(ING)?|ERROR|FATAL|CRITICAL)\b)"
+)
+CODED = re.compile(
+    r"\s*((def|class|import|from|return|if|for|while|else|elif|try|except|fn|let|const|var|public|private|static|void"
+    r"|func|package|use|struct|SELECT|INSERT|UPDATE|CREATE|#include|#define|@\w+)\b.*[:;{(,)]?|[})\];]+,?|.*[;{}])\s*$"
+)
+SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]*_]*\s+|[。！？]+[」』）”’]*\s*")
+ABBREVIATED = re.compile(
+    r"dr|mr|mrs|ms|prof|st|no|nr|figs?|eq|vs|etc|e\.g|i\.e|cf|z\.b|d\.h|u\.a|bzw|ca|tel|str|inc|ltd|co|al|resp|sec|vol|pp"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|abs|art|ing|mgr|bc|tzn|tzv|např|čl?|odst|ust|approx|dept|est|min|max"
+    r"|sig|ggf|evtl|inkl|exkl|usw|hr|fr|sra?|ex|\d{1,2}|[^\W\d_]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a chunk is made of: it is only divided when it alone is too long."""
+
+    start: int
+    stop: int
+    kind: Kind
+    path: tuple[str, ...]  # the headings above it
+    level: int = 0  # of a heading; 0 for all else
+    opens: bool = False  # the first of its paragraph, item or table
+    header: tuple[int, int] | None = None  # where the header of its table stands, unless it is the header
+
+
+class Line(NamedTuple):
+    """A line without its end, and whether there is something on it."""
+
+    start: int
+    stop: int
+    text: str
+    blank: bool
+
+
+def units(text: str) -> Iterator[Unit]:
+    """All of a text that is not blank, once and in order."""
+    lines = _lines(text)
+    path: list[tuple[int, str]] = []
+    i = 0
+    while i < len(lines):
+        line = lines[i]
+        if line.blank:
+            i += 1
+            continue
+        if found := _heading(lines, i):
+            level, title, after = found
+            above = tuple(name for depth, name in path if depth < level)
+            start, stop = trimmed(text, line.start, lines[after - 1].stop)
+            yield Unit(start, stop, "prose", above, level=level, opens=True)
+            path = [one for one in path if one[0] < level] + [(level, title)]
+            i = after
+            continue
+        after, kind = _block(lines, i)
+        yield from _parts(text, lines[i:after], kind, tuple(name for _, name in path))
+        i = after
+
+
+def _lines(text: str) -> list[Line]:
+    lines: list[Line] = []
+    at = 0
+    for part in text.split("\n"):
+        lines.append(Line(at, at + len(part), part, not part.strip()))
+        at += len(part) + 1
+    return lines
+
+
+def _heading(lines: list[Line], i: int) -> tuple[int, str, int] | None:
+    """Its level, its words, and the line after it."""
+    if found := HEADING.fullmatch(lines[i].text):
+        return len(found[1]), found[2], i + 1
+    alone = i == 0 or lines[i - 1].blank
+    if alone and i + 1 < len(lines) and "|" not in lines[i].text and not ITEM.match(lines[i].text):
+        line = UNDERLINE.fullmatch(lines[i + 1].text)
+        if line and not UNDERLINE.fullmatch(lines[i].text):
+            return (1 if line[1][0] == "=" else 2), lines[i].text.strip(), i + 2
+    return None
+
+
+def _block(lines: list[Line], i: int) -> tuple[int, Kind]:
+    """Where the block that begins here ends, and what it is."""
+    if fence := FENCE.match(lines[i].text):
+        closing = re.compile(rf" {{0,3}}{re.escape(fence[1][0])}{{{len(fence[1])},}}[ \t\r]*")
+        after = next((j + 1 for j in range(i + 1, len(lines)) if closing.fullmatch(lines[j].text)), len(lines))
+        inside = [line for line in lines[i + 1 : after - 1] if not line.blank]
+        return after, "log" if _mostly(LOGGED, inside, 0.6) else "code"
+    if _is_table(lines, i):
+        after = i
+        while after < len(lines) and "|" in lines[after].text:
+            after += 1
+        return after, "table"
+    after = i + 1
+    while after < len(lines) and not lines[after].blank and not _interrupts(lines, after):
+        after += 1
+    block = lines[i:after]
+    if len(block) >= 3 and _mostly(LOGGED, block, 0.6):
+        return after, "log"
+    if len(block) >= 3 and _mostly(CODED, block, 0.7):
+        return after, "code"
+    return after, "prose"
+
+
+def _interrupts(lines: list[Line], i: int) -> bool:
+    text = lines[i].text
+    return bool(FENCE.match(text) or HEADING.fullmatch(text) or _is_table(lines, i))
+
+
+def _is_table(lines: list[Line], i: int) -> bool:
+    text = lines[i].text
+    if "|" not in text:
+        return False
+    if i + 1 < len(lines) and "|" in lines[i + 1].text and RULE.fullmatch(lines[i + 1].text):
+        return True
+    return text.lstrip().startswith("|") and text.rstrip().endswith("|") and text.count("|") > 2
+
+
+def _mostly(pattern: re.Pattern[str], lines: list[Line], share: float) -> bool:
+    return bool(lines) and sum(bool(pattern.match(one.text)) for one in lines) >= share * len(lines)
+
+
+def _parts(text: str, block: list[Line], kind: Kind, path: tuple[str, ...]) -> Iterator[Unit]:
+    if kind == "prose":
+        for first, last in _items(block):
+            opens = True
+            for start, stop in _sentences(text, block[first].start, block[last].stop):
+                yield Unit(start, stop, kind, path, opens=opens)
+                opens = False
+        return
+    header = None
+    if kind == "table" and len(block) > 1 and RULE.fullmatch(block[1].text):
+        header = trimmed(text, block[0].start, block[1].stop)
+        yield Unit(*header, kind, path, opens=True)
+        block = block[2:]
+    for n, line in enumerate(line for line in block if not line.blank):
+        yield Unit(*trimmed(text, line.start, line.stop), kind, path, opens=n == 0 and not header, header=header)
+
+
+def _items(block: list[Line]) -> Iterator[tuple[int, int]]:
+    """The items of a list, or the paragraph as one."""
+    firsts = [0] + [n for n in range(1, len(block)) if ITEM.match(block[n].text)]
+    for n, first in enumerate(firsts):
+        yield first, (firsts[n + 1] if n + 1 < len(firsts) else len(block)) - 1
+
+
+def _sentences(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Rather too long than cut within: what looks like an abbreviation ends no sentence."""
+    begin = start
+    for found in SENTENCE_END.finditer(text, start, stop):
+        if found.end() < stop and _ends(text, begin, found):
+            if text[begin : found.end()].strip():
+                yield trimmed(text, begin, found.end())
+            begin = found.end()
+    if text[begin:stop].strip():
+        yield trimmed(text, begin, stop)
+
+
+def _ends(text: str, begin: int, found: re.Match[str]) -> bool:
+    if found[0][0] in "。！？":
+        return True
+    after = text[found.end() : found.end() + 4].lstrip("\"'“„«‚‘(*_[")[:1]
+    if not after or after.islower():
+        return False
+    if found[0][0] != ".":
+        return True
+    before = text[max(begin, found.start() - 12) : found.start()]
+    word = re.split(r"[\s(\[„“\"]", before)[-1].lower()
+    return bool(word) and not ABBREVIATED.fullmatch(word)
+
+
+def trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The same place without the blanks around it."""
+    part = text[start:stop]
+    return start + len(part) - len(part.lstrip()), stop - (len(part) - len(part.rstrip()))

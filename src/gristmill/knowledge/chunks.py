@@ -1,0 +1,285 @@
+"""Chunks: pieces of a page that fit a model's window, each with the headings above it and its place on the page."""
+
+import hashlib
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from gristmill.db import Tx, queries
+from gristmill.ids import ChunkId, DocumentId, ScopeId
+from gristmill.knowledge.blocks import Kind, Unit, trimmed, units
+from gristmill.knowledge.language import language_of, language_of_page
+from gristmill.models import tokens
+
+SQL = queries("gristmill.knowledge", "chunks.sql")
+
+SPECIAL = 2  # what the model puts around every text
+BETWEEN = " › "  # the headings of a path
+SMALL = 4  # a chunk smaller than this part of the limit takes in a section below its own …
+TINY = 16  # … and one smaller than that, what is of another kind: “The results are:” and the table
+STRIDE = 64  # so many characters weigh at least as much as a token: words no model knows, endless blanks
+BREAKS = (
+    re.compile(r"\n"),
+    re.compile(r"[;:,)–—]\s"),
+    re.compile(r"\s"),
+)  # where to divide what is too long, best first
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk that is not stored yet. Of a table's later parts, `text` begins with the table's header, repeated."""
+
+    start: int
+    stop: int
+    kind: Kind
+    language: str | None
+    heading: str
+    text: str
+    tokens: int
+    hash: bytes
+
+    @property
+    def embedded(self) -> str:
+        return embedded(self.heading, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a page as it is stored."""
+
+    id: ChunkId
+    scope: ScopeId
+    document: DocumentId
+    page: int
+    ordinal: int
+    start: int
+    stop: int
+    tokens: int
+    kind: Kind
+    language: str | None
+    heading: str
+    text: str
+    hash: bytes
+
+    @property
+    def embedded(self) -> str:
+        return embedded(self.heading, self.text)
+
+
+def embedded(heading: str, text: str) -> str:
+    """What a model is given: the text under its headings."""
+    return f"{heading}\n{text}" if heading else text
+
+
+def split(text: str, *, title: str = "", limit: int = 256) -> list[Piece]:
+    """The chunks of a page of Markdown: all that is not blank, once and in order, none above `limit` tokens."""
+    if not text.strip():
+        return []
+    usual = language_of_page(text)
+    return [_told(piece, usual) for piece in Packer(text, title, limit).pieces()]
+
+
+class Ruler:
+    """Measures any part of a text, which is given to the tokenizer only once."""
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(start for start, _ in tokens.spans(text))]
+        ends = [*self.starts[1:], len(text)]
+        weights = (max(1, -(-(end - start) // STRIDE)) for start, end in zip(self.starts, ends, strict=True))
+        self._until = [0, *accumulate(weights)]
+
+    def cost(self, start: int, stop: int) -> int:
+        return self._until[bisect_left(self.starts, stop)] - self._until[bisect_left(self.starts, start)]
+
+    def reach(self, start: int, room: int) -> int:
+        """The farthest place that costs no more than `room` from here."""
+        within = self._until[bisect_left(self.starts, start)] + room
+        last = bisect_left(self._until, within + 1) - 1
+        return self.starts[last] if last < len(self.starts) else start + room * STRIDE
+
+
+class Packer:
+    """Puts units side by side as long as they fit and belong together."""
+
+    def __init__(self, text: str, title: str, limit: int) -> None:
+        self._text = text
+        self._title = title
+        self._limit = limit
+        self._ruler = Ruler(text)
+        self._prefixes: dict[tuple[str, ...], tuple[str, int]] = {}
+        self._held: list[Unit] = []
+
+    def pieces(self) -> Iterator[Piece]:
+        for unit in _with_followers(units(self._text)):
+            if self._held and self._parts_ways(unit):
+                yield from self._closed(len(self._held))
+            if self._held and self._cost(unit) > self._room(self._held[0]):
+                yield from self._closed(self._division(unit))
+            if self._held and self._cost(unit) > self._room(self._held[0]):
+                yield from self._closed(len(self._held))
+            *parts, last = [unit] if self._held else self._cut(unit)
+            for part in parts:
+                self._held = [part]
+                yield from self._closed(1)
+            self._held.append(last)
+        yield from self._closed(len(self._held))
+
+    def _parts_ways(self, unit: Unit) -> bool:
+        """What is small waits for company; but a section joins only one that it is a part of."""
+        held = self._held
+        if all(one.level for one in held):
+            return False
+        cost = self._ruler.cost(held[0].start, held[-1].stop)
+        if unit.level:
+            return not (cost < self._limit // SMALL and held[0].level and unit.level > held[0].level)
+        return unit.kind != held[-1].kind and cost >= self._limit // TINY
+
+    def _division(self, unit: Unit) -> int:
+        """How many of those held make a chunk: up to a paragraph's end if that is far enough, never up to a heading."""
+        held = self._held
+        far = self._room(held[0]) // 2
+        for n in range(len(held) - 1, 0, -1):
+            after = held[n]
+            if after.opens and self._ruler.cost(held[0].start, held[n - 1].stop) >= (0 if held[-1].level else far):
+                fits = self._ruler.cost(after.start, unit.stop) <= self._room(after)
+                if fits and not held[n - 1].level:
+                    return n
+        return len(held)
+
+    def _cut(self, unit: Unit) -> list[Unit]:
+        """The unit, or its parts if it alone is too long."""
+        parts: list[Unit] = []
+        rest, room = unit, self._room(unit)
+        while self._ruler.cost(rest.start, rest.stop) > room:
+            at = _break(self._text, rest.start, min(self._ruler.reach(rest.start, room), rest.stop))
+            first, second = trimmed(self._text, rest.start, at), trimmed(self._text, at, rest.stop)
+            parts.append(replace(rest, start=first[0], stop=first[1]))
+            rest = replace(rest, start=second[0], stop=second[1], opens=False)
+        return [*parts, rest]
+
+    def _cost(self, unit: Unit) -> int:
+        return self._ruler.cost(self._held[0].start, unit.stop)
+
+    def _room(self, first: Unit) -> int:
+        """What a chunk that begins with this unit may hold."""
+        prefix = self._prefix(first)[1]
+        header = self._header(first)
+        return max(1, self._limit - SPECIAL - prefix - (self._ruler.cost(*header) if header else 0))
+
+    def _header(self, first: Unit) -> tuple[int, int] | None:
+        """Of the table in whose middle a chunk begins, unless it is so long that it would leave no room."""
+        return first.header if first.header and self._ruler.cost(*first.header) <= self._limit // 3 else None
+
+    def _prefix(self, first: Unit) -> tuple[str, int]:
+        """The headings above a chunk, and what they cost."""
+        if first.path not in self._prefixes:
+            text = _prefix(self._title, first.path, self._limit // 4)
+            self._prefixes[first.path] = text, tokens.count(text)
+        return self._prefixes[first.path]
+
+    def _closed(self, n: int) -> Iterator[Piece]:
+        done, self._held = self._held[:n], self._held[n:]
+        if done:
+            header = self._header(done[0])
+            repeated = self._text[slice(*header)] + "\n" if header else ""
+            start, stop = done[0].start, done[-1].stop
+            yield from _fitting(
+                self._text, start, stop, self._kind(done), self._prefix(done[0])[0], repeated, self._limit
+            )
+
+    def _kind(self, done: Sequence[Unit]) -> Kind:
+        """What most of it is."""
+        costs: dict[Kind, int] = {}
+        for one in done:
+            costs[one.kind] = costs.get(one.kind, 0) + self._ruler.cost(one.start, one.stop)
+        return max(costs, key=lambda kind: costs[kind])
+
+
+def _told(piece: Piece, usual: str | None) -> Piece:
+    """With its language: its own if that is certain, or else that of its page."""
+    language = None if piece.kind == "code" else language_of(piece.text) or usual
+    return replace(piece, language=language)
+
+
+def _with_followers(given: Iterable[Unit]) -> Iterator[Unit]:
+    """A heading is of the kind of what follows it."""
+    headings: list[Unit] = []
+    for unit in given:
+        if unit.level:
+            headings.append(unit)
+            continue
+        yield from (replace(one, kind=unit.kind) for one in headings)
+        headings = []
+        yield unit
+    yield from headings
+
+
+def _prefix(title: str, path: Sequence[str], most: int) -> str:
+    """Title and headings; of too many, the outer ones are left out first, and what is too long is cut."""
+    parts = [part for part in (" ".join(one.split()) for one in (title, *path)) if part]
+    parts = [part for n, part in enumerate(parts) if part not in parts[:n]]
+    while len(parts) > 2 and tokens.count(BETWEEN.join(parts)) > most:
+        del parts[1]
+    if tokens.count(BETWEEN.join(parts)) > most:
+        share = most // len(parts) - 1
+        parts = [_shortened(part, share) for part in parts]
+    return BETWEEN.join(part for part in parts if part)
+
+
+def _shortened(text: str, most: int) -> str:
+    """As many of the first words as have at most so many tokens."""
+    spans = tokens.spans(text)
+    if len(spans) <= most:
+        return text
+    until = spans[most][0] if most > 0 else 0
+    return text[: max(text.rfind(" ", 0, until + 1), 0)].rstrip()
+
+
+def _break(text: str, start: int, reach: int) -> int:
+    """Where to divide, in the second half of what can be reached; within a word only if there is no other place."""
+    reach = max(reach, start + 1)
+    middle = (start + reach + 1) // 2
+    for pattern in BREAKS:
+        if ends := [found.end() for found in pattern.finditer(text, middle, reach)]:
+            return ends[-1]
+    return reach
+
+
+def _fitting(text: str, start: int, stop: int, kind: Kind, heading: str, repeated: str, limit: int) -> Iterator[Piece]:
+    """The piece, or its halves if it has more tokens after all: those of a divided word are more than the word's."""
+    body = repeated + text[start:stop]
+    whole = embedded(heading, body)
+    count = tokens.count(whole) + SPECIAL
+    if count <= limit or stop - start < 2:
+        digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
+        yield Piece(start, stop, kind, None, heading, body, count, digest)
+        return
+    at = _break(text, start, (start + stop + 1) // 2)
+    for half in ((start, at), (at, stop)):
+        if text[slice(*half)].strip():
+            yield from _fitting(text, *trimmed(text, *half), kind, heading, repeated, limit)
+
+
+# --- stored
+
+
+async def save(tx: Tx, scope: ScopeId, document: DocumentId, page: int, pieces: Sequence[Piece]) -> None:
+    """The chunks of one page, numbered from 0; those it had before go, with all that hung on them."""
+    await tx.execute(SQL["forget_page"], document=document, page=page)
+    for ordinal, one in enumerate(pieces):
+        await tx.execute(
+            SQL["save"], scope=scope, document=document, page=page, ordinal=ordinal, start=one.start, stop=one.stop,
+            tokens=one.tokens, kind=one.kind, language=one.language, heading=one.heading, text=one.text, hash=one.hash,
+        )  # fmt: skip
+
+
+async def load(tx: Tx, units: Sequence[tuple[DocumentId, int, int]]) -> list[Chunk | None]:
+    """The chunks with these documents, pages and ordinals, in this order; None for one that is gone."""
+    rows = await tx.all(
+        SQL["load"], documents=[one[0] for one in units], pages=[one[1] for one in units],
+        ordinals=[one[2] for one in units],
+    )  # fmt: skip
+    found = {(row.document, row.page, row.ordinal): Chunk(*row) for row in rows}
+    return [found.get(unit) for unit in units]

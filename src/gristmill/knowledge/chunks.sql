@@ -1,0 +1,15 @@
+-- Chunks of pages.
+
+-- name: forget_page
+DELETE FROM chunk WHERE document = %(document)s AND page = %(page)s;
+
+-- name: save
+INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, kind, language, heading, text, hash)
+VALUES (%(scope)s, %(document)s, %(page)s, %(ordinal)s, %(start)s, %(stop)s, %(tokens)s, %(kind)s, %(language)s,
+        %(heading)s, %(text)s, %(hash)s);
+
+-- name: load
+SELECT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, c.kind, c.language, c.heading, c.text,
+       c.hash
+  FROM unnest(%(documents)s::bigint[], %(pages)s::int[], %(ordinals)s::int[]) AS u (document, page, ordinal)
+  JOIN chunk c ON c.document = u.document AND c.page = u.page AND c.ordinal = u.ordinal;

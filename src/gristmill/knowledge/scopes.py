@@ -1,0 +1,44 @@
+"""Whose knowledge it is: a client's, one of its projects', or everybody's."""
+
+from dataclasses import dataclass
+
+from gristmill.db import Tx, queries
+from gristmill.errors import Refused
+from gristmill.ids import ScopeId
+
+SQL = queries("gristmill.knowledge", "scopes.sql")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A client and perhaps one of its projects; without either it is GLOBAL."""
+
+    client: str = ""
+    project: str = ""
+
+    def __post_init__(self) -> None:
+        if self.project and not self.client:
+            raise Refused(f"The project “{self.project}” needs its client: name both, or neither.")
+        for name in (self.client, self.project):
+            if name != name.strip() or not name.isprintable():
+                raise Refused(f"{name!r} is no name for a client or project: use printable letters, no space around.")
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.client, self.project) if part) or "GLOBAL"
+
+
+GLOBAL = Scope()
+
+
+async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
+    """The id of a scope, which begins to exist when it is first used."""
+    named = {"client": scope.client, "project": scope.project}
+    for query in ("find_scope", "make_scope", "find_scope"):  # again: another may just have made it
+        if (found := await tx.value(SQL[query], **named)) is not None:
+            return ScopeId(found)
+    raise Refused(f"The scope {scope} was removed this very moment: try again.")
+
+
+async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
+    """What is seen from here: GLOBAL; by a client, all of its own; by a project, itself and its client's level."""
+    return [row.id for row in await tx.all(SQL["visible"], client=scope.client, project=scope.project)]

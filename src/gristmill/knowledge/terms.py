@@ -1,0 +1,179 @@
+"""Terms: what is searched for by its letters, folded and stemmed, with ids, addresses and code kept whole."""
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+STEMMERS = {
+    "ar": "arabic", "hy": "armenian", "eu": "basque", "ca": "catalan", "cs": "czech", "da": "danish", "nl": "dutch",
+    "en": "english", "eo": "esperanto", "et": "estonian", "fi": "finnish", "fr": "french", "de": "german",
+    "el": "greek", "hi": "hindi", "hu": "hungarian", "id": "indonesian", "ga": "irish", "it": "italian",
+    "lt": "lithuanian", "ne": "nepali", "no": "norwegian", "nb": "norwegian", "nn": "norwegian", "fa": "persian",
+    "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "es": "spanish",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+}  # fmt: skip
+LONGEST = 96  # characters of a term; of what is longer, the beginning and a digest of the rest
+
+# Words, and words held together by signs without a blank: an id, a path, an address, a version. Beside letters and
+# digits, the vowel signs and accents that some scripts write as characters of their own.
+_CHARACTER = r"[^\W_]"
+_MARKED = (
+    rf"(?:{_CHARACTER}|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u1000-\u109f\u1780-\u17ff])"
+)
+_WHOLE = r"[A-Za-z](?:\+\+|#)(?!\w)|{0}+(?:(?:[._/@:#+&=?%~'’\\-]+|,(?=\d)){0}+)*"
+ASCII, ANY = (re.compile(_WHOLE.format(one)) for one in (_CHARACTER, _MARKED))
+ASCII_WORD, ANY_WORD = (re.compile(f"{one}+") for one in (_CHARACTER, _MARKED))
+SOLID = re.compile(r"[/@?&=:\\]+")  # within an address: between its host, path and names
+NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
+HUMPS = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]{2,}){2,}")
+HUMP = re.compile(r"[A-Z]?[a-z0-9]+")
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+PLAIN = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th", "ħ": "h"})
+ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Of one chunk: how many words it has, and how often each term stands in it."""
+
+    length: int
+    counts: dict[str, int]
+
+
+class Word(NamedTuple):
+    """A word of a text: what is looked up, and where it stands; a whole is made of other words and not counted."""
+
+    text: str
+    start: int
+    stop: int
+    whole: bool
+
+
+def terms_of(text: str, language: str | None) -> Terms:
+    """What a chunk is found by."""
+    counts: Counter[str] = Counter()
+    length = 0
+    for word in words(text):
+        length += not word.whole
+        counts.update((fold(word.text),) if word.whole else forms(word.text, language))
+    return Terms(length, dict(counts))
+
+
+def words(text: str) -> Iterator[Word]:
+    """Every word, and what several of them make together."""
+    pattern, part = (ASCII, ASCII_WORD) if text.isascii() else (ANY, ANY_WORD)
+    for found in pattern.finditer(text):
+        whole, start = found[0], found.start()
+        if part.fullmatch(whole):
+            yield from _simple(whole, start)
+        elif NUMBER.fullmatch(whole) or whole[-1] in "+#":
+            yield Word(whole, start, found.end(), False)
+        else:
+            yield from _compound(whole, start, part)
+
+
+def _compound(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
+    if not _elided(whole):
+        yield Word(whole, start, start + len(whole), True)
+        at = 0
+        pieces = SOLID.split(whole)
+        for piece in pieces if len(pieces) > 1 else ():
+            at = whole.index(piece, at)
+            if piece and not part.fullmatch(piece):  # a host, a name with a dot
+                yield Word(piece, start + at, start + at + len(piece), True)
+            at += len(piece)
+    for found in part.finditer(whole):
+        before = whole[found.start() - 1] if found.start() else ""
+        if before in ("'", "’") and len(found[0]) < 3 and found[0].isalpha():
+            continue  # patient's, don't
+        yield from _simple(found[0], start + found.start())
+
+
+def _elided(whole: str) -> bool:
+    return all(sign in "'’" for sign in whole if not sign.isalnum())
+
+
+def _simple(word: str, start: int) -> Iterator[Word]:
+    if not word.isascii() and UNSPACED.search(word):
+        yield from _unspaced(word, start)
+        return
+    if HUMPS.fullmatch(word):
+        yield Word(word, start, start + len(word), True)
+        for found in HUMP.finditer(word):
+            yield Word(found[0], start + found.start(), start + found.end(), False)
+        return
+    yield Word(word, start, start + len(word), False)
+
+
+def _unspaced(word: str, start: int) -> Iterator[Word]:
+    """Scripts without blanks: every two characters that stand side by side."""
+    at = 0
+    for found in UNSPACED.finditer(word):
+        if found.start() > at:
+            yield Word(word[at : found.start()], start + at, start + found.start(), False)
+        run, here = found[0], start + found.start()
+        for n in range(max(1, len(run) - 1)):
+            yield Word(run[n : n + 2], here + n, here + min(n + 2, len(run)), False)
+        at = found.end()
+    if at < len(word):
+        yield Word(word[at:], start + at, start + len(word), False)
+
+
+@lru_cache(maxsize=200_000)
+def forms(word: str, language: str | None) -> tuple[str, ...]:
+    """The terms of a word: its stem, and that of the word without accents, for those who write none."""
+    plain = fold(word)
+    stemmer = _stemmer(STEMMERS.get(language or "", ""))
+    if stemmer is None or len(plain) < 3 or not plain.isalpha():
+        return (plain,)
+    bare = fold(stemmer.stemWord(plain))
+    if word.isascii():
+        return (bare,)
+    accented = fold(stemmer.stemWord(word.lower()))
+    return (bare,) if accented == bare else (bare, accented)
+
+
+@lru_cache(maxsize=100_000)
+def fold(word: str) -> str:
+    """Without case and accents, and no longer than an index can hold."""
+    folded = word.lower() if word.isascii() else _unaccented(word)
+    if len(folded) <= LONGEST:
+        return folded
+    return folded[: LONGEST - 17] + "…" + hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _unaccented(word: str) -> str:
+    return ACCENTS.sub("", unicodedata.normalize("NFKD", word.casefold())).translate(PLAIN).casefold()
+
+
+@cache
+def _stemmer(name: str) -> Any:
+    if not name:
+        return None
+    import snowballstemmer  # noqa: PLC0415 thirty stemmers, and most processes need none
+
+    known: Any = snowballstemmer  # it has no types
+    return known.stemmer(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A word that is searched for: any of its terms will do, and `times` says how often it was written."""
+
+    terms: frozenset[str]
+    times: int = 1
+
+
+def wanted(query: str, languages: Iterable[str | None]) -> list[Wanted]:
+    """The words of a query, each with the terms it has in any of these languages."""
+    spoken = {language if language in STEMMERS else None for language in languages} | {None}
+    found: Counter[frozenset[str]] = Counter()
+    for word in words(query):
+        each = (fold(word.text),) if word.whole else (form for one in spoken for form in forms(word.text, one))
+        found[frozenset(each)] += 1
+    return [Wanted(terms, times) for terms, times in found.items()]

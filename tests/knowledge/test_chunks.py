@@ -1,0 +1,133 @@
+"""Pages become chunks that fit the model, cover everything once, and know where they stand."""
+
+from hashlib import sha256
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shelf import chunked, placed
+
+from gristmill.db import Database
+from gristmill.ids import DocumentId
+from gristmill.knowledge import chunks
+from gristmill.models import tokens
+
+WORDS = st.sampled_from([
+    "Payment", "is", "due", "within", "30 days.", "See Fig. 3", "e.g.", "Dr. Novák", "ends here.", "Why?", "přepravní",
+    "日本語のテキスト。", "x" * 150, "https://example.com/a?b=c", "ABC-123", "\t", "  ", "\u200b", "naïve", "–",
+])  # fmt: skip
+
+
+def table(rows: list[str]) -> str:
+    return "| a | b |\n|---|---|\n" + "\n".join(f"| {row} | 1 |" for row in rows)
+
+
+SENTENCES = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
+BLOCKS = st.one_of(
+    SENTENCES,
+    st.tuples(st.integers(1, 6), SENTENCES).map(lambda one: "#" * one[0] + " " + one[1][:80]),
+    st.lists(SENTENCES, min_size=1, max_size=20).map(table),
+    st.lists(SENTENCES, min_size=1, max_size=9).map(lambda rows: "```\n" + "\n".join(rows) + "\n```"),
+    st.lists(SENTENCES, min_size=1, max_size=9).map(lambda rows: "\n".join(f"- {row}" for row in rows)),
+    st.text(max_size=300),
+    st.text(alphabet="ab #|-`.\n\r\t ", max_size=80),
+)  # fmt: skip
+PAGES = st.lists(BLOCKS, max_size=12).map("\n\n".join)
+
+
+@given(PAGES, st.sampled_from([24, 64, 256]), st.sampled_from(["", "A title", "word " * 90]))
+@settings(deadline=None)
+def test_all_that_is_not_blank_is_covered_once_and_in_order_and_fits(text: str, limit: int, title: str) -> None:
+    pieces = chunks.split(text, title=title, limit=limit)
+    for before, after in pairwise(pieces):
+        assert before.stop <= after.start
+    covered = "".join(text[one.start : one.stop] for one in pieces)
+    assert "".join(covered.split()) == "".join(text.split())
+    for one in pieces:
+        assert 0 <= one.start < one.stop <= len(text)
+        assert one.text.endswith(text[one.start : one.stop])
+        assert text[one.start : one.stop] == text[one.start : one.stop].strip()
+        assert one.tokens == tokens.count(one.embedded) + 2 <= limit
+        assert one.hash == sha256(one.embedded.encode()).digest()
+
+
+PARAGRAPH = "The mill grinds slowly, e.g. at night. Dr. Grey pays 3.5 million by 1. March. Who else would? " * 30
+
+
+def test_no_chunk_starts_within_a_sentence() -> None:
+    starts = {one.text.split()[0] for one in chunks.split(PARAGRAPH)}
+    assert len(chunks.split(PARAGRAPH)) > 2
+    assert starts <= {"The", "Dr.", "Who"}
+
+
+def test_the_headings_above_a_chunk_stand_before_it() -> None:
+    text = f"# Contract\n\n## Payment\n\n{PARAGRAPH}\n\n## Term\n\nTwo years.\n"
+    pieces = chunks.split(text, title="ACME")
+    assert pieces[0].heading == "ACME"
+    assert pieces[0].text.startswith("# Contract\n\n## Payment")
+    assert {one.heading for one in pieces[1:-1]} == {"ACME › Contract › Payment"}
+    assert (pieces[-1].heading, pieces[-1].text) == ("ACME › Contract", "## Term\n\nTwo years.")
+    assert pieces[-1].embedded == "ACME › Contract\n## Term\n\nTwo years."
+
+
+def test_a_table_is_split_between_rows_and_repeats_its_header() -> None:
+    rows = "".join(f"| part {n} | {n * 7} EUR |\n" for n in range(120))
+    text = f"The parts are:\n\n| name | price |\n|---|---|\n{rows}"
+    pieces = chunks.split(text)
+    assert len(pieces) > 3
+    assert {one.kind for one in pieces} == {"table"}
+    for one in pieces[1:]:
+        assert one.text == "| name | price |\n|---|---|\n" + text[one.start : one.stop]
+        assert text[one.start : one.stop].startswith("| part")
+
+
+LOG = "\n".join(f"2026-01-0{n} 10:00:0{n} ERROR worker {n} lost its lease on task {n * 17}" for n in range(1, 9))
+CODE = "```python\ndef grind(grain):\n    return flour(grain)\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (PARAGRAPH, "prose"),
+        (LOG, "log"),
+        (f"```\n{LOG}\n```", "log"),
+        (CODE, "code"),
+        ("int main() {\n  int x = 1;\n  return x;\n}\n", "code"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "table"),
+        ("- one\n- two\n- three", "prose"),
+    ],
+)
+def test_what_a_chunk_holds_is_recognised(text: str, kind: str) -> None:
+    assert {one.kind for one in chunks.split(text)} == {kind}
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Sehr geehrte Damen und Herren, anbei erhalten Sie die Rechnung für den Monat März.", "de"),
+        ("Smlouva o dílo uzavřená mezi objednatelem a zhotovitelem dne 3. března.", "cs"),
+        ("The invoice for the last month is attached to this letter.", "en"),
+        ("4711 / 0815", None),
+        (CODE, None),
+    ],
+)
+def test_the_language_is_told_where_it_is_certain(text: str, language: str | None) -> None:
+    assert [one.language for one in chunks.split(text)] == [language]
+
+
+def test_a_page_of_nothing_has_no_chunks() -> None:
+    assert chunks.split(" \n\t\r\n ") == []
+
+
+async def test_chunks_are_stored_with_their_place_and_those_of_before_go(db: Database) -> None:
+    async with db.transaction() as tx:
+        document = await placed(tx)
+        first = await chunked(tx, document, PARAGRAPH)
+        again = await chunked(tx, document, "Short.\n")
+        gone = await chunks.load(tx, [(document, 1, 1), (DocumentId(99), 1, 0), (document, 1, 0)])
+    assert len(first) > 1
+    assert [one.ordinal for one in first] == list(range(len(first)))
+    assert gone == [None, None, *again]
+    assert (again[0].text, again[0].start, again[0].stop) == ("Short.", 0, 6)
+    assert first[0].hash == chunks.split(PARAGRAPH)[0].hash
