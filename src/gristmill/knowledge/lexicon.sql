@@ -1,0 +1,88 @@
+-- Terms of chunks: fresh ones, and those gathered in segments.
+
+-- name: overview
+-- what can be seen from these scopes: its segments, how many chunks of which length, and their languages
+WITH old AS (
+  SELECT coalesce(array_agg(id), '{}') AS segments, coalesce(sum(size), 0)::bigint AS size,
+         coalesce(sum(length), 0)::bigint AS length
+    FROM segment WHERE scope = ANY(%(scopes)s)
+), fresh AS (
+  SELECT count(*) AS size, coalesce(sum(length), 0) AS length, array_agg(DISTINCT language) AS languages
+    FROM fresh_terms WHERE scope = ANY(%(scopes)s)
+)
+SELECT old.segments, old.size + fresh.size AS size, old.length + fresh.length AS length,
+       ARRAY(SELECT unnest(fresh.languages)
+              UNION SELECT unnest(s.languages) FROM segment s WHERE s.id = ANY(old.segments)) AS languages
+  FROM old, fresh;
+
+-- name: frequencies
+-- how many chunks have a term, without reading the postings themselves
+SELECT term, (sum(octet_length(data)) / %(size)s)::int AS chunks
+  FROM posting WHERE segment = ANY(%(segments)s) AND term = ANY(%(terms)s)
+ GROUP BY term;
+
+-- name: postings
+SELECT term, data FROM posting WHERE segment = ANY(%(segments)s) AND term = ANY(%(terms)s);
+
+-- name: fresh_postings
+SELECT w.term, f.chunk, f.length, (f.terms -> w.term)::int AS count
+  FROM fresh_terms f, unnest(%(terms)s::text[]) AS w (term)
+ WHERE f.scope = ANY(%(scopes)s) AND f.terms ? w.term;
+
+-- name: gone
+SELECT chunk FROM gone_chunk WHERE scope = ANY(%(scopes)s);
+
+-- name: lock_scope
+-- one fold of a scope at a time
+SELECT pg_advisory_xact_lock(hashtext('gristmill fold'), %(scope)s);
+
+-- name: count_fresh
+SELECT count(*) FROM (SELECT FROM fresh_terms WHERE scope = %(scope)s LIMIT %(most)s) f;
+
+-- name: take_fresh
+-- those that somebody is just deleting are left to them
+DELETE FROM fresh_terms
+ WHERE chunk IN (SELECT chunk FROM fresh_terms WHERE scope = %(scope)s ORDER BY chunk LIMIT %(most)s
+                    FOR UPDATE SKIP LOCKED)
+RETURNING chunk, language, length, terms;
+
+-- name: make_segment
+INSERT INTO segment (scope, size, length, languages, chunks)
+VALUES (%(scope)s, %(size)s, %(length)s, %(languages)s, %(chunks)s)
+RETURNING id;
+
+-- name: copy_postings
+COPY posting (segment, term, data) FROM STDIN;
+
+-- name: segments
+SELECT id, size FROM segment WHERE scope = %(scope)s ORDER BY size, id;
+
+-- name: merge_segments
+INSERT INTO segment (scope, size, length, languages, chunks)
+SELECT min(scope), sum(size), sum(length),
+       ARRAY(SELECT DISTINCT unnest(s.languages) FROM segment s WHERE s.id = ANY(%(segments)s)),
+       string_agg(chunks, '' ORDER BY id)
+  FROM segment WHERE id = ANY(%(segments)s)
+RETURNING id;
+
+-- name: merge_postings
+-- postings are of one length each: side by side they are one list
+INSERT INTO posting (segment, term, data)
+SELECT %(into)s::bigint, term, string_agg(data, '' ORDER BY segment)
+  FROM posting WHERE segment = ANY(%(segments)s)
+ GROUP BY term;
+
+-- name: drop_segments
+DELETE FROM segment WHERE id = ANY(%(segments)s);
+
+-- name: gone_of
+SELECT chunk, at < clock() - %(patience)s::interval AS overdue FROM gone_chunk WHERE scope = %(scope)s;
+
+-- name: segment_chunks
+SELECT id, size, length, languages, chunks FROM segment WHERE scope = %(scope)s;
+
+-- name: portion
+SELECT term, data FROM posting WHERE segment = %(segment)s AND term > %(after)s ORDER BY term LIMIT %(most)s;
+
+-- name: forget_gone
+DELETE FROM gone_chunk WHERE scope = %(scope)s AND chunk = ANY(%(chunks)s);

@@ -1,0 +1,176 @@
+"""Postings as they lie in the database, and BM25 over them; numbers by the thousand, so numpy does the counting."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# chunk (48 bits in two parts), its length in words, how often the term stands in it; at most 65,535 and 255
+POSTING = np.dtype([("low", "<u4"), ("high", "<u2"), ("length", "<u2"), ("count", "u1")])
+IDS = np.dtype("<i8")
+SIZE = POSTING.itemsize
+K1, B = 0.9, 0.4  # of Lucene's usual measurements; b is small because chunks are of like length
+DENSE = 4_000_000  # ids that lie so close together are added up by place, others by sorting
+
+Ids = NDArray[np.int64]
+Scores = NDArray[np.float32]
+Postings = NDArray[np.void]
+
+
+class Counted(NamedTuple):
+    """The terms of one chunk."""
+
+    chunk: int
+    length: int
+    terms: Mapping[str, int]
+
+
+def packed(rows: Sequence[Counted]) -> Iterator[tuple[str, bytes]]:
+    """Every term with its postings, in the order of the chunks."""
+    numbers: dict[str, int] = {}
+    places = np.array([numbers.setdefault(term, len(numbers)) for row in rows for term in row.terms], np.int64)
+    counts = np.array([count for row in rows for count in row.terms.values()], np.int64)
+    sizes = [len(row.terms) for row in rows]
+    chunks = np.repeat(np.array([row.chunk for row in rows], np.int64), sizes)
+    lengths = np.repeat(np.array([row.length for row in rows], np.int64), sizes)
+    order = np.argsort(places, kind="stable")
+    data = made(chunks[order], lengths[order], counts[order]).tobytes()
+    ends = np.cumsum(np.bincount(places, minlength=len(numbers))) * SIZE
+    start = 0
+    for term, end in zip(numbers, ends.tolist(), strict=True):
+        yield term, data[start:end]
+        start = end
+
+
+def made(chunks: Sequence[int] | Ids, lengths: Sequence[int] | Ids, counts: Sequence[int] | Ids) -> Postings:
+    """Postings of these chunks."""
+    ids = np.asarray(chunks, np.int64)
+    postings: Postings = np.empty(len(ids), POSTING)
+    postings["low"], postings["high"] = ids & 0xFFFF_FFFF, ids >> 32
+    postings["length"], postings["count"] = np.minimum(lengths, 0xFFFF), np.minimum(counts, 0xFF)
+    return postings
+
+
+def unpacked(data: bytes) -> Postings:
+    return np.frombuffer(data, POSTING)
+
+
+def chunks_of(postings: Postings) -> Ids:
+    chunks = postings["low"].astype(np.int64)
+    if (high := postings["high"]).any():
+        chunks |= high.astype(np.int64) << 32
+    return chunks
+
+
+def without(data: bytes, gone: Sequence[int]) -> bytes:
+    """The postings of chunks that are still there."""
+    postings = unpacked(data)
+    return postings[~np.isin(chunks_of(postings), gone)].tobytes()
+
+
+def ids(data: bytes) -> Ids:
+    return np.frombuffer(data, IDS)
+
+
+def ids_written(chunks: Iterable[int]) -> bytes:
+    return np.fromiter(chunks, IDS).tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What BM25 needs to know of all chunks that may be found."""
+
+    size: int
+    length: int
+
+    @property
+    def mean(self) -> float:
+        return self.length / self.size if self.size and self.length else 1.0
+
+    def rarity(self, found: int) -> float:
+        """The weight of a word that so many chunks have: never negative, as in Lucene."""
+        found = min(found, self.size)
+        return float(np.log1p((self.size - found + 0.5) / (found + 0.5)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Every chunk with a match and its score."""
+
+    chunks: Ids  # ascending
+    scores: Scores
+    best: float = 0.0  # what a chunk with all words, any number of times, would come near to
+
+    def top(self, n: int, skip: int = 0) -> list[int]:
+        """The best of them, after the first `skip`."""
+        if skip >= len(self.chunks):
+            return []
+        order = np.argsort(-self.scores, kind="stable") if n + skip >= len(self.chunks) else self._partial(n + skip)
+        return self.chunks[order[skip : skip + n]].tolist()
+
+    def _partial(self, n: int) -> Ids:
+        chosen = np.argpartition(-self.scores, n - 1)[:n]
+        return chosen[np.lexsort((self.chunks[chosen], -self.scores[chosen]))]
+
+    def of(self, chunks: Sequence[int]) -> list[float]:
+        """Their scores; 0 for one without a match."""
+        wanted = np.asarray(chunks, np.int64)
+        if not len(self.chunks):
+            return [0.0] * len(wanted)
+        at = np.minimum(np.searchsorted(self.chunks, wanted), len(self.chunks) - 1)
+        return np.where(self.chunks[at] == wanted, self.scores[at], 0).tolist()
+
+
+def ranked(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone: Sequence[int]) -> Ranking:
+    """BM25: `words` are the postings of all terms of a word, and how often the word was asked for."""
+    parts: list[tuple[Ids, Scores]] = []
+    best = 0.0
+    for found, times in words:
+        chunks, lengths, counts = _as_one(found)
+        weight = corpus.rarity(len(chunks)) * times
+        norm = K1 * (1 - B + B / corpus.mean * lengths)
+        parts.append((chunks, (weight * counts / (counts + norm)).astype(np.float32)))
+        best += weight
+    chunks, scores = _added(parts)
+    if len(gone) and len(chunks):
+        here = ~np.isin(chunks, gone)
+        chunks, scores = chunks[here], scores[here]
+    return Ranking(chunks, scores, best)
+
+
+def _as_one(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
+    """The postings of a word's terms: a chunk that has several of them has the word as often as the most frequent."""
+    filled = [one for one in found if len(one)]
+    postings = np.concatenate(filled) if len(filled) != 1 else filled[0]
+    chunks = chunks_of(postings)
+    lengths, counts = postings["length"].astype(np.float32), postings["count"].astype(np.float32)
+    if len(filled) > 1:
+        order = np.lexsort((-counts, chunks))
+        chunks, lengths, counts = chunks[order], lengths[order], counts[order]
+        first = np.concatenate(([True], chunks[1:] != chunks[:-1]))
+        chunks, lengths, counts = chunks[first], lengths[first], counts[first]
+    return chunks, lengths, counts
+
+
+def _added(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
+    """The sum of a chunk's scores, for every chunk that has one."""
+    filled = [part for part in parts if len(part[0])]
+    if not filled:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    low = min(int(chunks.min()) for chunks, _ in filled)
+    span = max(int(chunks.max()) for chunks, _ in filled) - low + 1
+    if span > DENSE:
+        return _added_sparse(filled)
+    sums = np.zeros(span, np.float32)
+    for chunks, scores in filled:
+        sums[chunks - low] += scores
+    (places,) = np.nonzero(sums)
+    return places + low, sums[places]
+
+
+def _added_sparse(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
+    chunks, places = np.unique(np.concatenate([one for one, _ in parts]), return_inverse=True)
+    sums = np.bincount(places, np.concatenate([one for _, one in parts]), len(chunks))
+    return chunks, sums.astype(np.float32)

@@ -1,0 +1,229 @@
+"""BM25 is the same wherever terms lie: fresh, gathered, merged, after deletions and after murders."""
+
+import asyncio
+import random
+import sys
+from collections import Counter
+from math import log
+
+import pytest
+from shelf import placed
+
+from gristmill.db import Database, Tx
+from gristmill.ids import DocumentId, ScopeId
+from gristmill.knowledge import Terms, lexicon
+from gristmill.knowledge.lexicon import FEW, fold_terms, mergeable
+from gristmill.tasks import FoldTerms
+
+RNG = random.Random(7)
+WORDS = [f"w{n}" for n in range(400)]
+QUERY = "w1 w7 w300 w399 unheard"
+
+
+def text() -> list[str]:
+    return [WORDS[min(int(RNG.expovariate(0.02)), 399)] for _ in range(RNG.randint(5, 40))]
+
+
+async def filled(tx: Tx, n: int) -> tuple[DocumentId, dict[int, list[str]]]:
+    """Chunks with random words, in GLOBAL."""
+    document = await placed(tx)
+    texts = [text() for _ in range(n)]
+    rows = await tx.all(
+        """WITH c AS (INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, text, hash)
+                      SELECT d.scope, d.id, 1, n, 0, 0, 1, '', '' FROM document d, generate_series(1, %(n)s) n
+                       WHERE d.id = %(document)s RETURNING id, scope)
+           SELECT id, scope FROM c ORDER BY id""",
+        n=n, document=document,
+    )  # fmt: skip
+    for row, one in zip(rows, texts, strict=True):
+        terms = Terms(len(one), dict(Counter(one)))
+        await tx.execute(
+            "INSERT INTO fresh_terms VALUES (%(chunk)s, %(scope)s, 'en', %(length)s, to_jsonb(%(terms)s::json))",
+            chunk=row.id, scope=row.scope, length=terms.length, terms=str(terms.counts).replace("'", '"'),
+        )  # fmt: skip
+    return document, {row.id: one for row, one in zip(rows, texts, strict=True)}
+
+
+def expected(texts: dict[int, list[str]], query: str, k1: float = 0.9, b: float = 0.4) -> dict[int, float]:
+    """BM25 as the book has it."""
+    mean = sum(map(len, texts.values())) / len(texts)
+    found: Counter[int] = Counter()
+    for word in query.split():
+        df = sum(word in one for one in texts.values())
+        idf = log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+        for chunk, one in texts.items():
+            if tf := one.count(word):
+                found[chunk] += idf * tf / (tf + k1 * (1 - b + b * len(one) / mean))
+    return found
+
+
+async def scored(db: Database) -> dict[int, float]:
+    async with db.transaction() as tx:
+        scopes = [ScopeId(row.id) for row in await tx.all("SELECT id FROM scope")]
+        ranking = (await lexicon.find(tx, scopes, QUERY, await lexicon.overview(tx, scopes))).ranking
+    return dict(zip(ranking.chunks.tolist(), ranking.scores.tolist(), strict=True))
+
+
+async def scope_of(db: Database) -> ScopeId:
+    async with db.transaction() as tx:
+        return ScopeId(await tx.value("SELECT id FROM scope"))
+
+
+async def count(db: Database, table: str) -> int:
+    async with db.transaction() as tx:
+        return await tx.value(f"SELECT count(*) FROM {table}")
+
+
+async def test_scores_are_those_of_the_book_fresh_and_gathered(db: Database) -> None:
+    async with db.transaction() as tx:
+        _, texts = await filled(tx, FEW + 50)
+    assert await scored(db) == pytest.approx(expected(texts, QUERY), rel=1e-4)
+    await fold_terms(FoldTerms(await scope_of(db)), db=db)
+    assert await count(db, "fresh_terms") == 0
+    assert await scored(db) == pytest.approx(expected(texts, QUERY), rel=1e-4)
+    async with db.transaction() as tx:
+        _, more = await filled(tx, 20)
+    assert await scored(db) == pytest.approx(expected(texts | more, QUERY), rel=1e-4)
+
+
+async def test_few_fresh_chunks_are_left_as_they_are(db: Database) -> None:
+    async with db.transaction() as tx:
+        await filled(tx, 10)
+    await fold_terms(FoldTerms(await scope_of(db)), db=db)
+    assert (await count(db, "fresh_terms"), await count(db, "segment")) == (10, 0)
+
+
+async def test_many_folds_leave_few_segments_and_the_same_scores(db: Database) -> None:
+    texts: dict[int, list[str]] = {}
+    for _ in range(9):
+        async with db.transaction() as tx:
+            texts |= (await filled(tx, FEW))[1]
+        await fold_terms(FoldTerms(await scope_of(db)), db=db)
+    assert await count(db, "segment") == 3
+    assert await scored(db) == pytest.approx(expected(texts, QUERY), rel=1e-4)
+
+
+async def test_what_is_deleted_is_not_found_and_its_terms_go(db: Database) -> None:
+    async with db.transaction() as tx:
+        lost, _ = await filled(tx, FEW)
+        _, kept = await filled(tx, FEW)
+    scope = await scope_of(db)
+    await fold_terms(FoldTerms(scope), db=db)
+    async with db.transaction() as tx:
+        await tx.execute("DELETE FROM document WHERE id = %(id)s", id=lost)
+    assert set(await scored(db)) == set(expected(kept, QUERY))
+    await fold_terms(FoldTerms(scope), db=db)
+    assert await count(db, "gone_chunk") == 0
+    assert await scored(db) == pytest.approx(expected(kept, QUERY), rel=0.02)  # the mean length is kept roughly
+    async with db.transaction() as tx:
+        left = await tx.value("SELECT sum(octet_length(data)) / 9 FROM posting")
+    assert left == sum(len(set(one)) for one in kept.values())
+
+
+async def test_a_segment_of_which_all_is_gone_goes(db: Database) -> None:
+    async with db.transaction() as tx:
+        lost, _ = await filled(tx, FEW)
+    scope = await scope_of(db)
+    await fold_terms(FoldTerms(scope), db=db)
+    async with db.transaction() as tx:
+        await tx.execute("DELETE FROM document WHERE id = %(id)s", id=lost)
+    await fold_terms(FoldTerms(scope), db=db)
+    assert [await count(db, table) for table in ("segment", "posting", "gone_chunk")] == [0, 0, 0]
+
+
+async def test_a_little_that_is_gone_waits_a_day_at_most(db: Database) -> None:
+    async with db.transaction() as tx:
+        _, texts = await filled(tx, FEW)
+    scope = await scope_of(db)
+    await fold_terms(FoldTerms(scope), db=db)
+    async with db.transaction() as tx:
+        await tx.execute("DELETE FROM chunk WHERE id = %(id)s", id=min(texts))
+    await fold_terms(FoldTerms(scope), db=db)
+    assert await count(db, "gone_chunk") == 1
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE gone_chunk SET at = at - interval '25 hours'")
+    await fold_terms(FoldTerms(scope), db=db)
+    assert await count(db, "gone_chunk") == 0
+    assert min(texts) not in await scored(db)
+
+
+async def test_two_folds_and_a_deletion_at_once_lose_and_double_nothing(db: Database) -> None:
+    async with db.transaction() as tx:
+        lost, _ = await filled(tx, FEW)
+        _, kept = await filled(tx, 3 * FEW)
+    scope = await scope_of(db)
+
+    async def delete() -> None:
+        async with db.transaction() as tx:
+            await tx.execute("DELETE FROM document WHERE id = %(id)s", id=lost)
+
+    folds = (fold_terms(FoldTerms(scope), db=db) for _ in range(2))
+    await asyncio.gather(*folds, delete())
+    await fold_terms(FoldTerms(scope), db=db)
+    assert set(await scored(db)) == set(expected(kept, QUERY))
+    async with db.transaction() as tx:
+        left = await tx.value("SELECT sum(octet_length(data)) / 9 FROM posting")
+    assert left == sum(len(set(one)) for one in kept.values())
+
+
+FOLDING = """
+import asyncio, sys
+from gristmill.db import Database
+from gristmill.knowledge import lexicon
+from gristmill.tasks import FoldTerms
+
+lexicon.MANY = 64
+
+async def main():
+    async with Database(sys.argv[1]) as db:
+        print("ready", flush=True)
+        await lexicon.fold_terms(FoldTerms(int(sys.argv[2])), db=db)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_fold_that_is_killed_loses_nothing(db: Database, url: str) -> None:
+    async with db.transaction() as tx:
+        _, texts = await filled(tx, 4 * FEW)
+    scope = await scope_of(db)
+    wanted = expected(texts, QUERY)
+    for _ in range(6):
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", FOLDING, url, str(scope), stdout=asyncio.subprocess.PIPE
+        )  # fmt: skip
+        assert program.stdout
+        await program.stdout.readline()
+        await asyncio.sleep(RNG.random() / 5)
+        program.kill()
+        await program.wait()
+        assert await scored(db) == pytest.approx(wanted, rel=1e-4)
+    await fold_terms(FoldTerms(scope), db=db)
+    assert await scored(db) == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "merged"),
+    [
+        ([], []),
+        ([300, 300, 300], []),
+        ([300, 300, 300, 300], [0, 1, 2, 3]),
+        ([300, 2_000, 2_000, 2_000, 2_000, 90_000], [0, 1, 2, 3, 4]),
+        ([300, 1_300, 5_000, 20_000], []),
+    ],
+)
+def test_segments_are_merged_when_a_tier_is_full(sizes: list[int], merged: list[int]) -> None:
+    assert sorted(mergeable(list(enumerate(sizes)))) == merged
+
+
+async def test_a_word_that_is_everywhere_does_not_count_beside_others(db: Database) -> None:
+    async with db.transaction() as tx:
+        await filled(tx, 1_100)
+        await tx.execute("UPDATE fresh_terms SET terms = terms || '{\"the\": 2}'")
+    async with db.transaction() as tx:
+        scopes = [ScopeId(await tx.value("SELECT id FROM scope"))]
+        seen = await lexicon.overview(tx, scopes)
+        both = await lexicon.find(tx, scopes, "the w300", seen)
+        alone = await lexicon.find(tx, scopes, "the", seen)
+    assert [word.terms for word in both.words] == [{"w300"}]
+    assert len(alone.ranking.chunks) == 1_100

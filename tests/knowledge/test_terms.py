@@ -1,0 +1,67 @@
+"""What a text is found by: folded, stemmed by its language, with ids, addresses and code kept whole."""
+
+import pytest
+
+from gristmill.knowledge import terms_of
+from gristmill.knowledge.terms import LONGEST, wanted, words
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "terms"),
+    [
+        ("Payments were PAID", "en", {"payment", "were", "paid"}),
+        ("the patient's", "en", {"the", "patient"}),
+        ("Häuser", "de", {"haus"}),
+        ("Häuser", None, {"hauser"}),
+        ("přepravní", "cs", {"prepravn"}),
+        ("l’homme", "fr", {"l", "homm"}),
+        ("ABC-123", None, {"abc-123", "abc", "123"}),
+        ("v3.10.2", None, {"v3.10.2", "v3", "10", "2"}),
+        ("3.10.2", None, {"3.10.2"}),
+        ("1,000 or 2.5", None, {"1,000", "or", "2.5"}),
+        ("jan.novak@acme.cz", None, {"jan.novak@acme.cz", "jan.novak", "acme.cz", "jan", "novak", "acme", "cz"}),
+        ("https://x.org/a", None, {"https://x.org/a", "x.org", "https", "x", "org", "a"}),
+        ("getUserName", "en", {"getusername", "get", "user", "name"}),
+        ("max_payload", None, {"max_payload", "max", "payload"}),
+        ("C++ and C#", None, {"c++", "and", "c#"}),
+        ("日本語", None, {"日本", "本語"}),
+        ("Straße STRASSE", None, {"strasse"}),
+        ("naïve Łódź", None, {"naive", "lodz"}),
+        ("हिन्दी", None, {"हिन्दी"}),
+        ("", "en", set()),
+        ("?! – …", "en", set()),
+    ],
+)
+def test_the_terms_of_a_text(text: str, language: str | None, terms: set[str]) -> None:
+    assert set(terms_of(text, language).counts) == terms
+
+
+def test_a_length_is_counted_in_words() -> None:
+    assert terms_of("Ask jan@acme.cz twice", "en").length == 5
+
+
+def test_a_term_is_never_too_long_for_an_index_and_still_itself() -> None:
+    one, two = ("x" * 5_000 + end for end in "ab")
+    found = set(terms_of(f"{one} {two}", None).counts)
+    assert len(found) == 2
+    assert all(len(term) <= LONGEST for term in found)
+
+
+@pytest.mark.parametrize("typed", ["přepravní", "prepravni", "Přepravní"])
+def test_who_writes_without_accents_finds_the_same(typed: str) -> None:
+    stored = terms_of("přepravní podmínky", "cs").counts
+    (word,) = wanted(typed, ["cs", "en"])
+    assert word.terms & set(stored)
+
+
+def test_the_forms_of_one_word_in_several_languages_are_one_word() -> None:
+    found = wanted("Häuser payments payments", ["de", "en", None])
+    assert [(sorted(word.terms), word.times) for word in found] == [
+        (["haus", "hauser"], 1),
+        (["payment", "payments"], 2),
+    ]
+
+
+def test_every_word_says_where_it_stands() -> None:
+    text = "Ask jan@acme.cz, 日本語 or getName."
+    assert all(text[word.start : word.stop] == word.text for word in words(text))
