@@ -33,8 +33,8 @@ GLOBAL = Scope()
 async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
     """The id of a scope, which begins to exist when it is first used."""
     named = {"client": scope.client, "project": scope.project}
-    for query in ("find_scope", "make_scope", "find_scope"):  # again: another may just have made it
-        if (found := await tx.value(SQL[query], **named)) is not None:
+    for query in (SQL["find_scope"], SQL["make_scope"], SQL["find_scope"]):  # again: another may just have made it
+        if (found := await tx.value(query, **named)) is not None:
             return ScopeId(found)
     raise Refused(f"The scope {scope} was removed this very moment: try again.")
 
