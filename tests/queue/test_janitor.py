@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from engine import (
     DAY,
+    MINUTE,
     Bake,
     Grind,
     audit,
@@ -23,7 +24,7 @@ from engine import (
 from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost
 from gristmill.ids import TaskId
-from gristmill.queue import janitor
+from gristmill.queue import Limit, Limiters, janitor, list_limiters, set_limit
 from gristmill.queue.cancel import cancel
 from gristmill.queue.janitor import Cleaned, clean, forget
 from gristmill.queue.letters import Unique
@@ -297,3 +298,24 @@ async def test_a_sweep_reads_no_more_however_much_is_stored(db: Database) -> Non
 
 def walked(node: dict[str, Any]) -> list[dict[str, Any]]:
     return [node] + [below for child in node.get("Plans", []) for below in walked(child)]
+
+
+async def test_a_limiter_that_only_handlers_made_goes_when_nobody_takes_from_it(db: Database) -> None:
+    limiters = Limiters(db)
+    for name in ("domain:a.example", "domain:b.example"):
+        async with limiters.take(name, Limit(gap=(MINUTE, MINUTE))):
+            pass
+    async with db.transaction() as tx:
+        await set_limit(tx, "llm", Limit(concurrency=5))
+        await set_limit(tx, "domain:b.example", Limit(gap=(MINUTE, MINUTE)))
+        assert (await clean(tx, SETTINGS)).limiters == 0
+    async with later(db, 2 * DAY) as tx:
+        assert (await clean(tx, SETTINGS)).limiters == 1
+        assert [one.name for one in await list_limiters(tx)] == ["domain:b.example", "llm"]
+
+
+async def test_a_limiter_that_is_held_stays_however_long_that_takes(db: Database) -> None:
+    async with Limiters(db).take("slow", Limit(concurrency=1), hold=3 * DAY), later(db, 2 * DAY) as tx:
+        assert (await clean(tx, SETTINGS)).limiters == 0
+    async with later(db, 2 * DAY) as tx:
+        assert (await clean(tx, SETTINGS)).limiters == 1

@@ -255,20 +255,20 @@ async def breaker(db: Database) -> tuple[str, str | None]:
     return row.breaker_state, row.breaker_reason
 
 
-async def reported(db: Database, *, ok: int = 0, failed: int = 0, timeout: str | None = None) -> None:
+async def reported(db: Database, *, ok: int = 0, failed: int = 0, timed_out: int = 0) -> None:
     health = Health()
     for _ in range(ok):
         health.count("mill", ok=True)
     for _ in range(failed):
         health.count("mill", ok=False)
-    if timeout:
-        health.timed_out("mill", timeout)
+    for _ in range(timed_out):
+        health.timed_out("mill")
     async with db.transaction() as tx:
         await health.report(tx)
 
 
 async def test_a_breaker_opens_at_its_share_of_errors_seen_by_all_workers_together(db: Database) -> None:
-    await set_up(db, "mill", breaker="30%")
+    await set_up(db, "mill", breaker="30%", breaker_minimum=10)
     await reported(db, ok=7, failed=2)
     assert await breaker(db) == ("closed", None)
     await reported(db, failed=1)
@@ -282,7 +282,7 @@ async def test_a_breaker_opens_at_its_share_of_errors_seen_by_all_workers_togeth
 
 
 async def test_old_errors_are_forgotten(db: Database) -> None:
-    await set_up(db, "mill", breaker="30%")
+    await set_up(db, "mill", breaker="30%", breaker_minimum=10)
     await reported(db, failed=9)
     async with later(db, 2 * MINUTE) as tx:
         health = Health()
@@ -291,22 +291,56 @@ async def test_old_errors_are_forgotten(db: Database) -> None:
     assert (await breaker(db))[0] == "closed"
 
 
-async def test_a_time_out_opens_the_breaker_at_once(db: Database) -> None:
-    await set_up(db, "mill", breaker="30%")
-    await reported(db, ok=1000, timeout="task 7: it took longer than 300 s")
-    assert await breaker(db) == ("open", "task 7: it took longer than 300 s")
+@pytest.mark.parametrize(
+    ("ok", "timed_out", "then"),
+    [
+        (0, 2, ("closed", None)),
+        (0, 3, ("open", "3 tasks in a row took too long")),
+        (1, 3, ("closed", None)),
+    ],
+)
+async def test_a_stage_that_stands_still_opens_its_breaker_however_few_its_tasks(
+    db: Database, ok: int, timed_out: int, then: Any
+) -> None:
+    await set_up(db, "mill", timeout="300s")
+    async with later(db, -10 * MINUTE) as tx:  # one after the other, each as long as its time-out
+        health = Health()
+        health.count("mill", ok=False)
+        health.timed_out("mill")
+        if ok:
+            health.count("mill", ok=True)
+        await health.report(tx)
+    await reported(db, failed=timed_out - 1, timed_out=timed_out - 1)
+    assert await breaker(db) == then
+
+
+@pytest.mark.parametrize(("ok", "failed", "then"), [(0, 19, "closed"), (14, 6, "open"), (15, 5, "closed")])
+async def test_every_queue_has_a_breaker_that_few_errors_do_not_open(
+    db: Database, ok: int, failed: int, then: str
+) -> None:
+    await sent(db, Grind())
+    await reported(db, ok=ok, failed=failed)
+    assert (await breaker(db))[0] == then
+
+
+async def test_a_queue_that_is_well_is_not_locked_by_its_breaker(db: Database) -> None:
+    await sent(db, Grind())
+    async with db.transaction() as tx:
+        await tx.one("SELECT FROM queue WHERE name = 'mill' FOR NO KEY UPDATE")
+        await reported(db, ok=10, failed=1)
+    assert await ask(db, "SELECT ok, failed FROM queue_health") == [(10, 1)]
 
 
 async def test_without_a_breaker_nothing_is_counted(db: Database) -> None:
-    await set_up(db, "mill", concurrency=5)
-    await reported(db, failed=100, timeout="slow")
+    await set_up(db, "mill", breaker=None)
+    await reported(db, failed=100, timed_out=100)
     assert (await breaker(db))[0] == "closed"
     assert await ask(db, "SELECT 1 FROM queue_health") == []
 
 
 @pytest.mark.parametrize(("good", "then"), [(True, "closed"), (False, "open")])
 async def test_after_its_pause_a_breaker_lets_one_task_try(db: Database, good: bool, then: str) -> None:
-    await set_up(db, "mill", breaker="30%", breaker_reset=timedelta(milliseconds=1))
+    await set_up(db, "mill", breaker="30%", breaker_minimum=10, breaker_reset=timedelta(milliseconds=1))
     await sent_many(db, 5)
     await reported(db, failed=10)
     assert (await breaker(db))[0] == "open"
@@ -327,7 +361,7 @@ async def test_after_its_pause_a_breaker_lets_one_task_try(db: Database, good: b
 
 
 async def test_a_breaker_that_was_taken_away_does_not_move(db: Database) -> None:
-    await set_up(db, "mill", concurrency=1)
+    await set_up(db, "mill", breaker=None)
     async with db.transaction() as tx:
         await half_open(tx, "mill")
     assert (await breaker(db))[0] == "closed"

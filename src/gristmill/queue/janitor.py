@@ -22,15 +22,17 @@ class Cleaned:
     grouped: int = 0
     dead: int = 0
     workers: int = 0
+    limiters: int = 0
     more: bool = False
 
     @property
     def total(self) -> int:
-        return self.tasks + self.grouped + self.dead + self.workers
+        return self.tasks + self.grouped + self.dead + self.workers + self.limiters
 
 
 async def clean(tx: Tx, settings: QueueSettings, *, batch: int = 2_000) -> Cleaned:
-    """Remove up to `batch` finished tasks, as many of ended groups and of dead letters, and what is left of workers.
+    """Remove up to `batch` finished tasks, as many of ended groups and of dead letters, and what is left of workers
+    and of limiters that nobody set.
 
     Any number may do it at the same time: each queue is cleaned by one of them.
     """
@@ -42,7 +44,8 @@ async def clean(tx: Tx, settings: QueueSettings, *, batch: int = 2_000) -> Clean
     buried = await dead.purge(tx, older_than=settings.dead_keep_for, keep=settings.dead_keep, batch=batch)
     await tx.execute(SQL["old_health"])
     workers = await tx.value(SQL["old_workers"])
-    return Cleaned(tasks, grouped, buried, workers, more or groups_more or buried == batch)
+    limiters = await tx.value(SQL["idle_limiters"], n=batch)
+    return Cleaned(tasks, grouped, buried, workers, limiters, more or groups_more or buried == batch)
 
 
 async def _sweep_queues(tx: Tx, queues: list[str], settings: QueueSettings, batch: int) -> tuple[int, bool]:

@@ -133,3 +133,16 @@ WITH gone AS (
   RETURNING w.id
 )
 SELECT count(*) FROM gone;
+
+-- name: idle_limiters
+-- one for every domain ever visited would be kept for ever; whoever takes from it next makes it anew
+WITH idle AS MATERIALIZED (
+  SELECT l.name FROM limiter l
+   WHERE NOT l.configured AND l.used_at < clock() - interval '1 day' AND coalesce(l.next_at <= clock(), true)
+     AND NOT EXISTS (SELECT FROM limiter_hold h WHERE h.limiter = l.name AND h.until > clock())
+     AND (l.rate_period IS NULL OR l.used_at < clock() - l.rate_period)
+   LIMIT %(n)s FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM limiter l USING idle WHERE l.name = idle.name RETURNING l.name
+)
+SELECT count(*) FROM gone;

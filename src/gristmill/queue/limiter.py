@@ -186,7 +186,7 @@ class Limiters:
             at, moved = turn(rules, turns, row.now, _gap(rules))
             if at - row.now > patience:
                 return _Far(at - row.now)
-            if moved != turns:
+            if moved != turns or row.forgotten:  # or the janitor would take it for one that nobody uses
                 await tx.execute(SQL["move"], name=name, **moved.columns)
             held = None
             if rules.concurrency is not None:

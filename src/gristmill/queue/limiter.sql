@@ -5,7 +5,9 @@
 WITH mine AS MATERIALIZED (
   SELECT * FROM limiter WHERE name = %(name)s FOR NO KEY UPDATE
 )
-SELECT concurrency, rate_count, rate_period, gap_min, gap_max, next_at, recent_at, recent_n, clock() AS now FROM mine;
+SELECT concurrency, rate_count, rate_period, gap_min, gap_max, next_at, recent_at, recent_n,
+       used_at < clock() - interval '1 hour' AS forgotten, clock() AS now
+  FROM mine;
 
 -- name: ensure
 INSERT INTO limiter (name, concurrency, rate_count, rate_period, gap_min, gap_max)
@@ -20,7 +22,8 @@ WITH over AS (
 SELECT count(*) AS held, min(until) - clock() AS first FROM limiter_hold WHERE limiter = %(name)s AND until > clock();
 
 -- name: move
-UPDATE limiter SET next_at = %(next_at)s, recent_at = %(recent_at)s::timestamptz[], recent_n = %(recent_n)s::int[]
+UPDATE limiter
+   SET next_at = %(next_at)s, recent_at = %(recent_at)s::timestamptz[], recent_n = %(recent_n)s::int[], used_at = clock()
  WHERE name = %(name)s;
 
 -- name: hold
@@ -47,10 +50,10 @@ SELECT limiter, count(*) AS n, pg_notify('gristmill', 'limiter ' || limiter) FRO
 
 -- name: set
 -- a turn that was put off by a longer gap comes as early as the new one allows
-INSERT INTO limiter AS l (name, concurrency, rate_count, rate_period, gap_min, gap_max)
-VALUES (%(name)s, %(concurrency)s, %(rate_count)s, %(rate_period)s, %(gap_min)s, %(gap_max)s)
+INSERT INTO limiter AS l (name, configured, concurrency, rate_count, rate_period, gap_min, gap_max)
+VALUES (%(name)s, true, %(concurrency)s, %(rate_count)s, %(rate_period)s, %(gap_min)s, %(gap_max)s)
 ON CONFLICT (name) DO UPDATE
-   SET concurrency = excluded.concurrency, rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+   SET configured = true, concurrency = excluded.concurrency, rate_count = excluded.rate_count, rate_period = excluded.rate_period,
        gap_min = excluded.gap_min, gap_max = excluded.gap_max,
        next_at = CASE WHEN l.next_at IS NOT NULL THEN least(l.next_at, clock() + excluded.gap_max) END
 RETURNING pg_notify('gristmill', 'limiter ' || name);

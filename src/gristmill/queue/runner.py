@@ -27,6 +27,7 @@ from gristmill.queue.retry import decide, described
 from gristmill.queue.threads import DaemonThreads
 from gristmill.telemetry import WorkerMetrics, log
 
+UNJUDGED = (Snooze, Stop)
 BREATH = 50  # handlers that never await would keep the loop for themselves
 
 
@@ -255,7 +256,7 @@ class Runner:
         policy = self._configs[claim.queue].retry.of(claim.max_attempts)
         outcome = decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
         if isinstance(error, TimedOut) and self._configs[claim.queue].breaker:
-            self._health.timed_out(claim.queue, f"task {claim.id}: {error}")
+            self._health.timed_out(claim.queue)
         known = isinstance(error, Transient | Permanent)
         report = log.info if known else log.warning
         report("task." + type(outcome).__name__.lower(), task=claim.id, kind=claim.kind, attempt=claim.attempt,
@@ -263,8 +264,8 @@ class Runner:
         return outcome
 
     def _note(self, claim: Claim, outcome: Outcome) -> None:
-        """For the breaker of its queue."""
-        if not isinstance(outcome, Snooze | Stop):
+        """What a breaker should know of; bad input, and what only comes back later, are no sign that a stage is ill."""
+        if not isinstance(outcome, UNJUDGED):
             broken = isinstance(outcome, Retry) or (isinstance(outcome, Bury) and not outcome.permanent)
             self._health.count(claim.queue, ok=not broken)
 
