@@ -97,6 +97,7 @@ def test_an_unreachable_database_or_a_wrong_setting_fails(speak, monkeypatch):
     monkeypatch.setenv("GRISTMILL_DATABASE_URL", "postgresql://127.0.0.1:1/nowhere")
     said = speak("doctor", "--json")
     assert (said.code, said.json["healthy"], verdicts(said)) == (1, False, {"settings": "ok", "database": "fail"})
+    assert "gristmill doctor" not in said.out
     monkeypatch.setenv("GRISTMILL_QUEUE_BATCH", "many")
     said = speak("doctor", "--json")
     assert (said.code, verdicts(said)) == (1, {"settings": "fail"})

@@ -114,6 +114,24 @@ def test_an_unexpected_error_shows_where_only_to_those_who_ask(cli, monkeypatch)
     assert "Traceback" in cli("task", "list").err
 
 
+def test_an_argument_that_is_not_utf_8_is_one_sentence(cli):
+    said = cli("queue", "show", "caf\udce9")
+    assert (said.code, said.err) == (2, "The argument “caf\\xe9” is not UTF-8: write it in that encoding.\n")
+
+
+def test_a_long_name_is_not_repeated_in_full(cli):
+    said = cli("queue", "show", "x" * 10_000)
+    assert said.code == 1
+    assert said.err == f"There is no queue “{'x' * 79}…”.\n"
+
+
+def test_a_variable_that_sets_nothing_is_told_and_does_no_harm(cli, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_QUEUE_LESE", "1min")
+    said = cli("queue", "list")
+    assert said.code == 0
+    assert "GRISTMILL_QUEUE_LESE is no setting and has no effect; perhaps GRISTMILL_QUEUE_LEASE" in said.err
+
+
 def test_an_interruption_is_quiet(cli, monkeypatch):
     def interrupted(**_):
         raise KeyboardInterrupt

@@ -87,7 +87,23 @@ def test_dead_letters_are_replayed_by_id_queue_cluster_or_all(cli, sent, ground)
     ground()
     largest = cli("dead", "clusters", "--json").json[0]["fingerprint"]
     assert cli("dead", "replay", "--cluster", largest).out == "3 dead letters are pending again.\n"
-    assert "Say which dead letters" in cli("dead", "replay").err
+    said = cli("dead", "replay")
+    assert said.code == 2
+    assert "Say which dead letters" in said.err
+
+
+def test_a_dead_letter_that_is_not_there_is_not_replayed(cli, sent, ground):
+    assert cli("dead", "replay", "--all").out == "There was no dead letter to replay.\n"
+    (done,) = sent(Extract(1))
+    ground()
+    for words, sentence in (
+        ([99], "There is no task 99."),
+        ([done], f"Task {done} is completed, not a dead letter: gristmill task why {done}."),
+        (["--queue", "demo-extrac"], "There is no queue “demo-extrac”. Did you mean demo-extract?"),
+        (["--cluster", "abc"], "No dead letters are in the cluster “abc”: gristmill dead clusters lists them all."),
+    ):
+        said = cli("dead", "replay", *words)
+        assert (said.code, said.err) == (1, f"{sentence}\n")
 
 
 def test_purging_asks_first(cli, sent, ground):
@@ -96,4 +112,5 @@ def test_purging_asks_first(cli, sent, ground):
     assert cli("dead", "purge", "--keep", 2).code == 1  # nobody is there to say yes
     assert "say --yes" in cli("dead", "purge", "--keep", 2, "--json").err
     assert cli("dead", "purge", "--keep", 2, "--yes", "--json").json == {"purged": 3}
-    assert cli("dead", "purge", "--yes", "--older-than", "1d").out == "Removed 0 dead letters.\n"
+    said = cli("dead", "purge", "--yes", "--older-than", "1d")
+    assert said.out == "Nothing to remove: no dead letter is older than 1d, and there are no more than 5,000.\n"

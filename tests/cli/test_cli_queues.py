@@ -56,15 +56,16 @@ def test_a_queue_is_set_and_shown(cli):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--rate", "often"], "“often” is not a rate"),
+        (["--rate", "often"], "--rate is wrong: “often” is not a rate"),
         (["--breaker", "130%"], "is not a share of errors"),
+        (["--retry-base", "soon"], "--retry-base is wrong: “soon” is not a duration"),
         (["--timeout", "0s"], "not a duration longer than zero"),
         ([], "Nothing to change in extract"),
     ],
 )
 def test_a_wrong_value_is_refused(cli, words, sentence):
     said = cli("queue", "set", "extract", *words)
-    assert said.code == 1
+    assert said.code == 2
     assert sentence in said.err
 
 
@@ -110,5 +111,6 @@ def test_a_limiter_is_set_and_listed(cli):
 
 def test_a_wrong_limiter_is_refused(cli):
     assert cli("limiter", "set", "llm", "--rate", "fast").code == 2
+    assert "Nothing to set for llm: give" in cli("limiter", "set", "llm").err
     assert "shorter to a longer" in cli("limiter", "set", "llm", "--gap", "5s-3s").err
     assert "no blanks" in cli("limiter", "set", "two words", "--gap", "5s").err

@@ -6,6 +6,11 @@ from desk import MILL
 LETTER = ("demo-extract.facts", '{"item": 1}')
 
 
+@pytest.fixture(autouse=True)
+def _app(monkeypatch):
+    monkeypatch.setenv("GRISTMILL_APP", MILL)
+
+
 def test_schedules_of_every_sort_are_added_listed_and_removed(cli):
     assert "no schedules" in cli("schedule", "list").out
     cli("schedule", "add", "nightly", *LETTER, "--cron", "30 2 * * MON-FRI", "--zone", "Europe/Zagreb")
@@ -15,7 +20,9 @@ def test_schedules_of_every_sort_are_added_listed_and_removed(cli):
     assert once["next_at"] == "2099-12-01T07:00:00+00:00"
     assert {one["name"] for one in cli("schedule", "list", "--json").json} == {"nightly", "morning", "later", "once"}
     assert "1min after morning" in cli("schedule", "list").out
-    assert "is followed by later" in cli("schedule", "remove", "morning").err
+    assert (
+        cli("schedule", "remove", "morning").err == "later would follow nothing: remove it first, or add --cascade.\n"
+    )
     assert cli("schedule", "remove", "morning", "--cascade", "--json").json == {"removed": ["morning", "later"]}
 
 
@@ -25,31 +32,39 @@ def test_a_schedule_rests_goes_on_and_runs_now(cli):
     task = cli("schedule", "run", "hourly", "--json").json["task"]
     assert cli("task", "show", task, "--json").json["task"]["payload"] == {"item": 1}
     assert cli("schedule", "enable", "hourly", "--json").json["next_at"] is not None
-    assert "replace it" in cli("schedule", "add", "hourly", *LETTER, "--cron", "@daily").err
+    assert "add --replace" in cli("schedule", "add", "hourly", *LETTER, "--cron", "@daily").err
     assert cli("schedule", "add", "hourly", *LETTER, "--cron", "@daily", "--replace", "--json").json["cron"] == "@daily"
 
 
 def test_a_wrong_expression_is_pointed_at(cli):
     said = cli("schedule", "add", "x", *LETTER, "--cron", "0 25 * * *")
-    assert said.code == 1
+    assert said.code == 2
     assert said.err == "This schedule cannot be read:\n  0 25 * * *\n    ^ hour goes from 0 to 23\n"
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "needs one of cron, once_at and follows"),
-        (["--cron", "@daily", "--daily", "06:00"], "not both"),
+        ([], "Give one of --cron, --daily, --at and --follow, not none."),
+        (["--cron", "@daily", "--daily", "06:00"], "not --cron and --daily."),
+        (["--daily", "06:00", "--delay", "5s"], "--delay needs --follow"),
         (["--daily", "06:00", "--zone", "Europe/Zagrb"], "Did you mean Europe/Zagreb"),
         (["--at", "tomorrow"], "“tomorrow” is not a time"),
         (["--at", "2099-01-01T00:00", "--zone", "Nowhere"], "no time zone “Nowhere”"),
-        (["--follow", "nobody"], "There is no schedule “nobody”"),
     ],
 )
-def test_what_cannot_be_scheduled_is_refused(cli, words, sentence):
+def test_a_schedule_that_cannot_be_understood_is_wrong_usage(cli, words, sentence):
     said = cli("schedule", "add", "x", *LETTER, *words)
-    assert said.code == 1
+    assert said.code == 2
     assert sentence in said.err
+
+
+def test_what_cannot_be_scheduled_is_refused(cli):
+    said = cli("schedule", "add", "x", *LETTER, "--follow", "nobody")
+    assert (said.code, said.err) == (1, "There is no schedule “nobody”.\n")
+    said = cli("schedule", "add", "x", "demo-extract.fact", "--daily", "06:00")
+    assert said.code == 1
+    assert "answers demo-extract.fact. Did you mean demo-extract.facts" in said.err
 
 
 def test_a_letter_that_nobody_could_read_is_refused(cli):

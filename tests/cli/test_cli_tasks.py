@@ -1,5 +1,7 @@
 """`gristmill task`: send, look, ask why, cancel, retry, move."""
 
+from io import BytesIO, TextIOWrapper
+
 import pytest
 from desk import MILL
 
@@ -46,10 +48,8 @@ def test_a_delayed_letter_says_when(cli):
             "The payload does not fit demo-extract.facts: Object missing required field `item`.",
         ),
         (["demo-extract.facts", '{"item": "x"}'], "Expected `int`, got `str`"),
-        (["demo-extract.facts", "{item}"], "The payload is not JSON"),
-        (["demo-extract.facts", "[1]"], "must be a JSON object"),
+        (["demo-extract.facts", '{"item": 1, "itm": 2}'], "demo-extract.facts has no “itm”; it has item,"),
         (["demo-extract.facts", '{"item": 1}', "--after", "99"], "There is no task 99 to come after."),
-        (["demo-extract.facts", '{"item": 1}', "--run-at", "soon"], "“soon” is not a time"),
     ],
 )
 def test_a_letter_that_cannot_be_sent_is_refused(cli, words, sentence):
@@ -57,6 +57,39 @@ def test_a_letter_that_cannot_be_sent_is_refused(cli, words, sentence):
     assert said.code == 1
     assert sentence in said.err
     assert cli("task", "list", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["{item}"], "The payload is not JSON"),
+        (["[1]"], "must be a JSON object"),
+        (["@nowhere.json"], "The payload cannot be read from nowhere.json (No such file or directory)."),
+        (['{"item": 1}', "--run-at", "soon"], "“soon” is not a time"),
+        (['{"item": 1}', "--run-at", "1066-10-14T09:00"], "--run-at is in the year 1066"),
+        (['{"item": 1}', "--delay", "long"], "“long” is not a duration"),
+    ],
+)
+def test_a_letter_that_cannot_be_understood_is_wrong_usage(cli, words, sentence):
+    said = cli("task", "send", "demo-extract.facts", *words, "--app", MILL)
+    assert said.code == 2
+    assert sentence in said.err
+    assert cli("task", "list", "--json").json == []
+
+
+def test_a_letter_comes_from_a_file_or_the_standard_input(cli, tmp_path, monkeypatch):
+    (tmp_path / "letter.json").write_text('{"item": 4}')
+    assert cli("task", "send", "demo-extract.facts", "@letter.json", "--app", MILL).code == 0
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b'{"item": 5}')))
+    assert cli("task", "send", "demo-extract.facts", "-", "--app", MILL).code == 0
+    assert [task["payload"]["item"] for task in cli("task", "list", "--json").json] == [5, 4]
+
+
+def test_a_unique_key_that_is_taken_is_told(cli):
+    words = ("task", "send", "demo-extract.facts", '{"item": 1}', "--unique", "one", "--app", MILL)
+    assert cli(*words, "--json").json == {"task": 1, "queue": "demo-extract", "new": True}
+    assert cli(*words, "--json").json == {"task": 1, "queue": "demo-extract", "new": False}
+    assert cli(*words).out.startswith("Task 1 has this unique key already; nothing was sent")
 
 
 def test_an_oversized_letter_is_refused(cli, monkeypatch):
@@ -81,7 +114,9 @@ def test_the_list_is_filtered_and_paged(cli, sent, ground):
     ]
     assert cli("task", "list", "--kind", "demo-extract.facts", "--before", 3, "--json").json[0]["id"] == 2
     assert "no password is known" in cli("task", "list", "--status", "failed").out
-    assert "“done” is no status" in cli("task", "list", "--status", "done").err
+    said = cli("task", "list", "--status", "done")
+    assert said.code == 2
+    assert "“done” is no status" in said.err
 
 
 def test_why_and_show_of_a_task_that_is_not_there(cli):

@@ -1,18 +1,20 @@
 """`gristmill dead`: what failed for good, why, and what becomes of it."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.output import Json, cell, emit, err, facts, short, table
+from gristmill.cli.output import Json, Misused, cell, emit, err, facts, short, table
 from gristmill.cli.session import duration, instant, load, run, session
+from gristmill.db import Tx
 from gristmill.durations import shown
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue import Event, Task, dead, get_task, history
+from gristmill.queue import Event, Task, dead, get_task, history, list_queues
 
 app = typer.Typer(no_args_is_help=True)
 Queue = Annotated[str | None, typer.Option(help="Only of this queue.")]
@@ -92,9 +94,9 @@ def replay(
     Example: gristmill dead replay --cluster 9c1f0b22aa31
     """
     if not (tasks or queue or cluster or every):
-        raise Refused("Say which dead letters to replay: their ids, --queue, --cluster or --all.")
+        raise Misused("Say which dead letters to replay: their ids, --queue, --cluster or --all.")
     n = run(_replay([TaskId(task) for task in tasks or []], queue, cluster, every))
-    emit(json, {"replayed": n}, lambda: f"{n:,} dead letters are pending again.")
+    emit(json, {"replayed": n}, lambda: _replayed(n))
 
 
 @app.command()
@@ -113,10 +115,11 @@ def purge(
     what = f"dead letters older than {shown(age)}, and all but the newest {most:,}"
     if not yes:
         if json:
-            raise Refused(f"This removes {what} for good: say --yes.")
+            raise Misused(f"This removes {what} for good: say --yes.")
         typer.confirm(f"Remove {what} for good?", abort=True)
     n = run(_purge(age, most))
-    emit(json, {"purged": n}, lambda: f"Removed {n:,} dead letters.")
+    nothing = f"Nothing to remove: no dead letter is older than {shown(age)}, and there are no more than {most:,}."
+    emit(json, {"purged": n}, lambda: f"Removed {_letters(n)}." if n else nothing)
 
 
 async def _stats(threshold: int) -> dead.DeadStats:
@@ -144,10 +147,31 @@ async def _clusters(queue: str | None) -> list[dead.Cluster]:
 
 async def _replay(tasks: Sequence[TaskId], queue: str | None, cluster: str | None, every: bool) -> int:
     async with session() as at, at.db.transaction() as tx:
+        await _refuse_unknown(tx, tasks, queue, cluster)
         if not every:
             return await dead.replay(tx, ids=tasks or None, queue=queue, fingerprint=cluster)
         queues = (await dead.stats(tx, threshold=1)).by_queue
         return sum([await dead.replay(tx, queue=name) for name in queues])
+
+
+async def _refuse_unknown(tx: Tx, tasks: Sequence[TaskId], queue: str | None, cluster: str | None) -> None:
+    """Whoever names something means it: what is not there is told, and nothing else is replayed."""
+    for task in tasks:
+        if (found := await get_task(tx, task)).status != "failed" or found.queue is None:
+            raise Refused(f"Task {task} is {found.status}, not a dead letter: gristmill task why {task}.")
+    if queue is not None and queue not in (names := [one.name for one in await list_queues(tx)]):
+        near = get_close_matches(queue, names, n=1)
+        raise Refused(f"There is no queue “{queue}”." + (f" Did you mean {near[0]}?" if near else ""))
+    if cluster is not None and not await dead.dead_letters(tx, fingerprint=cluster, limit=1):
+        raise Refused(f"No dead letters are in the cluster “{cluster}”: gristmill dead clusters lists them all.")
+
+
+def _replayed(n: int) -> str:
+    return f"{_letters(n)} {'is' if n == 1 else 'are'} pending again." if n else "There was no dead letter to replay."
+
+
+def _letters(n: int) -> str:
+    return f"{n:,} dead letter{'' if n == 1 else 's'}"
 
 
 async def _purge(older_than: Any, keep: int) -> int:

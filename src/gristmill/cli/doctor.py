@@ -67,7 +67,9 @@ async def _checks() -> list[Check]:
         with plainly():
             found += [check async for check in _look(settings)]
     except GristmillError as error:
-        found.append(Check("database", "fail", str(error), "Start the server, or mend GRISTMILL_DATABASE_URL."))
+        # the advice that everybody else gives is to ask us
+        sentence = str(error).replace(": run gristmill doctor.", ".")
+        found.append(Check("database", "fail", sentence, "Start the server, or mend GRISTMILL_DATABASE_URL."))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, cast
 
 import typer
 
-from gristmill.cli.output import fail
+from gristmill.cli.output import Misused, fail, short
 from gristmill.errors import GristmillError
 
 COMMANDS = {
@@ -25,6 +25,8 @@ COMMANDS = {
     "doctor": "Check everything, and say what to do.",
 }
 MODULES = {"queue": "queues", "task": "tasks", "group": "groups", "schedule": "schedules", "limiter": "limiters"}
+LONG_WORD = 80  # characters of an argument that a message repeats
+LONGEST = 2_000  # characters of a message
 UNEXPECTED = "run again with GRISTMILL_LOG_LEVEL=debug to see where"
 
 
@@ -33,14 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in words
     try:
+        _refuse_other_encodings(words)
         build(words)(words, prog_name="gristmill")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return 130
     except GristmillError as error:
-        fail(str(error), as_json=as_json)
-        return 1
+        fail(brief(str(error), words), as_json=as_json)
+        return 2 if isinstance(error, Misused) else 1
     except Exception as error:  # noqa: BLE001 the last one who can say something sensible about it
         return _surprised(error, as_json=as_json)
     return 0
@@ -65,6 +68,23 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
+def brief(sentence: str, words: Sequence[str]) -> str:
+    """The sentence with nothing in it that is longer than people read, least of all what they gave us themselves."""
+    for word in words:
+        if len(word) > LONG_WORD:
+            sentence = sentence.replace(word, word[: LONG_WORD - 1] + "…")
+    return sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1] + "…"
+
+
+def _refuse_other_encodings(words: Sequence[str]) -> None:
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            shown = short(os.fsencode(word).decode(errors="backslashreplace"), LONG_WORD)
+            raise Misused(f"The argument “{shown}” is not UTF-8: write it in that encoding.") from None
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata  # noqa: PLC0415 a sixth of the time that --help takes
@@ -87,12 +107,14 @@ def _unloaded() -> None:
 
 def _surprised(error: Exception, *, as_json: bool) -> int:
     from gristmill.settings import load  # noqa: PLC0415 costs 0.2 s, and --help needs none of it
+    from gristmill.telemetry import shortened  # noqa: PLC0415 as above
 
-    fail(f"Something unexpected went wrong ({type(error).__name__}: {error}): {UNEXPECTED}.", as_json=as_json)
+    what = short(f"{type(error).__name__}: {error}", LONGEST)
+    fail(f"Something unexpected went wrong ({what}): {UNEXPECTED}.", as_json=as_json)
     try:
         level = load().log.level
     except GristmillError:
         return 1
     if level == "debug":
-        traceback.print_exception(error)
+        sys.stderr.write(shortened("".join(traceback.format_exception(error))))
     return 1

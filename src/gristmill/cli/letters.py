@@ -1,10 +1,15 @@
 """Letters from the command line, checked against the handlers that will answer them."""
 
+import dataclasses
 import json
+import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, cast
 
 from gristmill.app import load_handlers
+from gristmill.cli.output import Misused, short
 from gristmill.cli.session import Session
 from gristmill.errors import Permanent, Refused
 from gristmill.queue import Handler, Letter, decode
@@ -12,30 +17,56 @@ from gristmill.queue import Handler, Letter, decode
 MOST_NAMED = 12
 
 
+PAYLOAD = "The letter, as JSON; @FILE reads it from a file, - from the standard input."
+
+
 def payload_of(text: str) -> dict[str, Any]:
     """A JSON object, or one sentence about where it stops being one."""
+    body = _body(text)
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Refused(f"The payload is not JSON ({error.msg} at character {error.pos + 1}): {text[:80]}") from None
+        found = json.loads(body)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else "too deep"
+        raise Misused(f"The payload is not JSON ({where}): {short(body)}") from None
     if not isinstance(found, dict):
-        raise Refused("The payload must be a JSON object, for example '{\"item\": 7}'.")
+        raise Misused("The payload must be a JSON object, for example '{\"item\": 7}'.")
     return cast(dict[str, Any], found)
 
 
-def known_letter(kind: str, payload: str, app: str | None, at: Session) -> tuple[Handler, Letter]:
+def _body(text: str) -> str:
+    """What `@file` and `-` stand for."""
+    if text != "-" and not text.startswith("@"):
+        return text
+    try:
+        return sys.stdin.buffer.read().decode() if text == "-" else Path(text[1:]).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise Misused(f"The payload in {'the standard input' if text == '-' else text[1:]} is not UTF-8.") from None
+    except OSError as error:
+        raise Misused(f"The payload cannot be read from {text[1:]} ({error.strerror}).") from None
+
+
+def known_letter(kind: str, payload: Mapping[str, Any], app: str | None, at: Session) -> tuple[Handler, Letter]:
     """The letter of this kind, and who will answer it."""
     locator = app or at.settings.app
     handlers = load_handlers(locator, at.db, at.settings)
     handler = handlers.get(kind)
     if handler is None:
         raise Refused(_unknown(kind, sorted(handlers), locator))
-    payload_of(payload)
+    _refuse_unknown_fields(handler.letter, payload)
     try:
-        return handler, decode(handler.letter, payload)
+        return handler, decode(handler.letter, json.dumps(payload))
     except Permanent as error:
         text = str(error)
         raise Refused(f"{text[0].upper()}{text[1:]}.") from error
+
+
+def _refuse_unknown_fields(letter: type[Letter], payload: Mapping[str, Any]) -> None:
+    """Whoever misspells a field would otherwise get its default."""
+    known = [field.name for field in dataclasses.fields(letter)] if dataclasses.is_dataclass(letter) else None
+    if known is None or not (unknown := [name for name in payload if name not in known]):
+        return
+    named = ", ".join(f"“{short(name, 40)}”" for name in unknown[:MOST_NAMED])
+    raise Refused(f"{letter.kind} has no {named}; it has {', '.join(known) or 'no fields'}.")
 
 
 def _unknown(kind: str, known: list[str], locator: str) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.output import Json, emit, table
-from gristmill.cli.session import Session, optional, read, run, session
+from gristmill.cli.output import Json, Misused, emit, table
+from gristmill.cli.session import Session, optional, options, read, run, session
 from gristmill.durations import duration, rate, shown
 from gristmill.queue import Limit, LimiterStatus, Rate, list_limiters, set_limit
 
@@ -42,6 +42,10 @@ def set_(
 
     Example: gristmill limiter set llm --concurrency 5 --rate 5/60s --gap 1s
     """
+    if concurrency is None and rate is None and gap is None:
+        raise Misused(
+            f"Nothing to set for {name}: give --concurrency 5, --rate 5/60s, --gap 1s, or none for any of them."
+        )
     changed = run(_set(name, concurrency, rate, gap))
     emit(json, changed, lambda: _table([changed]))
 
@@ -54,19 +58,30 @@ async def _list() -> list[LimiterStatus]:
 async def _set(name: str, concurrency: str | None, rate: str | None, gap: str | None) -> LimiterStatus:
     async with session() as at:
         old = await _limit(at, name)
-        limit = Limit(
-            old.concurrency if concurrency is None else optional(int, concurrency),
-            old.rate if rate is None else optional(_rate, rate),
-            old.gap if gap is None else (optional(_gap, gap) or Limit().gap),
-        )
+        with options(concurrency="--concurrency", rate="--rate", gap="--gap"):
+            limit = _limited(old, concurrency, rate, gap)
         async with at.db.transaction() as tx:
             await set_limit(tx, name, limit)
             return next(one for one in await list_limiters(tx) if one.name == name)
 
 
+def _limited(old: Limit, concurrency: str | None, rate: str | None, gap: str | None) -> Limit:
+    return Limit(
+        old.concurrency if concurrency is None else optional(_number, concurrency),
+        old.rate if rate is None else optional(_rate, rate),
+        old.gap if gap is None else (optional(_gap, gap) or Limit().gap),
+    )
+
+
 async def _limit(at: Session, name: str) -> Limit:
     async with at.db.transaction() as tx:
         return next((one.limit for one in await list_limiters(tx) if one.name == name), Limit())
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"“{text}” is neither a whole number nor none")
+    return int(text)
 
 
 def _rate(text: str) -> Rate:

@@ -13,6 +13,13 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gristmill.errors import GristmillError
+
+
+class Misused(GristmillError):
+    """The command line itself is wrong: one sentence, and exit code 2."""
+
+
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
 
 PAPER = 160  # columns where there is no terminal to ask

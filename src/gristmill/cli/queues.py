@@ -11,11 +11,11 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.output import Json, cell, emit, facts, out, say_json, span, table
-from gristmill.cli.session import Session, duration, read, run, session
+from gristmill.cli.output import Json, Misused, cell, emit, facts, out, say_json, span, table
+from gristmill.cli.session import Session, duration, options, read, run, session
 from gristmill.durations import shown
 from gristmill.errors import Refused
-from gristmill.queue import QueueReport, list_queues, pause, resume, set_queue
+from gristmill.queue import QueueReport, check_settings, list_queues, pause, resume, set_queue
 
 app = typer.Typer(no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The name of the queue.")]
@@ -61,6 +61,9 @@ def set_(
     breaker: Annotated[
         str | None, typer.Option(help="The share of errors that opens the breaker, as 30%, or none.")
     ] = None,
+    breaker_minimum: Annotated[int | None, typer.Option(min=1, help="… if there were so many tasks …")] = None,
+    breaker_window: Annotated[str | None, typer.Option(help="… within this time, such as 60s.")] = None,
+    breaker_reset: Annotated[str | None, typer.Option(help="How long it stays open, such as 5min.")] = None,
     keep: Annotated[
         str | None, typer.Option(help="How many finished tasks are kept; default: as the settings say.")
     ] = None,
@@ -80,10 +83,11 @@ def set_(
         "retry_base": retry_base, "retry_cap": retry_cap, "retries_first": retries_first, "timeout": timeout,
         "breaker": _or_none(breaker), "keep": _number(keep, "default"), "keep_for": _or_none(keep_for, "default"),
         "clear_payload": clear_payload,
+        "breaker_minimum": breaker_minimum, "breaker_window": breaker_window, "breaker_reset": breaker_reset,
     }  # fmt: skip
     changes = {key: None if value is TAKEN_AWAY else value for key, value in given.items() if value is not None}
     if not changes:
-        raise Refused(
+        raise Misused(
             f"Nothing to change in {name}: give for example --rate 10/60s; gristmill queue show {name} tells."
         )
     found = run(_set(name, changes))
@@ -137,7 +141,7 @@ def _number(text: str | None, none: str = "none") -> Any:
     if text is None or text == none:
         return _or_none(text, none)
     if not text.isdigit():
-        raise typer.BadParameter(f"“{text}” is neither a whole number nor {none}")
+        raise Misused(f"“{text}” is neither a whole number nor {none}.")
     return int(text)
 
 
@@ -173,6 +177,8 @@ async def _show(name: str) -> QueueReport:
 
 
 async def _set(name: str, changes: dict[str, Any]) -> QueueReport:
+    with options(**{key: "--" + key.replace("_", "-") for key in changes}):
+        check_settings(changes)
     async with session() as at:
         async with at.db.transaction() as tx:
             await set_queue(tx, name, **changes)
@@ -307,5 +313,6 @@ def _breaker(one: QueueReport) -> str:
     if one.breaker is None:
         return "none"
     settings = one.settings
-    window = f"{settings['breaker_threshold']:.0%} errors within {shown(settings['breaker_window'])}"
+    window = f"{settings['breaker_threshold']:.0%} errors of {settings['breaker_minimum']} tasks or more"
+    window += f" within {shown(settings['breaker_window'])}"
     return f"{one.breaker.state} (opens at {window}, for {shown(settings['breaker_reset'])})"

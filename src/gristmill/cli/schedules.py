@@ -1,21 +1,21 @@
 """`gristmill schedule`: letters that are sent at set times."""
 
-import json as jsonlib
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.letters import known_letter, payload_of
-from gristmill.cli.output import Json, emit, short, table
-from gristmill.cli.session import duration, instant, run, session
+from gristmill.cli.letters import PAYLOAD, known_letter, payload_of
+from gristmill.cli.output import Json, Misused, emit, short, table
+from gristmill.cli.session import duration, instant, options, run, session
 from gristmill.durations import shown
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import (
     Schedule,
     add_schedule,
+    check_cron,
     check_zone,
     enable_schedule,
     list_schedules,
@@ -45,7 +45,7 @@ def list_(json: Json = False) -> None:
 def add(
     name: Name,
     kind: Annotated[str, typer.Argument(help="The kind of letter to send.")],
-    payload: Annotated[str, typer.Argument(help="The letter, as JSON.")] = "{}",
+    payload: Annotated[str, typer.Argument(help=PAYLOAD)] = "{}",
     cron: Annotated[str | None, typer.Option(help='Five fields, such as "0 6 * * *", or @daily.')] = None,
     daily: Annotated[str | None, typer.Option(help="A time of day, such as 06:00.")] = None,
     at: Annotated[str | None, typer.Option(help="Once, at this time, such as 2026-12-01T08:00.")] = None,
@@ -54,19 +54,28 @@ def add(
     zone: Annotated[str, typer.Option(help="The time zone that is meant.")] = "UTC",
     queue: Annotated[str | None, typer.Option(help="Another queue than that of the kind.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="If there is one of this name already.")] = False,
-    app: Annotated[str | None, typer.Option(help="Check the letter against these handlers: module:name.")] = None,
+    app: Annotated[str | None, typer.Option(help="Where the handlers are: module:name or file.py:name.")] = None,
     json: Json = False,
 ) -> None:
     """Send a letter again and again, once, or some time after another schedule.
 
-    Example: gristmill schedule add morning demo-extract.facts '{"item": 1}' --daily 06:00 --zone Europe/Zagreb
+    Example: gristmill schedule add morning hello.greet '{"name": "you"}' --daily 06:00 --app examples/hello.py:handlers
     """
-    if cron and daily:
-        raise Refused("Give --cron or --daily, not both.")
-    check_zone(zone)
+    given = [
+        name for name, value in (("--cron", cron), ("--daily", daily), ("--at", at), ("--follow", follow)) if value
+    ]
+    if len(given) != 1:
+        raise Misused(f"Give one of --cron, --daily, --at and --follow, not {' and '.join(given) or 'none'}.")
+    if delay and not follow:
+        raise Misused("--delay needs --follow: say after which schedule.")
+    with options():
+        check_zone(zone)
+        if cron or daily:
+            check_cron(cron or daily or "", zone)
     when = {"cron": cron or daily, "zone": zone, "once_at": instant(at, zone) if at else None, "follows": follow}
-    letter = (kind, queue or kind.partition(".")[0], payload_of(payload))
-    found = run(_add(name, letter, app, {**when, "delay": duration(delay), "replace": replace}))
+    found = run(
+        _add(name, kind, payload_of(payload), queue, app, {**when, "delay": duration(delay), "replace": replace})
+    )
     emit(json, found, lambda: _table([found]))
 
 
@@ -120,19 +129,23 @@ async def _list() -> list[Schedule]:
 
 
 async def _add(
-    name: str, letter: tuple[str, str, Mapping[str, Any]], app: str | None, options: dict[str, Any]
+    name: str, kind: str, payload: Mapping[str, Any], queue: str | None, app: str | None, given: dict[str, Any]
 ) -> Schedule:
     async with session() as at:
-        if app:
-            handler = known_letter(letter[0], jsonlib.dumps(letter[2]), app, at)[0]
-            letter = (letter[0], letter[1] if letter[1] != letter[0].partition(".")[0] else handler.queue, letter[2])
+        handler, _ = known_letter(kind, payload, app, at)
         async with at.db.transaction() as tx:
-            await add_schedule(tx, name, letter, **options)
+            if not given["replace"] and any(one.name == name for one in await list_schedules(tx)):
+                raise Refused(f"There is already a schedule “{name}”: add --replace, or choose another name.")
+            await add_schedule(tx, name, (kind, queue or handler.queue, payload), **given)
             return await _one(tx, name)
 
 
 async def _remove(name: str, cascade: bool) -> list[str]:
     async with session() as at, at.db.transaction() as tx:
+        followers = [] if cascade else [one.name for one in await list_schedules(tx) if one.follows == name]
+        if followers:
+            those = "it" if len(followers) == 1 else "them"
+            raise Refused(f"{', '.join(followers)} would follow nothing: remove {those} first, or add --cascade.")
         return await remove_schedule(tx, name, cascade=cascade)
 
 

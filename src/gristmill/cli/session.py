@@ -1,17 +1,16 @@
 """What a command needs to do its work: settings, an open database, an event loop, and values as people write them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-import typer
-
 from gristmill import durations, settings
-from gristmill.cli.output import err, warn
+from gristmill.cli.output import Misused, err, warn
 from gristmill.db import Database, open_database, plainly
 from gristmill.errors import Refused
 from gristmill.settings import Settings
@@ -57,7 +56,19 @@ def read(parse: Callable[[str], T], text: str) -> T:
     try:
         return parse(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise Misused(f"{error}.") from error
+
+
+@contextmanager
+def options(**names: str) -> Generator[None]:
+    """What is refused in here is a mistake of the command line; API names are told as the options they came from."""
+    try:
+        yield
+    except Refused as refused:
+        text = str(refused)
+        for name, option in names.items():
+            text = re.sub(rf"^{name}\b", option, text)
+        raise Misused(text) from refused
 
 
 def optional(parse: Callable[[str], T], text: str | None, *, none: str = "none") -> T | None:
@@ -74,7 +85,10 @@ def instant(text: str, zone: str | None = None) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"“{text}” is not a time: write for example 2026-12-01T08:00.") from None
-    if at.tzinfo is None:
+        raise Misused(f"“{text}” is not a time: write for example 2026-12-01T08:00.") from None
+    if at.tzinfo is not None:
+        return at
+    try:
         return at.replace(tzinfo=ZoneInfo(zone)) if zone else at.astimezone()
-    return at
+    except (OverflowError, ValueError):
+        raise Misused(f"“{text}” is too far away: choose a year between 1970 and 9000.") from None

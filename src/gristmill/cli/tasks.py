@@ -7,12 +7,13 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.letters import known_letter
-from gristmill.cli.output import COLOURS, Json, emit, facts, short, table
-from gristmill.cli.session import duration, instant, run, session
-from gristmill.errors import Refused
+from gristmill.cli.letters import PAYLOAD, known_letter, payload_of
+from gristmill.cli.output import COLOURS, Json, Misused, emit, facts, short, table
+from gristmill.cli.session import duration, instant, options, run, session
+from gristmill.db import queries
 from gristmill.ids import TaskId
 from gristmill.queue import (
+    STATUSES,
     Cancelling,
     Envelope,
     Event,
@@ -32,6 +33,7 @@ from gristmill.queue import (
     why,
 )
 
+SQL = queries("gristmill.cli", "tasks.sql")
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the task.")]
 Ids = Annotated[list[int], typer.Argument(help="The ids of tasks or groups.")]
@@ -57,6 +59,8 @@ def list_(
 
     Example: gristmill task list --queue extract --status failed --limit 20
     """
+    if status is not None and status not in STATUSES:
+        raise Misused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
     found = run(_list({
         "queue": queue, "kind": kind, "status": status, "parent": group, "limit": limit, "before": before,
     }))  # fmt: skip
@@ -86,7 +90,7 @@ def why_(task: Id, json: Json = False) -> None:
 @app.command()
 def send(
     kind: Annotated[str, typer.Argument(help="The kind of letter.")],
-    payload: Annotated[str, typer.Argument(help="The letter, as JSON.")] = "{}",
+    payload: Annotated[str, typer.Argument(help=PAYLOAD)] = "{}",
     queue: Annotated[str | None, typer.Option(help="Another queue than that of the letter.")] = None,
     priority: Annotated[int, typer.Option(min=-100, max=100, help="Higher goes first.")] = 0,
     foreground: Annotated[bool, typer.Option("--foreground", help="A person waits for it.")] = False,
@@ -107,8 +111,11 @@ def send(
         "run_at": instant(run_at) if run_at else None, "delay": duration(delay),
         "after": TaskId(after) if after is not None else None, "unique": Unique(unique) if unique else None,
     }  # fmt: skip
-    task, where = run(_send(kind, payload, app, outside))
-    emit(json, {"task": task, "queue": where}, lambda: f"Sent as task {task} to {where}: gristmill task why {task}")
+    task, where, new = run(_send(kind, payload_of(payload), app, outside))
+    sentence = (
+        f"Sent as task {task} to {where}" if new else f"Task {task} has this unique key already; nothing was sent"
+    )
+    emit(json, {"task": task, "queue": where, "new": new}, lambda: f"{sentence}: gristmill task why {task}")
 
 
 @app.command("cancel")
@@ -154,7 +161,7 @@ def move(
     Example: gristmill task move 42 --foreground
     """
     if position is None and priority is None and foreground is None:
-        raise Refused("Say where to move it: --position, --priority, --foreground or --background.")
+        raise Misused("Say where to move it: --position, --priority, --foreground or --background.")
     found = run(_move(TaskId(task), position, priority, foreground))
     emit(json, found, lambda: Text(f"Task {task}: {found.sentence}."))
 
@@ -177,13 +184,19 @@ async def _why(task: TaskId) -> Why:
         return await why(tx, task)
 
 
-async def _send(kind: str, payload: str, app: str | None, outside: dict[str, Any]) -> tuple[TaskId, str]:
+async def _send(
+    kind: str, payload: dict[str, Any], app: str | None, outside: dict[str, Any]
+) -> tuple[TaskId, str, bool]:
+    """The task, its queue, and whether it is new."""
     async with session() as at:
         handler, letter = known_letter(kind, payload, app, at)
-        envelope = Envelope(letter, **outside)
+        with options(run_at="--run-at", delay="--delay", priority="--priority"):
+            envelope = Envelope(letter, **outside)
         async with at.db.transaction() as tx:
+            key = envelope.unique.key if envelope.unique else None
+            holder = await tx.value(SQL["holder"], key=key) if key is not None else None
             (task,) = await send_many(tx, [envelope], max_payload=at.settings.queue.max_payload)
-        return task, envelope.queue or handler.queue
+        return task, envelope.queue or handler.queue, task != holder
 
 
 async def _cancel(tasks: Sequence[TaskId]) -> Cancelling:
@@ -198,7 +211,7 @@ async def _retry(tasks: Sequence[TaskId], again: bool) -> Revived:
 
 async def _move(task: TaskId, position: str | None, priority: int | None, foreground: bool | None) -> Why:
     if position is not None and position != "none" and not position.lstrip("-").isdigit():
-        raise typer.BadParameter(f"“{position}” is neither a whole number nor none")
+        raise Misused(f"“{position}” is neither a whole number nor none.")
     async with session() as at, at.db.transaction() as tx:
         if priority is not None:
             await set_priority(tx, task, priority)

@@ -4,6 +4,7 @@ from gristmill.queue import dead
 from gristmill.queue.cancel import Cancelling, cancel
 from gristmill.queue.context import current
 from gristmill.queue.cron import check_zone
+from gristmill.queue.cron import parse as check_cron
 from gristmill.queue.forks import drop_signals_in_copies
 from gristmill.queue.handlers import Handler, Handlers, bound, on
 from gristmill.queue.health import HealthPort
@@ -11,11 +12,12 @@ from gristmill.queue.heartbeat import STUCK
 from gristmill.queue.janitor import forget
 from gristmill.queue.letters import Envelope, Letter, Unique, decode
 from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiters, set_limit
-from gristmill.queue.lookup import Event, GroupProgress, Task, get_task, group_progress, history, list_tasks
+from gristmill.queue.lookup import STATUSES, Event, GroupProgress, Task, get_task, group_progress, history, list_tasks
 from gristmill.queue.order import set_foreground, set_position, set_priority
 from gristmill.queue.outcome import Done, Skip, Snooze
 from gristmill.queue.processes import ProcessPool
 from gristmill.queue.queues import QueueReport, list_queues, pause, resume, set_queue
+from gristmill.queue.queues import columns_of as check_settings
 from gristmill.queue.rates import Rate
 from gristmill.queue.revive import Refusal, Revived
 from gristmill.queue.revive import retry as retry_tasks
@@ -33,6 +35,7 @@ from gristmill.queue.why import Why, why
 from gristmill.queue.worker import Worker
 
 __all__ = [
+    "STATUSES",
     "STUCK",
     "Cancelling",
     "Done",
@@ -62,6 +65,8 @@ __all__ = [
     "add_schedule",
     "bound",
     "cancel",
+    "check_cron",
+    "check_settings",
     "check_zone",
     "current",
     "dead",

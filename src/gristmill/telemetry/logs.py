@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
@@ -10,7 +11,23 @@ from gristmill.settings import LogSettings
 
 log: Any = structlog.get_logger("gristmill")
 
+LONGEST = 10_000  # characters of one value in a log; what an exception carries may be a book
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def shortened(text: str) -> str:
+    """Its beginning and its end, where a traceback says how it began and what it came to."""
+    if len(text) <= LONGEST:
+        return text
+    head, tail = LONGEST * 3 // 4, LONGEST // 4
+    return f"{text[:head]}\n… {len(text) - head - tail:,} characters left out …\n{text[-tail:]}"
+
+
+def _shorten(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for name, value in event.items():
+        if isinstance(value, str) and len(value) > LONGEST:
+            event[name] = shortened(value)
+    return event
 
 
 def set_up_logs(settings: LogSettings) -> None:
@@ -22,6 +39,7 @@ def set_up_logs(settings: LogSettings) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.format_exc_info,
+            _shorten,
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
