@@ -64,7 +64,7 @@ class Admin:
         del sender
         body = read_object(request.body or b"{}")
         backend = body.get("backend")
-        if backend is not None and backend not in self._scheduler.lanes.backends:
+        if backend is not None and (not isinstance(backend, str) or backend not in self._scheduler.lanes.backends):
             raise BadRequest(f"there is no backend called {backend!r}", 404)
         on = body.get("resume") is not True
         self._scheduler.drain(backend, on)

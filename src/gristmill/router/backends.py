@@ -22,6 +22,7 @@ from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
 Json = dict[str, Any]
 TRUE = msgspec.Raw(b"true")
 INCLUDE_USAGE = msgspec.Raw(b'{"include_usage":true}')
+MOST_CONTEXT = 1024**2  # tokens: more than that is a mistake that must not become everybody's
 UNSAID = ModelSettings(num_ctx=None, keep_alive=None, vram=None)
 
 
@@ -70,7 +71,7 @@ class Pins:
         """The context for a request: the listed one, else the largest that anybody asked for so far."""
         if (pinned := self.of(model).num_ctx) is not None:
             return pinned
-        if isinstance(asked, int) and asked > self._largest.get(model, 0) and len(self._largest) < 1024:
+        if isinstance(asked, int) and self._largest.get(model, 0) < asked <= MOST_CONTEXT and len(self._largest) < 1024:
             self._largest[model] = asked
         return self._largest.get(model)
 

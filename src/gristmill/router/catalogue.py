@@ -61,7 +61,7 @@ class Catalogue:
                     continue
         if not having:
             names = ", ".join(item["name"] for item in self.tags()["models"])
-            raise BadRequest(f"model {model!r} not found; available: {names or 'none'}", 404)
+            raise BadRequest(f"model {model[:200]!r} not found; available: {names or 'none'}", 404)
         return {
             "modelfile": "",
             "parameters": "",
@@ -78,7 +78,7 @@ class Catalogue:
     def openai_model(self, model: str) -> Json:
         """/v1/models/{model}."""
         if not any(adapter.serves(canonical(model)) for adapter in self._adapters.values()):
-            raise BadRequest(f"model {model!r} not found", 404)
+            raise BadRequest(f"model {model[:200]!r} not found", 404)
         return _as_openai(model)
 
 

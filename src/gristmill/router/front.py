@@ -63,8 +63,8 @@ class Line(asyncio.Protocol):
     """One client's connection; the client's end of it is the end of what it asked for."""
 
     __slots__ = (
-        "_body", "_front", "_headers", "_parser", "_parting", "_ready", "_receiving", "_remote", "_request", "_since",
-        "_size", "_transport", "_unsent", "_url", "_waiter", "_wrong", "full", "task",
+        "_body", "_front", "_headers", "_parser", "_parting", "_plain", "_ready", "_receiving", "_remote", "_request",
+        "_since", "_size", "_transport", "_unsent", "_url", "_waiter", "_wrong", "full", "task",
     )  # fmt: skip
 
     def __init__(self, front: Front) -> None:
@@ -73,6 +73,7 @@ class Line(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._remote = ""
         self._receiving = False
+        self._plain = b""
         self._url, self._headers = b"", list[tuple[bytes, bytes]]()
         self._body: list[bytes] = []
         self._size = 0  # of the head while it comes, then of the body
@@ -162,8 +163,8 @@ class Line(asyncio.Protocol):
             self._since = self._front.now
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._parting = True  # the request itself is answered as if it had not asked; what follows is not HTTP
+        except httptools.HttpParserUpgrade as offer:
+            self._decline(data[offer.args[0] :])
         except httptools.HttpParserCallbackError as error:
             if not isinstance(wrong := error.__context__, BadRequest):
                 raise
@@ -173,6 +174,15 @@ class Line(asyncio.Protocol):
         else:
             if self._size > MOST_HEAD and self._receiving and self._request is None:
                 self._refuse(_too_wordy())
+
+    def _decline(self, rest: bytes) -> None:
+        """Read a request that offers another protocol (Java's client does) as if it had not offered it."""
+        head, self._plain = self._plain, b""
+        if not head:
+            self._refuse(BadRequest("tunnels are not for here", 405))
+            return
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(head + rest)
 
     # ── httptools ───────────────────────────────────────────────────────────
 
@@ -189,6 +199,11 @@ class Line(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         parser = self._parser
+        if parser.should_upgrade():
+            if parser.get_method() != b"CONNECT":
+                self._plain = _without_upgrade(parser.get_method(), self._url, self._headers)
+            self._url, self._size = b"", 0
+            return
         request = Request(self, parser.get_method().decode(), _path(self._url), self._headers, self._remote)
         request.modern = parser.get_http_version() == "1.1"
         self._request, fields = request, request.fields
@@ -201,7 +216,7 @@ class Line(asyncio.Protocol):
         if int(fields.get(b"content-length", 0)) > self._front.body_limit:
             raise self._too_large()
         self._front.admit(request)
-        if b"expect" in fields and self._transport is not None:
+        if fields.get(b"expect", b"").lower() == b"100-continue" and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
@@ -242,14 +257,14 @@ class Line(asyncio.Protocol):
             return
         if not request.ended:
             transport.abort()  # cut off, so that it cannot be taken for a whole answer
-        elif self._ready and request.keeps:
+        elif not request.keeps:
+            transport.close()
+        elif self._ready:
             if len(self._ready) == MOST_AHEAD:
                 transport.resume_reading()
             self.task = self._front.loop.create_task(self._serve(self._ready.popleft()))
         elif self._wrong is not None:
             self._tell(self._wrong)
-        elif not request.keeps or self._parting:
-            transport.close()
         else:
             self._since = self._front.now
 
@@ -260,7 +275,8 @@ class Line(asyncio.Protocol):
 
     def _tell(self, wrong: BadRequest) -> None:
         """Say what is wrong and stop listening, but let the client read it before hanging up."""
-        request = self._request or Request(self, "GET", _path(self._url), [], self._remote)
+        known = self._url if self._url.startswith(b"/") else b"/"  # it may be the address that is wrong
+        request = self._request or Request(self, "GET", _path(known), [], self._remote)
         request.keeps = False
         self._parting, self._since = True, self._front.now
         if self._transport is None or self._transport.is_closing():
@@ -276,10 +292,18 @@ def _too_wordy() -> BadRequest:
     return BadRequest(f"the request's headers are larger than {MOST_HEAD} bytes", 431)
 
 
+def _without_upgrade(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
+    kept = [item for item in headers if item[0] not in (b"upgrade", b"connection", b"http2-settings")]
+    return b"%b %b HTTP/1.1\r\n%b\r\n" % (method, url, b"".join([b"%b: %b\r\n" % item for item in kept]))
+
+
 def _path(url: bytes) -> str:
     """The path a request line names, without its query; a proxy's client names the host too."""
     if not url.startswith(b"/"):
-        url = urlsplit(url).path
+        try:
+            url = urlsplit(url).path
+        except ValueError:
+            raise BadRequest("the address is none") from None
     if b"?" in url or b"%" in url:
         url = unquote_to_bytes(url.partition(b"?")[0])
     return url.decode("utf-8", "replace")

@@ -27,6 +27,7 @@ from gristmill.router.wire import (
 from gristmill.settings import RouterSettings
 
 MOST_ERROR = 64 * 1024
+MOST_KEPT = 256 * 1024**2  # bytes of an answer of which nothing can be passed on yet
 GIVEN_UP = {Failure.HEADER_TIMEOUT: 504, Failure.IDLE_TIMEOUT: 504, Failure.CONNECT: 502, Failure.BROKEN: 502}
 
 
@@ -91,7 +92,7 @@ class Relay:
             raise BadRequest("a backend has not told yet which models it serves; try again in a moment", 503)
         known = sorted({name for adapter in adapters for name in (adapter.models or adapter.spec.models)})
         raise BadRequest(
-            f"model {model.removesuffix(':latest')!r} not found; available: {', '.join(known) or 'none'}", 404
+            f"model {model.removesuffix(':latest')[:200]!r} not found; available: {', '.join(known) or 'none'}", 404
         )
 
     def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
@@ -186,7 +187,7 @@ class Relay:
         raise PassedOn(status, text)
 
     async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> None:
-        request, held, size = visit.request, list[bytes](), 0
+        request, held, size, kept = visit.request, list[bytes](), 0, 0
         while True:
             if (data := exchange.taken()) is None:
                 await exchange.news()
@@ -197,7 +198,11 @@ class Relay:
             if not visit.first:
                 self._note_first(visit)
             if not out:
+                kept += len(data)
+                if kept > MOST_KEPT:
+                    raise AttemptFailed(Failure.BROKEN, "the backend's answer does not end")
                 continue
+            kept = 0
             if visit.holds_back:
                 held.append(out)
                 size += len(out)

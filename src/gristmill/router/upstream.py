@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from gristmill.router.breaker import Failure
 
+MOST_HEAD = 256 * 1024  # bytes of an answer's headers
 HIGH_WATER = 256 * 1024  # unread bytes after which the backend is paused: a slow reader costs no memory
 
 
@@ -203,12 +204,13 @@ class PlainExchange:
 class Connection(asyncio.Protocol):
     """One kept-alive connection; it serves one exchange after another."""
 
-    __slots__ = ("_client", "_headers", "_parser", "_parting", "_paused", "exchange", "transport")
+    __slots__ = ("_client", "_head", "_headers", "_parser", "_parting", "_paused", "exchange", "transport")
 
     def __init__(self, client: "PlainClient") -> None:
         self._client = client
         self._parser = httptools.HttpResponseParser(self)
         self._headers: list[tuple[bytes, bytes]] = []
+        self._head = 0  # bytes that came before the headers were complete
         self._paused = False
         self._parting = False
         self.exchange: PlainExchange | None = None
@@ -221,7 +223,7 @@ class Connection(asyncio.Protocol):
     def begin(self, message: bytes, exchange: PlainExchange) -> None:
         assert self.transport is not None
         self.exchange = exchange
-        self._headers = []
+        self._headers, self._head = [], 0
         self.transport.write(message)
 
     def resume(self) -> None:
@@ -254,6 +256,11 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         self.exchange.at = self._client.loop.time()
+        if not self.exchange.status:
+            self._head += len(data)
+            if self._head > MOST_HEAD and len(data) < self._head:
+                self._lose("the backend's headers do not end")
+                return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:

@@ -86,10 +86,12 @@ _flag = msgspec.json.Decoder(bool | None)
 def read_question(call: Call, body: bytes) -> Question:
     """What a body asks, or a sentence about what is wrong with it."""
     try:
+        if not body.isascii():
+            body.decode()  # what passes as it came is not looked at any more
         fields = _fields.decode(body)
     except msgspec.ValidationError:
         raise BadRequest("the body must be a JSON object") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise BadRequest(f"the body is not valid JSON: {wrong}") from None
     try:
         model = _text.decode(fields["model"]) if "model" in fields else ""
