@@ -21,6 +21,7 @@ COMMANDS = {
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
     "router": "Serve every LLM client on one port, with priorities.",
+    "graph": "The graph: show a node, the path between two, find, export, aliases.",
     "db": "The database: status, start, stop, migrate, url, psql.",
     "doctor": "Check everything, and say what to do.",
 }

@@ -1,6 +1,6 @@
 """Knowledge: chunks, search over them, and the graph of who and what is in them."""
 
-from gristmill.knowledge import chunks, graph, lexicon, vectors
+from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id, visible
 from gristmill.knowledge.terms import Terms, terms_of
@@ -14,6 +14,7 @@ __all__ = [
     "Terms",
     "chunks",
     "graph",
+    "keys",
     "lexicon",
     "make_searchable",
     "scope_id",

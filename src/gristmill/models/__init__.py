@@ -6,7 +6,7 @@ What only child processes may load is taken as a module, in the child: `from gri
 from gristmill.models import tokens
 from gristmill.models.embedding import Embedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder
 from gristmill.models.entities import Entity, Extraction, Passage, Relation, entity_key, relation_type
-from gristmill.models.extractors import Extractor, RuleExtractor
+from gristmill.models.extractors import Extractor, LlmExtractor, RuleExtractor
 from gristmill.models.fakes import FakeEmbedder, FakeLlm
 from gristmill.models.llm import Llm, Message, Picture, RouterLlm, TokenCount, schema_of
 
@@ -18,6 +18,7 @@ __all__ = [
     "FakeEmbedder",
     "FakeLlm",
     "Llm",
+    "LlmExtractor",
     "Message",
     "MiniLm",
     "OllamaEmbedder",

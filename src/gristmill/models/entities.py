@@ -71,9 +71,10 @@ class Extraction:
 class Gathering:
     """Entities and relations as they are found, each once; a relation needs both of its ends."""
 
-    def __init__(self) -> None:
-        self._entities: dict[str, Entity] = {}
-        self._relations: dict[tuple[str, str, str], Relation] = {}
+    def __init__(self, known: Extraction | None = None) -> None:
+        known = known or Extraction()
+        self._entities = {one.key: one for one in known.entities}
+        self._relations = {(one.source, one.type, one.target): one for one in known.relations}
 
     def add(self, namespace: str, name: str, *, shown: str | None = None, **properties: Any) -> str:
         """The key of what was named; empty if it has none."""

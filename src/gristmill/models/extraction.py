@@ -46,10 +46,11 @@ def _extract(passage: Passage) -> Extraction:
     mail = structure.mail(passage.context, into) if passage.context else ""
     for found in structure.find(passage.heading):
         into.add(found.namespace, found.name, shown=found.shown)
-    text, starts = plain(passage.text[:LONGEST])
+    body = passage.text[:LONGEST]
+    text, starts = plain(HEADER_LINES.sub("", body) if mail else body)
     shapes = structure.find(text)
     if passage.kind != "prose":
-        _shaped_only(passage.text[:LONGEST], into)
+        _shaped_only(body, into)
     elif is_english(text, passage.language):
         _parsed(text, starts, shapes, into)
     else:
@@ -63,6 +64,9 @@ def _extract(passage: Passage) -> Extraction:
 
 # --- Markdown
 
+HEADER_LINES = re.compile(  # as a mail's page shows them; its headers have been told already
+    r"^\*\*(?:From|To|Cc|Bcc|Reply-To|Date|Subject|Attachments):\*\*.*$", re.MULTILINE
+)
 BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)]|>|#)\s)")
 MARK = re.compile(r"^\s*(?:>\s?)*(?:[-*+•]\s+|\d+[.)]\s+|#+\s+)?")
 LINK = re.compile(r"!?\[([^\]\n]*)\]\((\S+?)(?:\s\"[^\"]*\")?\)")

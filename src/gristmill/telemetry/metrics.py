@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import accumulate
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import HistogramMetricFamily
@@ -15,6 +16,19 @@ disable_created_metrics()  # pyright: ignore[reportUnknownVariableType] the libr
 DURATIONS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 CLAIMS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
 SIZES = (1, 5, 20, 50, 100, 200, 500, 1000)
+
+
+PROCESS = CollectorRegistry()  # what is counted where no worker is in sight
+_EXTRACTIONS = Counter(
+    "graph_llm_extractions_total",
+    "Passages an LLM found something in or was silent about, and what it told that is not in the text (dropped).",
+    ["outcome"],
+    registry=PROCESS,
+)
+
+
+def count_extraction(outcome: Literal["found", "silent", "dropped"], n: int = 1) -> None:
+    _EXTRACTIONS.labels(outcome).inc(n)
 
 
 class Durations(Collector):
@@ -117,7 +131,7 @@ class WorkerMetrics:
         self._settled.labels(self.worker).observe(n)
 
     def text(self) -> bytes:
-        return generate_latest(self.registry)
+        return generate_latest(self.registry) + generate_latest(PROCESS)
 
     def reset_depths(self, queues: Iterable[str]) -> None:
         for queue in queues:

@@ -19,6 +19,7 @@ CREATE TABLE entity (
   properties jsonb NOT NULL DEFAULT '{}',
   PRIMARY KEY (key, scope)
 );
+CREATE INDEX entity_by_name ON entity (substr(key, strpos(key, '::') + 2), scope);
 
 CREATE TABLE mention (
   chunk      bigint NOT NULL REFERENCES chunk ON DELETE CASCADE,
@@ -33,7 +34,7 @@ CREATE TABLE mention (
   CHECK (count > 0 OR (stated AND count = 0))
 );
 CREATE INDEX mention_by_key ON mention (key, scope);
-CREATE INDEX mention_by_name ON mention ((substr(key, strpos(key, '::') + 2)) text_pattern_ops, scope);
+CREATE INDEX mention_by_name ON mention (substr(key, strpos(key, '::') + 2), scope);
 
 -- One piece of evidence: this chunk says that `source` stands in this relation to `target`.
 CREATE TABLE relation (
@@ -81,3 +82,9 @@ CREATE VIEW edge AS
 SELECT s.client, r.source, r.type, r.target, count(*) AS evidence
   FROM relation r JOIN scope s ON s.id = r.scope
  GROUP BY s.client, r.source, r.type, r.target;
+
+-- Waits for whoever writes, and lets nobody begin; every writer of relations writes mentions in the same statement.
+CREATE FUNCTION hold_mentions() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE mention IN SHARE ROW EXCLUSIVE MODE;
+END $$;

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -11,7 +11,19 @@ from gristmill.db import Row, Tx, queries
 from gristmill.ids import ChunkId
 from gristmill.models import Entity, Extraction, Passage, Relation
 
-SQL = queries("gristmill.knowledge", "graph.sql")
+SQL = queries("gristmill.knowledge.graph", "contributions.sql")
+
+Edge = tuple[str, str, str]  # source, type, target
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What the graph loses with some chunks: nodes and edges that go, and those that only lose some evidence."""
+
+    nodes_gone: tuple[str, ...]
+    nodes_weaker: tuple[str, ...]
+    edges_gone: tuple[Edge, ...]
+    edges_weaker: tuple[Edge, ...]
 
 
 def key_of(client: str, passage: Passage, version: str) -> bytes:
@@ -52,3 +64,15 @@ def _extraction(row: Row) -> Extraction:
     entities = tuple(Entity(**one) for one in row.entities)
     relations = tuple(Relation(**one) for one in row.relations)
     return Extraction(entities, relations, silent=row.silent, dropped=row.dropped)
+
+
+async def losses(tx: Tx, chunk_ids: Sequence[ChunkId]) -> Losses:
+    """What would go if these chunks went."""
+    nodes = await tx.all(SQL["lost_nodes"], chunks=list(chunk_ids))
+    edges = await tx.all(SQL["lost_edges"], chunks=list(chunk_ids))
+    return Losses(
+        nodes_gone=tuple(row.key for row in nodes if not row.stays),
+        nodes_weaker=tuple(row.key for row in nodes if row.stays),
+        edges_gone=tuple((row.source, row.type, row.target) for row in edges if not row.stays),
+        edges_weaker=tuple((row.source, row.type, row.target) for row in edges if row.stays),
+    )

@@ -52,7 +52,8 @@ SELECT place.id, %(key)s, NOT EXISTS (SELECT FROM named), %(silent)s, %(dropped)
    SET key = excluded.key, empty = excluded.empty, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
 
 -- name: known
--- What was drawn under these keys before, from whichever chunk has it; nothing that was merely stated.
+-- What was drawn under these keys before, from whichever chunk has it; nothing that was merely stated. A silent LLM is
+-- asked again.
 SELECT x.key, x.silent, x.dropped,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('key', m.key, 'type', m.type, 'name', m.name, 'count', m.count,
                                                      'properties', m.properties) ORDER BY m.key), '[]')
@@ -61,4 +62,24 @@ SELECT x.key, x.silent, x.dropped,
                                                      'properties', r.properties) ORDER BY r.source, r.type, r.target), '[]')
           FROM relation r WHERE r.chunk = x.chunk AND r.drawn) AS relations
   FROM (SELECT DISTINCT ON (key) chunk, key, silent, dropped FROM extraction
-         WHERE key = ANY(%(keys)s) ORDER BY key, chunk) AS x;
+         WHERE key = ANY(%(keys)s) AND silent IS NOT TRUE ORDER BY key, chunk) AS x;
+
+-- name: lost_nodes
+-- What these chunks name, and whether anything else names or states it for the same client.
+SELECT client, key, EXISTS (
+         SELECT FROM mention m JOIN scope s ON s.id = m.scope
+          WHERE m.key = lost.key AND s.client = lost.client AND m.chunk <> ALL(%(chunks)s))
+       OR EXISTS (
+         SELECT FROM entity e JOIN scope s ON s.id = e.scope WHERE e.key = lost.key AND s.client = lost.client) AS stays
+  FROM (SELECT DISTINCT s.client, m.key
+          FROM mention m JOIN scope s ON s.id = m.scope WHERE m.chunk = ANY(%(chunks)s)) AS lost
+ ORDER BY client, key;
+
+-- name: lost_edges
+SELECT client, source, type, target, EXISTS (
+         SELECT FROM relation r JOIN scope s ON s.id = r.scope
+          WHERE r.source = lost.source AND r.target = lost.target AND r.type = lost.type AND s.client = lost.client
+            AND r.chunk <> ALL(%(chunks)s)) AS stays
+  FROM (SELECT DISTINCT s.client, r.source, r.type, r.target
+          FROM relation r JOIN scope s ON s.id = r.scope WHERE r.chunk = ANY(%(chunks)s)) AS lost
+ ORDER BY client, source, type, target;

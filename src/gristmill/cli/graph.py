@@ -1,0 +1,266 @@
+"""`gristmill graph`: who and what the documents name, and how they belong together."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from gristmill.cli.output import Json, emit, err, facts, short, table
+from gristmill.cli.session import run, session
+from gristmill.db import Tx
+from gristmill.errors import Refused
+from gristmill.knowledge import Scope, graph, keys
+
+app = typer.Typer(no_args_is_help=True)
+alias = typer.Typer(no_args_is_help=True)
+app.add_typer(alias, name="alias", help="Other names for nodes: add, list, rm.")
+
+Client = Annotated[str, typer.Option(help="Whose graph; without it only what is GLOBAL is seen.")]
+Project = Annotated[str, typer.Option(help="One project of the client.")]
+Name = Annotated[str, typer.Argument(help="A key like “person::jane doe”, or a name that only one node has.")]
+MOST_KEYS = 12
+COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="graph", help=text)
+
+
+@app.command()
+def show(
+    node: Name,
+    client: Client = "",
+    project: Project = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many edges and places at most.")] = 20,
+    json: Json = False,
+) -> None:
+    """A node: its edges with their evidence counted, and where it is named.
+
+    Example: gristmill graph show "Jane Doe"
+    """
+    found = run(_show(Scope(client, project), node, limit))
+    emit(json, found, lambda: _view(found))
+
+
+@app.command()
+def path(
+    source: Annotated[str, typer.Argument(help="A key or name.")],
+    target: Annotated[str, typer.Argument(help="A key or name.")],
+    client: Client = "",
+    project: Project = "",
+    hops: Annotated[int, typer.Option(min=1, max=20, help="How long the way may be.")] = 6,
+    json: Json = False,
+) -> None:
+    """The shortest way from one node to another, with a place that shows each step. Ends with 1 if there is none.
+
+    Example: gristmill graph path "Jane Doe" "Acme Corp"
+    """
+    steps = run(_path(Scope(client, project), source, target, hops))
+    emit(json, {"found": steps is not None, "steps": steps or []}, lambda: _way(source, target, hops, steps))
+    if steps is None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def find(
+    text: Annotated[str, typer.Argument(help="The beginning or a part of a name.")],
+    client: Client = "",
+    project: Project = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 20,
+    json: Json = False,
+) -> None:
+    """Nodes by their names. Ends with 1 if there is none.
+
+    Example: gristmill graph find jane
+    """
+    found = run(_find(Scope(client, project), text, limit))
+    rows = [(one.key, one.type, one.mentions, one.chunks, one.name) for one in found]
+    emit(
+        json,
+        found,
+        lambda: table(("key", "type", ">mentions", ">chunks", "name"), rows, empty=f"No node is called “{text}”."),
+    )
+    if not found:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="Where to, for example graph.graphml.")],
+    client: Client = "",
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """The whole graph as GraphML, for Gephi, yEd or networkx.
+
+    Example: gristmill graph export graph.graphml --client acme
+    """
+    size = run(_export(Scope(client, project), file))
+    emit(json, {"file": file, "bytes": size}, lambda: f"Wrote {size:,} bytes to {file}.")
+
+
+@app.command()
+def stats(client: Client = "", project: Project = "", json: Json = False) -> None:
+    """How large the graph is, and of what it consists.
+
+    Example: gristmill graph stats --json
+    """
+    found = run(_stats(Scope(client, project)))
+    emit(json, found, lambda: _counted(found))
+
+
+@alias.command("add")
+def add_(
+    other: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name, for example “person::j. doe”.")],
+    key: Annotated[str, typer.Argument(help="The node's key, for example “person::jane doe”.")],
+    client: Client = "",
+    json: Json = False,
+) -> None:
+    """Say that two names mean one node: what is known of either is joined, now and in the future.
+
+    Example: gristmill graph alias add "person::j. doe" "person::jane doe"
+    """
+    merged = run(_add(client, other, key))
+    counted = f"{merged.mentions:,} mentions and {merged.relations:,} relations were moved"
+    emit(json, merged, lambda: f"“{merged.alias.alias}” is “{merged.alias.key}” from now on; {counted}.")
+
+
+@alias.command("list")
+def list_(client: Client = "", json: Json = False) -> None:
+    """All aliases of a client.
+
+    Example: gristmill graph alias list --client acme
+    """
+    found = run(_aliases(client))
+    emit(json, found, lambda: table(("alias", "key"), [(one.alias, one.key) for one in found], empty="No aliases."))
+
+
+@alias.command("rm")
+def rm(
+    other: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that is no alias any more.")],
+    client: Client = "",
+    json: Json = False,
+) -> None:
+    """Remove an alias; what was joined stays so until its documents are read anew.
+
+    Example: gristmill graph alias rm "person::j. doe"
+    """
+    gone = run(_remove(client, other))
+    emit(json, gone, lambda: f"“{gone.alias}” is no alias of “{gone.key}” any more.")
+
+
+# --- work
+
+
+async def _show(scope: Scope, node: str, limit: int) -> graph.Node:
+    async with session() as at, at.db.transaction() as tx:
+        return await graph.node(tx, scope, node, limit=limit)
+
+
+async def _path(scope: Scope, source: str, target: str, hops: int) -> list[dict[str, Any]] | None:
+    async with session() as at, at.db.transaction() as tx:
+        steps = await graph.path(tx, scope, source, target, hops=hops)
+        if steps is None:
+            return None
+        return [{"edge": step, "shown_by": await graph.proof(tx, scope, step, limit=1)} for step in steps]
+
+
+async def _find(scope: Scope, text: str, limit: int) -> list[graph.Found]:
+    async with session() as at, at.db.transaction() as tx:
+        return await graph.find(tx, scope, text, limit=limit)
+
+
+async def _stats(scope: Scope) -> graph.Counts:
+    async with session() as at, at.db.transaction() as tx:
+        return await graph.counts(tx, scope)
+
+
+async def _export(scope: Scope, file: Path) -> int:
+    """Under another name until it is complete; one moment of the graph, however long it takes."""
+    draft = file.with_name(f".{file.name}.part")
+    size = 0
+    async with session() as at:
+        moment = {"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"}
+        async with await at.db.connect("export", **moment) as connection, connection.transaction():
+            try:
+                with draft.open("w", encoding="utf-8") as out, err.status("Writing …"):
+                    async for piece in graph.export(Tx(connection), scope):
+                        size += len(piece.encode())
+                        out.write(piece)
+                draft.replace(file)
+            except OSError as error:
+                draft.unlink(missing_ok=True)
+                raise Refused(f"{file} cannot be written: {error.strerror}.") from error
+    return size
+
+
+async def _add(client: str, other: str, key: str) -> keys.Merged:
+    async with session() as at, at.db.transaction() as tx:
+        return await keys.add_alias(tx, Scope(client).client, other, key)
+
+
+async def _aliases(client: str) -> list[keys.Alias]:
+    async with session() as at, at.db.transaction() as tx:
+        return await keys.aliases(tx, Scope(client).client)
+
+
+async def _remove(client: str, other: str) -> keys.Alias:
+    async with session() as at, at.db.transaction() as tx:
+        return await keys.remove_alias(tx, Scope(client).client, other)
+
+
+# --- views
+
+
+def _view(node: graph.Node) -> RenderableType:
+    top = Text.assemble((node.name, "bold"), "  ", (node.key, "dim"))
+    counted = f"{node.type}, named {node.mentions:,} times in {node.chunks:,} chunks of {node.documents:,} documents"
+    tree = Tree(top, guide_style="dim")
+    tree.add(Text(counted, style="dim"))
+    for name, value in node.properties.items():
+        tree.add(Text(f"{name}: {short(value)}"))
+    for edge in node.neighbours:
+        tree.add(_edge(edge))
+    if node.edges > len(node.neighbours):
+        tree.add(Text(f"… and {node.edges - len(node.neighbours):,} more edges: --limit", style="dim"))
+    if not node.evidence:
+        return tree
+    rows = [(_place(one), f"“{one.snippet}”") for one in node.evidence]
+    return Group(tree, "", table(("where", "text"), rows, empty=""))
+
+
+def _edge(edge: graph.Neighbour) -> Text:
+    arrow = (f"─{edge.type}→ " if edge.outward else f"←{edge.type}─ ", "yellow")
+    colour = COLOURS[sum(map(ord, edge.node_type)) % len(COLOURS)]
+    return Text.assemble(arrow, (edge.name, colour), "  ", (edge.key, "dim"), f"  ×{edge.evidence:,}")
+
+
+def _place(one: graph.Evidence) -> str:
+    return f"{one.title or one.file} p. {one.page} ({one.start}–{one.stop})"
+
+
+def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | None) -> RenderableType:
+    if steps is None:
+        return Text(f"No way leads from “{source}” to “{target}” within {hops} steps.", style="dim")
+    if not steps:
+        return Text(f"“{source}” and “{target}” are the same node.", style="dim")
+    rows: list[tuple[Any, ...]] = []
+    for step in steps:
+        edge: graph.Step = step["edge"]
+        shown: list[graph.Evidence] = step["shown_by"]
+        said = f"{_place(shown[0])} “{shown[0].snippet}”" if shown else ""
+        rows.append((edge.source, f"─{edge.type}→", edge.target, edge.evidence, said))
+    return table(("from", "", "to", ">evidence", "for example"), rows, empty="")
+
+
+def _counted(found: graph.Counts) -> RenderableType:
+    top = facts([
+        ("nodes", found.nodes), ("edges", found.edges), ("mentions", found.mentions), ("evidence", found.evidence),
+    ])  # fmt: skip
+    nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
+    edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
+    return Group(top, "", nodes, "", edges)

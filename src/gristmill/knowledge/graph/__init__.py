@@ -1,0 +1,48 @@
+"""The graph of who and what chunks name: written chunk by chunk, read as nodes and edges."""
+
+from gristmill.knowledge.graph.contributions import Losses, key_of, known, losses, save
+from gristmill.knowledge.graph.graphml import export
+from gristmill.knowledge.graph.reading import (
+    Counts,
+    Evidence,
+    Found,
+    Near,
+    Neighbour,
+    Node,
+    Step,
+    counts,
+    find,
+    near_names,
+    neighbourhood,
+    node,
+    path,
+    proof,
+    resolve,
+)
+from gristmill.knowledge.graph.statements import create_node_with_rag_links, create_relationship
+
+__all__ = [
+    "Counts",
+    "Evidence",
+    "Found",
+    "Losses",
+    "Near",
+    "Neighbour",
+    "Node",
+    "Step",
+    "counts",
+    "create_node_with_rag_links",
+    "create_relationship",
+    "export",
+    "find",
+    "key_of",
+    "known",
+    "losses",
+    "near_names",
+    "neighbourhood",
+    "node",
+    "path",
+    "proof",
+    "resolve",
+    "save",
+]

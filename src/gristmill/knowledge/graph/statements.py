@@ -1,0 +1,80 @@
+"""Nodes and edges that somebody states, each with the chunks that show it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from gristmill.db import Tx, queries
+from gristmill.errors import Refused
+from gristmill.ids import ChunkId
+from gristmill.knowledge.keys import resolved
+from gristmill.knowledge.scopes import Scope, scope_id
+from gristmill.models import relation_type
+
+SQL = queries("gristmill.knowledge.graph", "statements.sql")
+
+
+async def create_node_with_rag_links(
+    tx: Tx,
+    scope: Scope,
+    node_key: str,
+    node_type: str,
+    properties: Mapping[str, Any] | None = None,
+    rag_chunk_ids: Sequence[ChunkId] = (),
+) -> str:
+    """States a node, or more of one that is known, and links it with chunks; its key as it is kept."""
+    (key,) = await resolved(tx, scope.client, [node_key])
+    type = "_".join(node_type.casefold().split())
+    if not type:
+        raise Refused(f"The node “{key}” needs a type, for example person.")
+    own = await scope_id(tx, scope)
+    await _check(tx, scope, rag_chunk_ids)
+    await tx.execute(SQL["state_node"], scope=own, key=key, type=type, properties=_json(properties))
+    await _link(tx, [key], rag_chunk_ids)
+    return key
+
+
+async def create_relationship(
+    tx: Tx,
+    scope: Scope,
+    from_key: str,
+    to_key: str,
+    edge_type: str,
+    properties: Mapping[str, Any] | None = None,
+    *,
+    evidence: Sequence[ChunkId],
+) -> tuple[str, str, str]:
+    """States an edge that these chunks show; (source, type, target) as they are kept."""
+    if not evidence:
+        raise Refused(f"An edge from “{from_key}” to “{to_key}” needs at least one chunk as evidence.")
+    source, target = await resolved(tx, scope.client, [from_key, to_key])
+    if source == target:
+        raise Refused(f"“{from_key}” and “{to_key}” are the same node: an edge needs two.")
+    await _check(tx, scope, evidence)
+    type = relation_type(edge_type)
+    await _link(tx, [source, target], evidence)
+    await tx.execute(
+        SQL["state_edge"], chunks=list(evidence), source=source, type=type, target=target, properties=_json(properties)
+    )
+    return source, type, target
+
+
+async def _check(tx: Tx, scope: Scope, chunks: Sequence[ChunkId]) -> None:
+    """One's own chunks only: what is said of GLOBAL ones, all would see."""
+    if not chunks:
+        return
+    own = {row.id for row in await tx.all(SQL["own"], chunks=list(chunks), client=scope.client, project=scope.project)}
+    for chunk in chunks:
+        if chunk not in own:
+            raise Refused(f"There is no chunk {chunk} in {scope}.")
+
+
+async def _link(tx: Tx, keys: Sequence[str], chunks: Sequence[ChunkId]) -> None:
+    for key in keys:
+        namespace, _, name = key.partition("::")
+        await tx.execute(SQL["link"], chunks=list(chunks), key=key, type=namespace, name=name)
+
+
+def _json(properties: Mapping[str, Any] | None) -> str:
+    return orjson.dumps(dict(properties or {})).decode()

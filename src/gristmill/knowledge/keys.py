@@ -1,0 +1,81 @@
+"""What nodes are called: one key for every way of writing a name, and the aliases that a client keeps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gristmill.db import Tx, queries
+from gristmill.errors import Refused
+from gristmill.models import entity_key
+
+SQL = queries("gristmill.knowledge", "keys.sql")
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name for a node."""
+
+    alias: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What an alias changed in the graph that was there already."""
+
+    alias: Alias
+    mentions: int
+    relations: int
+
+
+def normal(key: str) -> str:
+    """`Person::person::Jane Doe` is `person::jane doe`."""
+    namespace, _, name = key.partition("::")
+    if found := entity_key(namespace, name):
+        return found
+    raise Refused(f"“{key}” is no key of a node: write namespace::name, for example person::jane doe.")
+
+
+async def resolved(tx: Tx, client: str, keys: Sequence[str]) -> list[str]:
+    """The keys under which these are kept."""
+    named = [normal(key) for key in keys]
+    known = {row.alias: row.key for row in await tx.all(SQL["resolve"], client=client, aliases=named)}
+    return [known.get(key, key) for key in named]
+
+
+async def named_so(tx: Tx, client: str, names: Sequence[str]) -> list[str]:
+    """The keys that have an alias with one of these names, whatever its namespace."""
+    return [row.key for row in await tx.all(SQL["named_so"], client=client, names=list(names))]
+
+
+async def aliases(tx: Tx, client: str) -> list[Alias]:
+    return [Alias(row.alias, row.key) for row in await tx.all(SQL["list"], client=client)]
+
+
+async def add_alias(tx: Tx, client: str, alias: str, key: str) -> Merged:
+    """From now on `alias` is `key`; what was known under it is merged into that, in this transaction."""
+    # Whoever is writing has finished, and whoever comes next knows the alias: nothing is left under the old name.
+    await tx.execute(SQL["hold_writers"])
+    alias = normal(alias)
+    (key,) = await resolved(tx, client, [key])
+    if alias == key:
+        raise Refused(f"“{alias}” is known as “{key}” already.")
+    taken = await tx.value(SQL["target"], client=client, alias=alias)
+    if taken is not None and taken != key:
+        raise Refused(f"“{alias}” is an alias of “{taken}” already: remove that first.")
+    await tx.execute(SQL["repoint"], client=client, alias=alias, key=key)
+    await tx.execute(SQL["add"], client=client, alias=alias, key=key)
+    await tx.execute(SQL["merge_entities"], client=client, alias=alias, key=key)
+    mentions = await tx.all(SQL["merge_mentions"], client=client, alias=alias, key=key)
+    relations = await tx.all(SQL["merge_relations"], client=client, alias=alias, key=key)
+    await tx.execute(SQL["drop_mentions"], client=client, alias=alias)
+    await tx.execute(SQL["drop_entities"], client=client, alias=alias)
+    return Merged(Alias(alias, key), len(mentions), len(relations))
+
+
+async def remove_alias(tx: Tx, client: str, alias: str) -> Alias:
+    """New chunks use both names again; what was merged stays so until its documents are read anew."""
+    alias = normal(alias)
+    key = await tx.value(SQL["remove"], client=client, alias=alias)
+    if key is None:
+        raise Refused(f"There is no alias “{alias}”: gristmill graph alias list shows all of them.")
+    return Alias(alias, key)

@@ -1,0 +1,63 @@
+-- Aliases, and the merging of nodes that turn out to be one.
+
+-- name: resolve
+SELECT alias, key FROM alias WHERE client = %(client)s AND alias = ANY(%(aliases)s);
+
+-- name: named_so
+SELECT DISTINCT key FROM alias WHERE client = %(client)s AND substr(alias, strpos(alias, '::') + 2) = ANY(%(names)s) ORDER BY key;
+
+-- name: list
+SELECT alias, key FROM alias WHERE client = %(client)s ORDER BY key, alias;
+
+-- name: target
+SELECT key FROM alias WHERE client = %(client)s AND alias = %(alias)s;
+
+-- name: hold_writers
+-- readers go on
+SELECT hold_mentions();
+
+-- name: repoint
+UPDATE alias SET key = %(key)s WHERE client = %(client)s AND key = %(alias)s;
+
+-- name: add
+INSERT INTO alias (client, alias, key) VALUES (%(client)s, %(alias)s, %(key)s) ON CONFLICT (client, alias) DO NOTHING;
+
+-- name: remove
+DELETE FROM alias WHERE client = %(client)s AND alias = %(alias)s RETURNING key;
+
+-- name: merge_entities
+INSERT INTO entity (scope, key, type, properties)
+SELECT scope, %(key)s, type, properties FROM entity
+ WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s)
+    ON CONFLICT (key, scope) DO UPDATE SET properties = excluded.properties || entity.properties;
+
+-- name: merge_mentions
+INSERT INTO mention AS kept (chunk, key, scope, type, name, count, stated, properties)
+SELECT chunk, %(key)s, scope, type, name, count, stated, properties FROM mention
+ WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s)
+    ON CONFLICT (chunk, key) DO UPDATE
+   SET count = kept.count + excluded.count, stated = kept.stated OR excluded.stated,
+       properties = excluded.properties || kept.properties
+RETURNING 1;
+
+-- name: merge_relations
+-- Two names of one node in one chunk may have said the same, or something of each other.
+INSERT INTO relation AS kept (chunk, source, type, target, scope, drawn, stated, properties)
+SELECT DISTINCT ON (1, 2, 3, 4) chunk, source, type, target, scope, drawn, stated, properties
+  FROM (SELECT chunk, CASE source WHEN %(alias)s THEN %(key)s ELSE source END AS source, type,
+               CASE target WHEN %(alias)s THEN %(key)s ELSE target END AS target, scope, drawn, stated, properties
+          FROM relation
+         WHERE (source = %(alias)s OR target = %(alias)s) AND scope IN (SELECT id FROM scope WHERE client = %(client)s)
+       ) AS renamed
+ WHERE source <> target
+ ORDER BY 1, 2, 3, 4, stated DESC
+    ON CONFLICT (chunk, source, type, target) DO UPDATE
+   SET drawn = kept.drawn OR excluded.drawn, stated = kept.stated OR excluded.stated
+RETURNING 1;
+
+-- name: drop_mentions
+-- and their relations with them
+DELETE FROM mention WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s);
+
+-- name: drop_entities
+DELETE FROM entity WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s);
