@@ -45,7 +45,7 @@ BINARY_NAMES = frozenset(
     [".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".gif", ".bmp", ".docx", ".pptx", ".xlsx"]
 )
 
-HEADER = re.compile(r"([!-9;-~]+):(?:[ \t].*)?(?:\r?\n[ \t].*)*(?:\r?\n|$)")
+HEADER = re.compile(r"([!-9;-~]+):.*(?:\r?\n[ \t].*)*(?:\r?\n|$)")
 HEADERS = frozenset(
     [
         "from",
@@ -162,7 +162,7 @@ def _by_text(head: bytes, name: str) -> Type:
         raise refusals.empty()
     if ENVELOPE.match(text):
         return "mailbox"
-    if _is_mail(text):
+    if _is_mail(text, needed=1 if suffix == ".eml" else 2):
         return "mail"
     if HTML.match(text) and suffix not in (".md", ".markdown"):
         return "html"
@@ -171,8 +171,8 @@ def _by_text(head: bytes, name: str) -> Type:
     return _plain(text, suffix)
 
 
-def _is_mail(text: str) -> bool:
-    """It opens with headers, and at least two of them are those of a mail."""
+def _is_mail(text: str, needed: int) -> bool:
+    """It opens with headers, and enough of them are those of a mail."""
     found: set[str] = set()
     position = 0
     text = text.lstrip()
@@ -182,7 +182,7 @@ def _is_mail(text: str) -> bool:
         if match.end() == match.start():
             break
     ended = position >= len(text) or text[position : position + 2].startswith(("\n", "\r"))
-    return len(found & HEADERS) >= 2 and (ended or "mime-version" in found or "received" in found)
+    return len(found & HEADERS) >= needed and (ended or "mime-version" in found or "received" in found)
 
 
 def _plain(text: str, suffix: str) -> Type:

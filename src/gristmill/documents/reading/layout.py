@@ -29,10 +29,10 @@ def markdown(lines: list[Line]) -> str:
     """Paragraphs by blank lines, headings by `#`, words that were divided at line ends whole again."""
     if not lines:
         return ""
-    body = _body_size(lines)
+    body, pitch = _body_size(lines), _pitch(lines)
     blocks: list[list[Line]] = [[lines[0]]]
     for before, line in pairwise(lines):
-        if _begins_block(before, line, body):
+        if _begins_block(before, line, body, pitch):
             blocks.append([line])
         else:
             blocks[-1].append(line)
@@ -47,7 +47,14 @@ def _body_size(lines: list[Line]) -> float:
     return max(letters.most_common(1)[0][0], 0.5)
 
 
-def _begins_block(before: Line, line: Line, body: float) -> bool:
+def _pitch(lines: list[Line]) -> float:
+    """The usual distance of one line to the next."""
+    drops = Counter(round(before.bottom - line.bottom) for before, line in pairwise(lines))
+    usual = [drop for drop, _ in drops.most_common() if drop > 2]
+    return usual[0] if usual else 1.0
+
+
+def _begins_block(before: Line, line: Line, body: float, pitch: float) -> bool:
     if before.hyphen:
         return False
     if _differ(before.size, line.size) or (before.bold != line.bold and _rank(before, body) != _rank(line, body)):
@@ -55,7 +62,7 @@ def _begins_block(before: Line, line: Line, body: float) -> bool:
     drop = before.bottom - line.bottom
     if drop < -0.5 * line.size:  # up again: the next column, where a sentence may go on
         return before.text.endswith(ENDS) or not line.text[:1].islower()
-    if drop > 1.75 * max(line.size, before.size):
+    if drop > max(1.3 * pitch, 1.05 * line.size):
         return True
     if BULLET.match(line.text) or ITEM.match(line.text):
         return False

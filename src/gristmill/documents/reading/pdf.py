@@ -95,7 +95,7 @@ def _page(pdf: Pdf, number: int) -> Page:
     try:
         page = pdf[number - 1]
         if _is_drawn_over(page):
-            page.flatten()
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
             page.close()
             page = pdf[number - 1]
     except PdfiumError as error:

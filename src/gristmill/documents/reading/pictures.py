@@ -13,7 +13,7 @@ from gristmill.documents.reading.plain import stem
 from gristmill.documents.reading.results import Inspection, PageText, Type
 from gristmill.errors import Permanent
 
-FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "WEBP", "GIF", "BMP")
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")
 BROKEN = (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, IndexError)
 ANIMATED = ("GIF", "WEBP", "PNG", "MPO")  # their further frames are motion, not pages
 

@@ -3,8 +3,8 @@
 from PIL import Image
 
 from gristmill.documents.reading.results import PageText
-from gristmill.models import ocr  # pyright: ignore
+from gristmill.models import ocr
 
 
 def recognised(picture: Image.Image) -> PageText:
-    return PageText(ocr.recognise(picture).text, "ocr")  # pyright: ignore
+    return PageText(ocr.recognise(picture).text, "ocr")
