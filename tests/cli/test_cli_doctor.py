@@ -60,7 +60,7 @@ def test_a_healthy_database_passes(cli):
     assert said.json["healthy"] is True
     assert set(verdicts(said)) == {
         "settings", "database", "extension", "migrations", "workers", "breakers", "dead letters", "clocks", "disk",
-        "transactions",
+        "transactions", "extraction",
     }  # fmt: skip
     assert verdicts(said)["migrations"] == verdicts(said)["clocks"] == "ok"
     assert "answers in" in cli("doctor").out

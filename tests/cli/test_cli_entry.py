@@ -19,8 +19,9 @@ GROUPS = {
     "dead": ("stats", "list", "show", "clusters", "replay", "purge"),
     "schedule": ("list", "add", "remove", "enable", "disable", "run"),
     "limiter": ("list", "set"),
+    "graph": ("show", "path", "find", "export", "stats", "alias add", "alias list", "alias rm"),
 }
-COMMANDS = [("worker",), ("doctor",), *((group, name) for group, names in GROUPS.items() for name in names)]
+COMMANDS = [("worker",), ("doctor",), *((group, *name.split()) for group, names in GROUPS.items() for name in names)]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -23,6 +23,8 @@ SQL = queries("gristmill.cli", "doctor.sql")
 OLDEST = 140_000
 SLOW = 0.05  # seconds for one question to the database
 SKEW = 2.0  # seconds between this machine's clock and the database's
+SILENT = 0.3  # the share of chunks in which an LLM may find nothing
+FEWEST_ANSWERS = 10
 GB = 2**30
 Verdict = Literal["ok", "warn", "fail"]
 
@@ -38,7 +40,7 @@ class Check:
 
 
 def doctor(json: Json = False) -> None:
-    """Check settings, database, schema, workers, clocks, disk, dead letters, breakers and long transactions.
+    """Check settings, database, schema, workers, clocks, disk, models, dead letters, breakers and long transactions.
 
     Ends with 1 if anything fails. Example: gristmill doctor --json
     """
@@ -96,6 +98,7 @@ async def _look_at_queues(connection: Connection, settings: Settings) -> AsyncGe
     reports = await list_queues(tx)
     yield workers(await tx.one(SQL["workers"]), reports)
     yield breakers(reports)
+    yield extraction(await tx.one(SQL["extraction"]))
     yield dead_letters(await dead.stats(tx, threshold=settings.queue.dead_alert), settings.queue.dead_alert)
 
 
@@ -174,6 +177,17 @@ def breakers(reports: Sequence[QueueReport]) -> Check:
         return Check("breakers", "ok", "No breaker is open.")
     told = "; ".join(f"{one.name}: {held_back(one) or 'its breaker is half-open'}" for one in open_)
     return Check("breakers", "warn", f"{told}.", "Mend what these queues call; they try again by themselves.")
+
+
+def extraction(row: Any) -> Check:
+    """A model that answers with nothing fails silently: nobody else would notice."""
+    if not row.asked:
+        return Check("extraction", "ok", "No LLM was asked about chunks; rules draw the graph.")
+    told = f"The LLM found nothing in {row.silent} of the last {row.asked} chunks it was asked about."
+    if row.asked >= FEWEST_ANSWERS and row.silent > row.asked * SILENT:
+        advice = "Try gristmill router with that model by hand: it may be too small, or answer in the wrong form."
+        return Check("extraction", "warn", told, advice)
+    return Check("extraction", "ok", told)
 
 
 def dead_letters(stats: dead.DeadStats, threshold: int) -> Check:

@@ -27,3 +27,7 @@ UNION ALL
 SELECT 'prepared transaction ' || gid, clock_timestamp() - prepared
   FROM pg_prepared_xacts WHERE database = current_database() AND prepared < clock_timestamp() - interval '10 min'
  ORDER BY age DESC;
+
+-- name: extraction
+SELECT count(*) AS asked, count(*) FILTER (WHERE silent) AS silent
+  FROM (SELECT silent FROM extraction WHERE silent IS NOT NULL ORDER BY at DESC LIMIT 50) AS recent;

@@ -63,7 +63,8 @@ SELECT key, max(type) AS type, mode() WITHIN GROUP (ORDER BY name) AS name, sum(
   FROM (SELECT key, type, name, count, chunk FROM mention WHERE scope = ANY(%(scopes)s)
         UNION ALL
         SELECT key, type, substr(key, strpos(key, '::') + 2), 0, NULL FROM entity WHERE scope = ANY(%(scopes)s)) AS one
- WHERE strpos(key, %(text)s) > 0 OR strpos(lower(name), %(text)s) > 0
+ WHERE strpos(CASE WHEN %(text)s LIKE '%%::%%' THEN key ELSE substr(key, strpos(key, '::') + 2) END, %(text)s) > 0
+    OR strpos(lower(name), %(text)s) > 0
  GROUP BY key
  ORDER BY sum(count) DESC, key LIMIT %(limit)s;
 
