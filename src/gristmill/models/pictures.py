@@ -13,6 +13,8 @@ INK = 16  # pixels of such a page that make it more than blank: a page number ha
 
 Pixels = NDArray[np.uint8]
 
+cv2.setNumThreads(1)  # there is one process per core
+
 
 def pixels(picture: Image.Image) -> Pixels:
     """As BGR, on white where it is transparent, no larger than the letters need."""
@@ -49,15 +51,21 @@ def gray(page: Pixels) -> Pixels:
 
 def flattened(grays: Pixels) -> Pixels:
     """Without shadows and tints: each pixel against the paper around it."""
-    wide = max(15, min(grays.shape) // 25) | 1
-    paper = cv2.medianBlur(cv2.dilate(grays, np.ones((7, 7), np.uint8)), min(wide, 255))
-    return cast("Pixels", cv2.divide(grays, np.maximum(paper, 1), scale=255.0))
+    return cast("Pixels", cv2.divide(grays, _paper(grays), scale=255.0))
+
+
+def _paper(grays: Pixels) -> Pixels:
+    """How light the ground is around each pixel."""
+    wide = min(max(15, min(grays.shape) // 25), 255) | 1
+    ground = cv2.medianBlur(cv2.dilate(grays, np.ones((7, 7), np.uint8)), wide)
+    return cast("Pixels", np.maximum(ground, 1))
 
 
 def ink(grays: Pixels) -> Pixels:
     """What is much darker than the paper around it, or, on a dark ground, much lighter."""
-    dark = flattened(grays) < 180
-    light = flattened(cast("Pixels", cv2.bitwise_not(grays))) < 110
+    reverse = cast("Pixels", cv2.bitwise_not(grays))
+    dark = (flattened(grays) < 180) & (_paper(grays) > 60)
+    light = (flattened(reverse) < 180) & (_paper(reverse) > 130)
     return (dark | light).astype(np.uint8)
 
 

@@ -1,0 +1,134 @@
+"""Reading pictures with the real models: scans, photos, pages on their side, and blank ones."""
+
+import socket
+from functools import cache
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
+
+from gristmill.models import ocr, pictures, rapid
+
+LETTER = [
+    "Mill Street 12, Brno, 3 May 2026",
+    "Dear Sir or Madam,",
+    "your order of forty sacks of flour arrives",
+    "on Thursday. The invoice 2026-0417 over",
+    "EUR 1,250.00 is due within 14 days.",
+]
+
+
+@cache
+def letter(width: int = 900, size: int = 30) -> Image.Image:
+    page = Image.new("L", (width, 500), 255)
+    draw = ImageDraw.Draw(page)
+    for row, text in enumerate(LETTER):
+        draw.text((60, 60 + 60 * row), text, 0, font=ImageFont.load_default(size))
+    return page
+
+
+def words(text: str) -> set[str]:
+    return set(text.replace(",", " ").replace(".", " ").split())
+
+
+def share(text: str) -> float:
+    wanted = words(" ".join(LETTER))
+    return len(wanted & words(text)) / len(wanted)
+
+
+def test_a_clean_page_is_read_whole_and_in_order() -> None:
+    found = ocr.recognise(letter(), engine="rapidocr")
+    assert share(found.text) == 1
+    assert found.text.index("Dear") < found.text.index("invoice") < found.text.index("due")
+    assert (found.engine, found.confidence > 0.9) == ("rapidocr", True)
+
+
+def test_letters_of_other_languages_are_read() -> None:
+    try:
+        font = ImageFont.truetype("DejaVuSans.ttf", 30)
+    except OSError:
+        pytest.skip("DejaVuSans.ttf is not installed, and Pillow's own font has no ř")
+    page = Image.new("L", (900, 200), 255)
+    ImageDraw.Draw(page).text((60, 60), "Příliš žlutý kůň, Größe und Maß", 0, font=font)
+    assert ocr.recognise(page, engine="rapidocr").text == "Příliš žlutý kůň, Größe und Maß"
+
+
+@pytest.mark.parametrize("turned", [90, 180, 270])
+def test_a_page_is_read_whichever_way_up_it_is(turned: int) -> None:
+    found = ocr.recognise(letter().rotate(turned, expand=True), engine="rapidocr").text
+    assert share(found) > 0.9
+    assert found.index("Dear") < found.index("invoice") < found.index("due")
+
+
+def test_a_skewed_and_shaded_photo_with_noise_is_read() -> None:
+    skewed = letter().rotate(6, expand=True, fillcolor=255).filter(ImageFilter.GaussianBlur(0.7))
+    light = np.asarray(skewed, np.float32)
+    shade = np.linspace(0.35, 1.0, light.shape[1], dtype=np.float32)[None, :]
+    noise = np.random.default_rng(1).normal(0, 6, light.shape)
+    photo = Image.fromarray(np.clip(light * shade + noise, 0, 255).astype(np.uint8))
+    found = ocr.recognise(photo, engine="rapidocr").text
+    assert share(found) > 0.85
+    assert found.index("Dear") < found.index("sacks") < found.index("due")
+
+
+def blank(kind: str) -> Image.Image:
+    rng = np.random.default_rng(2)
+    paper = np.full((1600, 1100), 250.0)
+    if kind == "noise":
+        paper += rng.normal(0, 4, paper.shape)
+        paper[rng.integers(0, 1600, 40), rng.integers(0, 1100, 40)] = 20  # dust
+    if kind == "shadow":
+        paper *= np.linspace(0.3, 1, 1100)[None, :]
+    return Image.fromarray(np.clip(paper, 0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize("kind", ["clean", "noise", "shadow"])
+def test_a_blank_page_is_empty_and_no_model_is_asked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(page: Any) -> Any:
+        raise AssertionError("a model was asked")
+
+    monkeypatch.setattr(rapid, "read", refuse)
+    assert ocr.recognise(blank(kind)) == ocr.Recognised("", "none", 1.0)
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_a_page_with_nothing_but_its_number_is_not_blank(inverted: bool) -> None:
+    page = Image.new("L", (1654, 2339), 0 if inverted else 255)
+    ImageDraw.Draw(page).text((810, 2200), "37", 255 if inverted else 0, font=ImageFont.load_default(32))
+    assert not pictures.is_blank(pictures.pixels(page))
+
+
+def test_a_huge_picture_is_made_smaller_before_it_is_read() -> None:
+    assert pictures.pixels(Image.new("1", (30_000, 9_000), 1)).shape == (600, 2000, 3)
+    assert pictures.pixels(Image.new("L", (1, 9_000), 0)).shape == (2000, 1, 3)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "F"])
+def test_every_kind_of_picture_can_be_read(mode: str) -> None:
+    made = Image.new(mode, (80, 40))
+    assert pictures.pixels(made).shape == (40, 80, 3)
+
+
+def test_what_is_transparent_is_paper() -> None:
+    page = Image.new("RGBA", (900, 500), (0, 0, 0, 0))
+    page.paste((0, 0, 0, 255), (0, 0), Image.eval(letter(), lambda level: 255 - level))
+    assert share(ocr.recognise(page, engine="rapidocr").text) == 1
+
+
+def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine would download what it misses."""
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a connection was asked for")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    rapid._engine.cache_clear()
+    assert "invoice" in ocr.recognise(letter(), engine="rapidocr").text
+
+
+def test_one_thread_per_process() -> None:
+    session = rapid._engine()._load_det_model().session.session
+    assert session.get_session_options().intra_op_num_threads == 1
+    assert cv2.getNumThreads() == 1
