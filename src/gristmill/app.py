@@ -1,23 +1,50 @@
 """The composition root: what answers which letter."""
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from gristmill.db import Database
+from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
-from gristmill.queue import Handler, Handlers, bound
+from gristmill.knowledge.lexicon import fold_terms
+from gristmill.models import RuleExtractor, embedder
+from gristmill.queue import Handler, Handlers, ProcessPool, bound, on
 from gristmill.settings import Settings
+from gristmill.tasks import FoldTerms
 
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 
-def handlers(db: Database, settings: Settings) -> Handlers:
+class Bench:
+    """The child processes of one worker, and the models in them.
+
+    Children are started when the first call needs them, and end with the worker. Each kind of model has its own, so
+    that none is loaded where another works, and no phase waits for the children of another.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        cores = settings.documents.processes or os.cpu_count() or 1
+        self.reading, self._vectors, self._names = ProcessPool(cores), ProcessPool(cores), ProcessPool(1)
+        self.embedder = embedder(settings.embedding, self._vectors)
+        self.extractor = RuleExtractor(self._names)
+
+    async def close(self) -> None:
+        for pool in (self.reading, self._vectors, self._names):
+            await pool.close()
+
+
+def handlers(db: Database, settings: Settings, bench: Bench | None = None) -> Handlers:
     """Every handler of Gristmill itself; each room binds its own here."""
-    return bound()
+    bench = bench or Bench(settings)
+    tools = Tools(db, bench.reading, settings.data / "spool", bench.embedder, bench.extractor, settings.documents)
+    folding = on(FoldTerms, partial(fold_terms, db=db))
+    return bound(*document_handlers(tools), folding)
 
 
 def load_handlers(locator: str, db: Database, settings: Settings) -> Handlers:

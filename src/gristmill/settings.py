@@ -329,7 +329,9 @@ class DocumentSettings(Slice):
     max_unpacked: Bytes = Field(
         default=1024**3, ge=1, description="The most that an office file may hold when it is unpacked."
     )
-    max_parts: int = Field(default=1_000, ge=0, description="The most attachments of one mail.")
+    max_parts: int = Field(
+        default=100_000, ge=0, description="The most attachments of one mail, or mails of one mailbox."
+    )
     max_depth: int = Field(default=5, ge=0, description="How deep documents may lie within each other.")
     timeout: Duration = Field(default=timedelta(seconds=120), description="How long reading one page may take.")
     memory: Bytes = Field(default=2 * 1024**3, ge=64 * 1024**2, description="The memory reading one page may take.")

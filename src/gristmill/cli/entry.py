@@ -13,6 +13,10 @@ from gristmill.cli.output import Misused, fail, short
 from gristmill.errors import GristmillError
 
 COMMANDS = {
+    "add": "Take in files, folders or patterns.",
+    "watch": "Take in whatever appears or changes in a folder.",
+    "documents": "List documents, with how far each phase is.",
+    "document": "One document: look at, retry, reindex, remove.",
     "worker": "Run workers that answer tasks.",
     "queue": "Queues: list, look at, limit, pause, resume, watch.",
     "task": "Tasks: list, look at, ask why, send, cancel, retry, move.",

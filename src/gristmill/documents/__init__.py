@@ -1,1 +1,38 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
+
+from gristmill.documents.intake import Added, add_again, add_file, files_in
+from gristmill.documents.model import Document
+from gristmill.documents.progress import (
+    Failure,
+    PhaseProgress,
+    Progress,
+    failures,
+    listing,
+    pages,
+    progress,
+    with_parts,
+)
+from gristmill.documents.removal import Removed, remove
+from gristmill.documents.store import load
+from gristmill.documents.work import Tools, document_handlers
+
+__all__ = [
+    "Added",
+    "Document",
+    "Failure",
+    "PhaseProgress",
+    "Progress",
+    "Removed",
+    "Tools",
+    "add_again",
+    "add_file",
+    "document_handlers",
+    "failures",
+    "files_in",
+    "listing",
+    "load",
+    "pages",
+    "progress",
+    "remove",
+    "with_parts",
+]

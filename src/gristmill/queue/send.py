@@ -190,8 +190,8 @@ async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     if not wanted:
         return
     # locked: a prerequisite that ends meanwhile waits until our letters are there
-    lock = "lock_outcomes" if await tx.value(SQL["all_awaited"], ids=wanted) else "await_tasks"
-    outcomes = {row.id: row.outcome for row in await tx.all(SQL[lock], ids=wanted)}
+    lock = SQL["lock_outcomes"] if await tx.value(SQL["all_awaited"], ids=wanted) else SQL["await_tasks"]
+    outcomes = {row.id: row.outcome for row in await tx.all(lock, ids=wanted)}
     for task in wanted:
         if task not in outcomes:
             raise Refused(f"There is no task {task} to come after.")

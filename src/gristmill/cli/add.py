@@ -1,0 +1,97 @@
+"""`gristmill add`: take in files, and see them ground."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from gristmill.cli.grinding import errors_of, follow
+from gristmill.cli.output import COLOURS, Json, emit, err, out, plain, table
+from gristmill.cli.session import Session, run, session
+from gristmill.documents import Added, add_file, files_in
+from gristmill.documents import Progress as Document
+from gristmill.knowledge import Scope
+
+Client = Annotated[str | None, typer.Option(help="Whose it is; without it, it is everybody's (GLOBAL).")]
+Project = Annotated[str | None, typer.Option(help="Which project of the client it belongs to.")]
+MOST_ROWS = 40
+
+
+def scope_of(client: str | None, project: str | None) -> Scope:
+    return Scope(client or "", project or "")
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.command("add", help=text)(add)
+
+
+def add(
+    paths: Annotated[list[str], typer.Argument(help="Files, folders or patterns.")],
+    client: Client = None,
+    project: Project = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show how they are ground, until all is done.")] = False,
+    json: Json = False,
+) -> None:
+    """Take in documents; those whose content is known already are skipped, those that changed get a new version.
+
+    Example: gristmill add contracts/ 'mail/*.eml' --client acme --wait
+    """
+    scope = scope_of(client, project)
+    files = [file for path in paths for file in files_in(path)]
+    failed = run(_add(files, scope, wait, json))
+    if failed:
+        raise typer.Exit(1)
+
+
+async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -> bool:
+    async with session() as at:
+        added = await take_in(at, files, scope)
+        new = [one.document for one in added if one.document is not None and one.status != "unchanged"]
+        emit(as_json and not wait, [plain(one) for one in added], lambda: None if as_json else _told(added))
+        refused = any(one.status == "refused" for one in added)
+        if not wait or not new:
+            return refused
+        found = await follow(at.db, new, as_json=as_json)
+        if not as_json:
+            out.print(ended(found))
+            for one, error in await errors_of(at.db, found):
+                out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
+        return refused or any(one.status == "failed" for one in found)
+
+
+async def take_in(at: Session, files: Sequence[Path], scope: Scope) -> list[Added]:
+    """Add files, with a bar where somebody watches."""
+    added: list[Added] = []
+    columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        step = bar.add_task("", total=len(files))
+        for file in files:
+            bar.update(step, description=file.name)
+            added.append(await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes))
+            bar.advance(step)
+    return added
+
+
+def _told(added: Sequence[Added]) -> RenderableType:
+    if not added:
+        return Text("There is no file in there.", style="dim")
+    counts = {
+        status: sum(one.status == status for one in added) for status in ("added", "changed", "unchanged", "refused")
+    }
+    line = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    rows = [(one.document, one.name, one.status, one.reason or "") for one in added[:MOST_ROWS]]
+    more = [Text(f"… and {len(added) - MOST_ROWS} more", style="dim")] if len(added) > MOST_ROWS else []
+    return Group(table((">document", "file", "", ""), rows, empty=""), *more, Text(line))
+
+
+def ended(found: Sequence[Document]) -> RenderableType:
+    """How documents ended, one line each."""
+    rows: list[tuple[Any, ...]] = [
+        (one.id, one.name, one.type or "–", Text(one.status, style=COLOURS.get(one.status, "")), one.summary)
+        for one in found[:MOST_ROWS]
+    ]
+    return table((">document", "file", "type", "status", ""), rows, empty="")

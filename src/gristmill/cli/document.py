@@ -1,0 +1,174 @@
+"""`gristmill document`: one of them, page by page."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gristmill.cli.grinding import as_dict, bar, where
+from gristmill.cli.output import Json, emit, facts, plain, short, table
+from gristmill.cli.session import run, session
+from gristmill.cli.tasks import revived
+from gristmill.documents import (
+    Failure,
+    Progress,
+    Removed,
+    add_again,
+    failures,
+    load,
+    pages,
+    progress,
+    remove,
+    with_parts,
+)
+from gristmill.errors import Refused
+from gristmill.ids import DocumentId
+from gristmill.queue import Revived, retry_tasks
+
+app = typer.Typer(no_args_is_help=True)
+Id = Annotated[int, typer.Argument(help="The id of the document.")]
+KINDS = {"open": "documents.open", "ocr": "ocr.read", "vector": "vector.embed", "graph": "graph.build"}
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.add_typer(app, name="document", help=text)
+
+
+@app.command()
+def show(document: Id, json: Json = False) -> None:
+    """One document: its phases, its pages and what went wrong with them.
+
+    Example: gristmill document show 12
+    """
+    one, parts, rows, errors = run(_show(DocumentId(document)))
+    data = {
+        **as_dict(one),
+        "parts": [as_dict(part) for part in parts],
+        "page_status": plain(rows),
+        "failures": plain(errors),
+    }
+    emit(json, data, lambda: _view(one, parts, rows, errors))
+
+
+@app.command()
+def retry(
+    document: Id,
+    phase: Annotated[str | None, typer.Option(help="Only one phase: open, ocr, vector or graph.")] = None,
+    json: Json = False,
+) -> None:
+    """Try again the pages and chunks that failed, and nothing else.
+
+    Example: gristmill document retry 12 --phase ocr
+    """
+    if phase is not None and phase not in KINDS:
+        raise typer.BadParameter(f"a phase is one of {', '.join(KINDS)}", param_hint="--phase")
+    done = run(_retry(DocumentId(document), phase))
+    emit(json, done, lambda: revived(done))
+    if not done.tasks:
+        raise typer.Exit(1)
+
+
+@app.command()
+def reindex(document: Id, json: Json = False) -> None:
+    """Make a document anew from its bytes; what would come out the same is taken from where it is.
+
+    Example: gristmill document reindex 12
+    """
+    new = run(_reindex(DocumentId(document)))
+    emit(
+        json,
+        {"document": new},
+        lambda: f"Document {document} is made anew as document {new}, which takes its place when done.",
+    )
+
+
+@app.command()
+def rm(
+    documents: Annotated[list[int], typer.Argument(help="The ids of documents.")],
+    json: Json = False,
+) -> None:
+    """Remove documents, what lies in them and all that was made of them.
+
+    Example: gristmill document rm 12
+    """
+    gone = run(_remove([DocumentId(one) for one in documents]))
+    emit(json, gone, lambda: _removed(gone))
+
+
+async def _show(id_: DocumentId) -> tuple[Progress, list[Progress], list[Any], list[Failure]]:
+    async with session() as at, at.db.transaction() as tx:
+        found = await progress(tx, await with_parts(tx, [id_]))
+        one = _the(found, id_)
+        return one, [part for part in found if part.id != id_], list(await pages(tx, id_)), await failures(tx, id_)
+
+
+async def _retry(id_: DocumentId, phase: str | None) -> Revived:
+    async with session() as at, at.db.transaction() as tx:
+        document = (await load(tx, [id_])).get(id_)
+        if document is None:
+            raise _unknown(id_)
+        return await retry_tasks(tx, [document.task], kind=KINDS[phase] if phase else None)
+
+
+async def _reindex(id_: DocumentId) -> DocumentId:
+    async with session() as at, at.db.transaction() as tx:
+        return await add_again(tx, id_)
+
+
+async def _remove(ids: list[DocumentId]) -> Removed:
+    async with session() as at, at.db.transaction() as tx:
+        known = {one.id for one in await progress(tx, ids)}
+        for id_ in ids:
+            if id_ not in known:
+                raise _unknown(id_)
+        return await remove(tx, ids)
+
+
+def _the(found: list[Progress], id_: DocumentId) -> Progress:
+    for one in found:
+        if one.id == id_:
+            return one
+    raise _unknown(id_)
+
+
+def _unknown(id_: DocumentId) -> Refused:
+    return Refused(f"There is no document {id_}: gristmill documents lists them.")
+
+
+def _view(one: Progress, parts: list[Progress], rows: list[Any], errors: list[Failure]) -> RenderableType:
+    scope = f"{one.client}/{one.project}" if one.project else one.client or "GLOBAL"
+    top = facts([
+        ("document", f"{one.id}, version {one.version}"), ("title", one.title), ("file", one.name), ("type", one.type),
+        ("whose", scope), ("source", one.urn), ("status", one.status), ("", one.summary), ("added", one.added_at),
+        ("took", one.completed_at - one.added_at if one.completed_at else None),
+    ])  # fmt: skip
+    phases = table(
+        ("phase", "status", "", ">failed"),
+        [(phase.name, phase.status, bar(phase), phase.failed) for phase in one.phases], empty="",
+    )  # fmt: skip
+    below: list[RenderableType] = [top, "", phases]
+    if len(rows) > 1:
+        below += ["", table(
+            (">page", "ocr", "how", ">chunks", "vector", "graph", ""),
+            [(row.page_number, row.ocr_status, row.ocr_method, row.chunk_count, row.vector_status, row.graphrag_status,
+              short(row.ocr_error or "", 80)) for row in rows[:60]], empty="",
+        )]  # fmt: skip
+    if parts:
+        below += ["", table(
+            (">document", "part", "status", ""),
+            [(part.id, part.name, part.status, part.summary) for part in parts], empty="",
+        )]  # fmt: skip
+    below += [
+        Text(f"{failure.kind} (task {failure.task}): {where(failure.page, failure.error)}", style="red")
+        for failure in errors
+    ]
+    return Group(*below)
+
+
+def _removed(gone: Removed) -> RenderableType:
+    return facts([
+        ("documents", gone.documents), ("pages", gone.pages), ("chunks", gone.chunks), ("nodes", gone.nodes),
+        ("edges", gone.edges), ("nodes that lost evidence", gone.nodes_weaker),
+        ("edges that lost evidence", gone.edges_weaker),
+    ])  # fmt: skip

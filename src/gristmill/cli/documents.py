@@ -1,0 +1,66 @@
+"""`gristmill documents`: all of them, with how far they are."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from gristmill.cli.add import Client, Project, scope_of
+from gristmill.cli.grinding import as_dict, bar
+from gristmill.cli.output import Json, emit, short, table
+from gristmill.cli.session import run, session
+from gristmill.documents import Progress, listing
+from gristmill.ids import DocumentId
+
+NOTHING = "There are no documents: gristmill add PATH takes some in."
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.command("documents", help=text)(documents)
+
+
+def documents(
+    client: Client = None,
+    project: Project = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only those that are pending, processing, completed, failed.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many, the newest first.")] = 50,
+    before: Annotated[
+        int | None, typer.Option(help="Only those with a lower id: the next page of a long list.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List documents with the progress of each phase, the newest first.
+
+    Example: gristmill documents --client acme --status failed
+    """
+    if status is not None and status not in ("pending", "processing", "completed", "failed", "cancelled"):
+        raise typer.BadParameter(
+            "a document is pending, processing, completed, failed or cancelled", param_hint="--status"
+        )
+    found = run(_list(client, project, status, limit, before))
+    emit(json, [as_dict(one) for one in found], lambda: _view(found))
+
+
+async def _list(
+    client: str | None, project: str | None, status: str | None, limit: int, before: int | None
+) -> list[Progress]:
+    if client is not None or project is not None:
+        scope_of(client, project)
+    async with session() as at, at.db.transaction() as tx:
+        earlier = None if before is None else DocumentId(before)
+        return await listing(tx, client=client, project=project, status=status, limit=limit, before=earlier)
+
+
+def _view(found: Sequence[Progress]) -> RenderableType:
+    rows = [
+        (one.id, short(one.name, 40), one.type, _whose(one), one.status, *map(bar, one.phases), one.summary)
+        for one in found
+    ]  # fmt: skip
+    return table((">document", "file", "type", "client", "status", "ocr", "vector", "graph", ""), rows, empty=NOTHING)
+
+
+def _whose(one: Progress) -> str:
+    return f"{one.client}/{one.project}" if one.project else one.client or "GLOBAL"

@@ -1,0 +1,113 @@
+"""Documents while they are ground: one line each, a bar per phase, until nothing more happens by itself."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from gristmill.cli.output import COLOURS, err, plain, say_json, short
+from gristmill.db import Database
+from gristmill.documents import PhaseProgress, Progress, failures, progress, with_parts
+from gristmill.errors import Refused
+from gristmill.ids import DocumentId
+from gristmill.queue import list_queues
+
+EVERY = 0.3  # seconds between looks
+SERVED_WITHIN = 15.0  # seconds after which it is told that nobody works
+QUEUES = ("documents", "ocr", "vector", "graph")
+BAR = 12
+
+
+async def follow(db: Database, ids: Iterable[DocumentId], *, as_json: bool = False) -> list[Progress]:
+    """Show these documents, and what is found in them, until all have ended; how they ended."""
+    asked = list(ids)
+    live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not as_json else None
+    told: dict[DocumentId, Any] = {}
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with live or nullcontext():
+        while True:
+            async with db.transaction() as tx:
+                found = await progress(tx, await with_parts(tx, asked))
+                served = loop.time() - began < SERVED_WITHIN or await _anybody_works(tx)
+            if live:
+                live.update(board(found, rows=err.height - 3), refresh=True)
+            else:
+                _tell_changes(found, told, as_json)
+            if all(one.ended for one in found):
+                return found
+            if not served:
+                raise Refused(
+                    "Nobody works on these documents: start gristmill up, or gristmill worker, and look again with "
+                    "gristmill documents."
+                )
+            await asyncio.sleep(EVERY)
+
+
+async def _anybody_works(tx: Any) -> bool:
+    reports = {report.name: report for report in await list_queues(tx)}
+    return any(reports[name].workers for name in QUEUES if name in reports)
+
+
+def _tell_changes(found: Sequence[Progress], told: dict[DocumentId, Any], as_json: bool) -> None:
+    """Without a terminal, a line whenever a document moves on."""
+    for one in found:
+        state = (one.status, one.summary) if as_json or one.ended else one.status
+        if told.get(one.id) != state:
+            told[one.id] = state
+            if as_json:
+                say_json(as_dict(one))
+            else:
+                err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
+
+
+def as_dict(one: Progress) -> dict[str, Any]:
+    return {**plain(one), "summary": one.summary}
+
+
+def board(found: Sequence[Progress], *, rows: int) -> RenderableType:
+    """What moves first, then what ended last; never more than fits."""
+    moving = [one for one in found if not one.ended]
+    ended = [one for one in found if one.ended]
+    shown = [*moving, *reversed(ended)][: max(rows, 3)]
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("document", "ocr", "vector", "graph", ""):
+        grid.add_column(column, no_wrap=True)
+    for one in shown:
+        state = Text(f"{one.status}, {one.summary}", style=COLOURS.get(one.status, ""))
+        grid.add_row(Text(short(one.name, 36)), *(bar(phase) for phase in one.phases), state)
+    failed = sum(one.status == "failed" for one in found)
+    line = f"{len(ended)} of {len(found)} documents" + (f", {failed} with errors" if failed else "")
+    return Group(grid, Text(line, style="dim"))
+
+
+def bar(phase: PhaseProgress) -> RenderableType:
+    if not phase.total:
+        return Text("·", style="dim")
+    colour = "red" if phase.failed else "green" if phase.done == phase.total else "cyan"
+    cells = Table.grid(padding=(0, 1))
+    cells.add_row(
+        ProgressBar(phase.total, phase.done, width=BAR, complete_style=colour, finished_style=colour),
+        Text(f"{phase.done}/{phase.total}", style="dim"),
+    )
+    return cells
+
+
+async def errors_of(db: Database, found: Sequence[Progress]) -> list[tuple[Progress, str]]:
+    """One sentence for each document that has failed somewhere."""
+    told: list[tuple[Progress, str]] = []
+    async with db.transaction() as tx:
+        for one in found:
+            if one.status == "failed":
+                told += [(one, where(failure.page, failure.error)) for failure in await failures(tx, one.id, limit=3)]
+    return told
+
+
+def where(page: int | None, error: str) -> str:
+    return error if page is None else f"page {page}: {error}"

@@ -1,0 +1,82 @@
+"""`gristmill watch`: take in whatever appears or changes in a folder, for as long as it runs."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from watchfiles import (
+    Change,
+    DefaultFilter,
+    awatch,  # pyright: ignore[reportUnknownVariableType] it also knows events of a loop that is not installed
+)
+
+from gristmill.cli.add import Client, Project, scope_of, take_in
+from gristmill.cli.output import Json, err, plain, say_json
+from gristmill.cli.session import Session, run, session
+from gristmill.documents import Added, files_in
+from gristmill.errors import Refused
+from gristmill.knowledge import Scope
+
+QUIET = 1_000  # milliseconds without a change after which a file counts as written
+LONGEST = 60_000
+FIRST = 200  # … after which the first look is taken
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.command("watch", help=text)(watch)
+
+
+def watch(
+    folder: Annotated[Path, typer.Argument(help="The folder.")],
+    client: Client = None,
+    project: Project = None,
+    json: Json = False,
+) -> None:
+    """Take in everything in a folder, and what appears or changes there until Ctrl-C.
+
+    Example: gristmill watch inbox/ --client acme
+    """
+    scope = scope_of(client, project)
+    if not folder.is_dir():
+        raise Refused(f"There is no folder {folder}.")
+    run(_watch(folder, scope, json))
+
+
+async def _watch(folder: Path, scope: Scope, as_json: bool) -> None:
+    async with session() as at:
+        async for added in taken_in(at, folder, scope):
+            for one in added:
+                if as_json:
+                    say_json(plain(one))
+                elif one.status != "unchanged":
+                    err.print(f"{one.name}: {one.status}" + (f", {one.reason}" if one.reason else ""), soft_wrap=True)
+
+
+async def taken_in(
+    at: Session, folder: Path, scope: Scope, *, stop: asyncio.Event | None = None
+) -> AsyncGenerator[Sequence[Added]]:
+    """What is in the folder, then what appears or changes there. The watch begins before the first look, so that
+    nothing slips in between."""
+    changes = awatch(
+        folder, watch_filter=_Visible(), debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
+        rust_timeout=FIRST,
+    )  # fmt: skip
+    first = True
+    async for seen in changes:
+        if first:
+            first = False
+            yield await take_in(at, files_in(str(folder)), scope)
+        paths = sorted({Path(path) for _, path in seen})
+        if files := [path for path in paths if path.is_file()]:
+            yield await take_in(at, files, scope)
+
+
+class _Visible(DefaultFilter):
+    """Hidden files, and what editors and downloads leave lying about, are not meant."""
+
+    def __call__(self, change: Change, path: str) -> bool:
+        hidden = any(part.startswith(".") for part in Path(path).parts[-1:])
+        unfinished = path.endswith((".part", ".crdownload", ".tmp", "~"))
+        return change != Change.deleted and not hidden and not unfinished and super().__call__(change, path)

@@ -1,0 +1,97 @@
+"""The bytes of documents: kept in the database, once for each content, and on disk where they are read."""
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from gristmill.db import Database, Tx, queries
+from gristmill.errors import Permanent
+
+SQL = queries("gristmill.documents", "blobs.sql")
+PIECE = 1 << 20
+
+
+def digest(file: BinaryIO) -> tuple[bytes, int]:
+    """The hash and the size of what is in a file."""
+    sum_, size = hashlib.sha256(), 0
+    while piece := file.read(PIECE):
+        sum_.update(piece)
+        size += len(piece)
+    return sum_.digest(), size
+
+
+def hashed(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def pieces_of(data: bytes) -> Iterator[bytes]:
+    view = memoryview(data)
+    return (bytes(view[start : start + PIECE]) for start in range(0, len(data), PIECE))
+
+
+async def keep(tx: Tx, hash_: bytes, size: int, pieces: Iterable[bytes] | None) -> None:
+    """Keep these bytes, unless they are kept already; without any pieces, only that they exist."""
+    await tx.execute(SQL["insert_blob"], hash=hash_, size=size)
+    if pieces is None or size == 0 or await tx.value(SQL["has_pieces"], hash=hash_):
+        return
+    sum_ = hashlib.sha256()
+    for n, piece in enumerate(pieces):
+        sum_.update(piece)
+        await tx.execute(SQL["insert_piece"], hash=hash_, n=n, bytes=piece)
+        await tx.flush()
+    if sum_.digest() != hash_:
+        raise Permanent("the file changed while it was read: add it again")
+
+
+class Spool:
+    """Copies of blobs on this machine's disk, where parsers can open them; the oldest go when it gets too large."""
+
+    def __init__(self, db: Database, folder: Path, limit: int) -> None:
+        self._db = db
+        self._folder = folder
+        self._limit = limit
+        self._coming: dict[bytes, asyncio.Task[Path]] = {}
+
+    async def file(self, hash_: bytes, size: int) -> Path:
+        """Where the bytes are, for as long as nobody needs the room."""
+        path = self._folder / hash_.hex()
+        try:
+            os.utime(path)
+            return path
+        except FileNotFoundError:
+            pass
+        if hash_ not in self._coming:  # the pages of one document ask for it at the same time
+            self._coming[hash_] = asyncio.create_task(self._fetch(hash_, size, path))
+            self._coming[hash_].add_done_callback(lambda _: self._coming.pop(hash_, None))
+        return await asyncio.shield(self._coming[hash_])
+
+    async def _fetch(self, hash_: bytes, size: int, path: Path) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make_room(size)
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix="coming-", delete=False) as file:
+            try:
+                async with self._db.transaction() as tx:
+                    for n in range(-(-size // PIECE)):
+                        piece = await tx.value(SQL["piece"], hash=hash_, n=n)
+                        if piece is None:
+                            raise Permanent("the bytes of this document were not kept: add its file again")
+                        file.write(piece)
+                file.flush()
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+        return path
+
+    def _make_room(self, size: int) -> None:
+        known = sorted((entry.stat().st_mtime, entry.stat().st_size, entry) for entry in self._folder.iterdir())
+        used = sum(bytes_ for _, bytes_, _ in known) + size
+        for _, bytes_, entry in known:
+            if used <= self._limit:
+                return
+            entry.unlink(missing_ok=True)
+            used -= bytes_

@@ -1,0 +1,106 @@
+-- The statements of documents: versions of sources, their pages and phases, and how far they are.
+
+-- name: lock_source
+-- whoever adds a version of a source keeps others from doing so
+SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
+
+-- name: latest
+SELECT d.id, d.version, d.hash, d.completed_at,
+       EXISTS (SELECT FROM blob_piece p WHERE p.hash = d.hash) OR b.size = 0 AS has_bytes
+  FROM document d JOIN blob b ON b.hash = d.hash
+ WHERE d.scope = %(scope)s AND d.urn = %(urn)s
+ ORDER BY d.version DESC LIMIT 1;
+
+-- name: insert_document
+INSERT INTO document (scope, urn, version, hash, container, name, task, opening)
+VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(container)s, %(name)s, 0, 0)
+RETURNING id;
+
+-- name: set_tasks
+UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
+
+-- name: insert_phase
+INSERT INTO phase (document, name, ordinal, task) VALUES (%(document)s, %(name)s, %(ordinal)s, %(task)s);
+
+-- name: documents
+SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.name, d.type, d.title, d.meta, d.pages, d.task,
+       (WITH RECURSIVE above AS (
+          SELECT d.container AS id UNION ALL
+          SELECT c.container FROM above a JOIN document c ON c.id = a.id)
+        SELECT count(id)::int FROM above) AS depth,
+       (SELECT jsonb_object_agg(p.name, p.task) FROM phase p WHERE p.document = d.id) AS phases
+  FROM document d
+  JOIN scope s ON s.id = d.scope
+  JOIN blob b ON b.hash = d.hash
+ WHERE d.id = ANY (%(ids)s);
+
+-- name: opened
+UPDATE document
+   SET type = %(type)s, title = %(title)s, meta = %(meta)s::jsonb, written_at = %(written_at)s, pages = %(pages)s
+ WHERE id = %(id)s;
+
+-- name: opening_again
+UPDATE document SET opening = %(opening)s WHERE id = %(id)s;
+
+-- name: page_by_key
+SELECT text, method FROM page WHERE key = %(key)s LIMIT 1;
+
+-- name: save_page
+INSERT INTO page (document, number, method, text, key) VALUES (%(document)s, %(number)s, %(method)s, %(text)s, %(key)s)
+ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = excluded.text, key = excluded.key;
+
+-- name: completed
+UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS NULL RETURNING id;
+
+-- name: older_versions
+SELECT o.id FROM document d JOIN document o ON o.scope = d.scope AND o.urn = d.urn AND o.version < d.version
+ WHERE d.id = %(id)s ORDER BY o.id;
+
+-- name: with_parts
+-- documents and everything that lies in them, the innermost first
+WITH RECURSIVE inner_ AS (
+  SELECT id, 0 AS depth FROM document WHERE id = ANY (%(ids)s)
+  UNION ALL
+  SELECT d.id, i.depth + 1 FROM inner_ i JOIN document d ON d.container = i.id
+)
+SELECT id FROM inner_ GROUP BY id ORDER BY max(depth) DESC, id;
+
+-- name: contents
+SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
+       (SELECT coalesce(array_agg(id), '{}') FROM chunk WHERE document = ANY (%(ids)s)) AS chunks;
+
+-- name: delete_documents
+WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope, hash)
+SELECT array_agg(DISTINCT scope) AS scopes, array_agg(DISTINCT hash) AS hashes FROM gone;
+
+-- name: delete_unused_blobs
+-- FOR UPDATE: somebody who adds the same bytes right now holds the row, and keeps it
+DELETE FROM blob b
+ WHERE b.hash IN (SELECT hash FROM blob WHERE hash = ANY (%(hashes)s) ORDER BY hash FOR UPDATE SKIP LOCKED)
+   AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);
+
+-- name: progress
+SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
+       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+  FROM document_progress
+ WHERE id = ANY (%(ids)s) ORDER BY id;
+
+-- name: listing
+-- the page of documents is chosen before anything is counted
+SELECT p.id, p.filename, p.client, p.project, p.urn, p.version, p.type, p.title, p.container, p.added_at, p.completed_at, p.status,
+       p.total_pages, p.ocr_status, p.ocr_completed_pages, p.ocr_failed_pages, p.vector_index_status, p.total_chunks,
+       p.vector_completed_chunks, p.vector_failed_chunks, p.graphrag_index_status, p.graphrag_completed_chunks,
+       p.graphrag_failed_chunks
+  FROM document_progress p
+ WHERE (%(client)s::text IS NULL OR p.client = %(client)s) AND (%(project)s::text IS NULL OR p.project = %(project)s)
+   AND (%(before)s::bigint IS NULL OR p.id < %(before)s)
+   AND (%(status)s::text IS NULL OR p.status = %(status)s::task_status)
+ ORDER BY p.id DESC LIMIT %(limit)s;
+
+-- name: pages_of
+SELECT * FROM page_status WHERE document_id = %(id)s ORDER BY page_number;
+
+-- name: failures_of
+SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
+  FROM task t WHERE t.owner = %(owner)s AND t.outcome = 'failed' AND t.queue IS NOT NULL ORDER BY t.id LIMIT %(limit)s;

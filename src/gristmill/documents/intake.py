@@ -1,0 +1,100 @@
+"""Takes in files: new ones, changed ones, and those that are known already."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from gristmill.db import Database, Tx
+from gristmill.documents import blobs, store
+from gristmill.documents.model import Document
+from gristmill.documents.reading import Part
+from gristmill.errors import Refused
+from gristmill.ids import DocumentId
+from gristmill.knowledge import Scope, scope_id
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of one file."""
+
+    name: str
+    urn: str
+    document: DocumentId | None
+    status: Literal["added", "changed", "unchanged", "refused"]
+    reason: str | None = None
+
+
+def files_in(given: str) -> list[Path]:
+    """The files that a path means: itself, all in a folder, or all that a pattern matches; hidden ones left out."""
+    path = Path(given).expanduser()
+    if path.is_dir():
+        return sorted(_within(path))
+    if path.exists():
+        return [path]
+    if has_magic(given):
+        found = [file for match in sorted(glob(os.path.expanduser(given), recursive=True)) for file in files_in(match)]
+        if found:
+            return found
+        raise Refused(f"Nothing matches {given}.")
+    raise Refused(f"There is no file or folder {given}.")
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    for at, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            file = Path(at, name)
+            if not name.startswith(".") and file.is_file():  # no sockets, pipes or dangling links
+                yield file
+
+
+def urn_of(path: Path) -> str:
+    return path.resolve().as_uri()
+
+
+async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int) -> Added:
+    """A new version if the file is new or has changed."""
+    name, urn = path.name, urn_of(path)
+    try:
+        with path.open("rb") as file:
+            return await _add_open(db, file, name, urn, scope, max_bytes)
+    except OSError as error:
+        return Added(name, urn, None, "refused", f"it cannot be read ({error.strerror or error})")
+
+
+async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, max_bytes: int) -> Added:
+    hash_, size = blobs.digest(file)
+    file.seek(0)
+    async with db.transaction() as tx:
+        within = await scope_id(tx, scope)
+        last = await store.latest(tx, within, urn)
+        if last is not None and last.hash == hash_ and (last.has_bytes or size > max_bytes):
+            return Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
+        # what is too large is refused when it is opened, where its sentence can be seen: its bytes are not kept
+        pieces = iter(lambda: file.read(blobs.PIECE), b"") if size <= max_bytes else None
+        await blobs.keep(tx, hash_, size, pieces)
+        version = last.version + 1 if last else 1
+        document = await store.create(tx, within, urn, hash_, name, version=version)
+    return Added(name, urn, document, "changed" if last else "added")
+
+
+async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
+    """A new version of a document from the same bytes: what is known already is not computed again."""
+    known = (await store.load(tx, [document])).get(document)
+    if known is None:
+        raise Refused(f"There is no document {document}.")
+    last = await store.latest(tx, known.scope, known.urn)
+    return await store.create(tx, known.scope, known.urn, known.hash, known.name, version=last.version + 1)
+
+
+async def add_part(tx: Tx, container: Document, part: Part) -> DocumentId:
+    """What lies in a document (an attachment, a mail in a mailbox) is a document of its own."""
+    hash_ = blobs.hashed(part.data)
+    await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
+    urn = f"{container.urn}#{part.suffix}"
+    last = await store.latest(tx, container.scope, urn)
+    version = last.version + 1 if last else 1
+    return await store.create(tx, container.scope, urn, hash_, part.name, version=version, container=container.id)

@@ -1,0 +1,1 @@
+"""What is done with documents, phase by phase: a handler each."""

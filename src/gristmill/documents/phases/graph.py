@@ -1,0 +1,60 @@
+"""The third phase: who and what every chunk names, and how they belong together."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from gristmill.db import Database
+from gristmill.documents import store
+from gristmill.documents.model import Document
+from gristmill.documents.phases.vector import GONE
+from gristmill.ids import ChunkId, DocumentId
+from gristmill.knowledge import Chunk, chunks, graph
+from gristmill.models import Extraction, Extractor, Passage
+from gristmill.queue import Done, Skip
+from gristmill.tasks import BuildGraph
+
+WITHOUT_SENTENCES = ("table", "log")
+
+
+async def build_graph(letters: Sequence[BuildGraph], *, db: Database, extractor: Extractor) -> list[Done | Skip]:
+    async with db.transaction() as tx:
+        documents = await store.load(tx, {letter.document for letter in letters})
+        units = [(letter.document, letter.page, letter.ordinal) for letter in letters]
+        found = await chunks.load(tx, units)
+        passages = {
+            chunk.id: _passage(chunk, documents[chunk.document])
+            for chunk in found
+            if chunk is not None and chunk.document in documents and chunk.kind not in WITHOUT_SENTENCES
+        }
+        keys = {
+            chunk.id: graph.key_of(documents[chunk.document].client, passages[chunk.id], extractor.version)
+            for chunk in found
+            if chunk is not None and chunk.id in passages
+        }
+        known = await graph.known(tx, list(keys.values()))
+    drawn = {id_: known[key] for id_, key in keys.items() if key in known}
+    missing = [id_ for id_ in keys if id_ not in drawn]
+    drawn |= zip(missing, await extractor.extract([passages[id_] for id_ in missing]), strict=True)
+    return [_outcome(chunk, documents, keys, drawn) for chunk in found]
+
+
+def _passage(chunk: Chunk, document: Document) -> Passage:
+    """The first chunk speaks for its document, too: the sender of a mail is named in its head, not in its sentences."""
+    first = chunk.page == 1 and chunk.ordinal == 0
+    about = {"type": document.type, "title": document.title, "meta": dict(document.meta)} if first else {}
+    return Passage(chunk.text, chunk.heading, chunk.kind, chunk.language, about)
+
+
+def _outcome(
+    chunk: Chunk | None,
+    documents: dict[DocumentId, Document],
+    keys: dict[ChunkId, bytes],
+    drawn: dict[ChunkId, Extraction],
+) -> Done | Skip:
+    if chunk is None or chunk.document not in documents:
+        return GONE
+    if chunk.kind in WITHOUT_SENTENCES:
+        return Skip(f"a {chunk.kind} has no sentences to draw from")
+    client = documents[chunk.document].client
+    write = partial(graph.save, chunk_id=chunk.id, client=client, extraction=drawn[chunk.id], key=keys[chunk.id])
+    return Done(write=write)

@@ -1,0 +1,63 @@
+"""Before the phases: what a document is, how many pages it has, what lies in it. And after them: it is finished."""
+
+from functools import partial
+
+from gristmill.db import Database, Tx
+from gristmill.documents import intake, removal, store
+from gristmill.documents.blobs import Spool
+from gristmill.documents.desk import Desk
+from gristmill.documents.model import Document
+from gristmill.documents.reading import Inspection
+from gristmill.errors import Permanent
+from gristmill.queue import Done, Skip
+from gristmill.tasks import FinishDocument, OpenDocument, SealPhase
+
+REMOVED = Skip("its document was removed")
+
+
+async def open_document(
+    letter: OpenDocument, *, db: Database, desk: Desk, spool: Spool, max_bytes: int, max_depth: int
+) -> Done | Skip:
+    async with db.transaction() as tx:
+        document = (await store.load(tx, [letter.document])).get(letter.document)
+    if document is None:
+        return REMOVED
+    if document.size > max_bytes:
+        raise Permanent(f"The file has {document.size:,} bytes, and at most {max_bytes:,} are read.")
+    if document.depth > max_depth:
+        raise Permanent(f"It lies within {document.depth} other documents, and at most {max_depth} are opened.")
+    path = await spool.file(document.hash, document.size)
+    seen = await desk.inspect(path, document.name, letter.offset)
+    return Done(write=partial(_opened, document=document, seen=seen, offset=letter.offset))
+
+
+async def _opened(tx: Tx, *, document: Document, seen: Inspection, offset: int) -> None:
+    for part in seen.parts:
+        await intake.add_part(tx, document, part)
+    if seen.more:
+        await store.open_further(tx, document, offset + len(seen.parts))
+    else:
+        await store.opened(tx, document, seen)
+
+
+async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
+    async with db.transaction() as tx:
+        document = (await store.load(tx, [letter.document])).get(letter.document)
+    if document is None:
+        return REMOVED
+    return Done(write=partial(store.seal_phase, document=document, phase=letter.phase))
+
+
+async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:
+    async with db.transaction() as tx:
+        document = (await store.load(tx, [letter.document])).get(letter.document)
+    if document is None:
+        return REMOVED
+    return Done(write=partial(_finished, document=document))
+
+
+async def _finished(tx: Tx, *, document: Document) -> None:
+    older = await store.complete(tx, document.id)
+    if older:
+        await removal.remove(tx, older)
+    await removal.fold(tx, document.scope)

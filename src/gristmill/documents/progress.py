@@ -1,0 +1,125 @@
+"""How far documents are, for those who look."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gristmill.db import Tx
+from gristmill.documents.model import GRAPH, OCR, VECTOR, owner_of
+from gristmill.documents.store import SQL
+from gristmill.ids import DocumentId, TaskId
+
+FINAL = frozenset({"completed", "failed", "cancelled"})
+MOST_FAILURES = 20
+
+
+@dataclass(frozen=True)
+class PhaseProgress:
+    """How many of a phase's units are done, of how many that are known."""
+
+    name: str
+    status: str
+    done: int
+    failed: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One document and its phases."""
+
+    id: DocumentId
+    name: str
+    client: str
+    project: str
+    urn: str
+    version: int
+    type: str | None
+    title: str | None
+    container: DocumentId | None
+    added_at: datetime
+    completed_at: datetime | None
+    status: str
+    pages: int | None
+    phases: tuple[PhaseProgress, ...]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to it by itself."""
+        return self.status in FINAL
+
+    @property
+    def summary(self) -> str:
+        """`11 of 12 pages`, `12 pages`, `40 of 52 chunks` – what a person wants to know first."""
+        ocr, vector, graph = self.phases
+        if self.pages is None:
+            return "not opened" if self.ended else "not opened yet"
+        if ocr.done < self.pages or self.pages == 0:
+            return f"{ocr.done} of {counted(self.pages, 'page')}" if self.pages else "no pages"
+        done = min(vector.done, graph.done)
+        if done < vector.total:
+            return f"{counted(self.pages, 'page')}, {done} of {counted(vector.total, 'chunk')}"
+        return f"{counted(self.pages, 'page')}, {counted(vector.total, 'chunk')}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that died, and of what."""
+
+    task: TaskId
+    kind: str
+    page: int | None
+    ordinal: int | None
+    error: str
+    attempts: int
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+async def progress(tx: Tx, ids: Iterable[DocumentId]) -> list[Progress]:
+    return [_progress(row) for row in await tx.all(SQL["progress"], ids=list(ids))]
+
+
+async def listing(
+    tx: Tx, *, client: str | None = None, project: str | None = None, status: str | None = None,
+    before: DocumentId | None = None, limit: int = 50,
+) -> list[Progress]:  # fmt: skip
+    """The newest first."""
+    rows = await tx.all(SQL["listing"], client=client, project=project, status=status, before=before, limit=limit)
+    return [_progress(row) for row in rows]
+
+
+async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
+    rows = await tx.all(SQL["failures_of"], owner=owner_of(document), limit=limit)
+    return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
+
+
+async def pages(tx: Tx, document: DocumentId) -> Sequence[Any]:
+    """The rows of page_status."""
+    return await tx.all(SQL["pages_of"], id=document)
+
+
+async def with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
+    """Documents and what was found in them so far."""
+    return [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids))]
+
+
+def _progress(row: Any) -> Progress:
+    chunks = row.total_chunks
+    return Progress(
+        id=row.id, name=row.filename, client=row.client, project=row.project, urn=row.urn, version=row.version,
+        type=row.type, title=row.title, container=row.container, added_at=row.added_at,
+        completed_at=row.completed_at, status=row.status, pages=row.total_pages,
+        phases=(
+            PhaseProgress(OCR, row.ocr_status, row.ocr_completed_pages, row.ocr_failed_pages, row.total_pages or 0),
+            PhaseProgress(
+                VECTOR, row.vector_index_status, row.vector_completed_chunks, row.vector_failed_chunks, chunks
+            ),
+            PhaseProgress(
+                GRAPH, row.graphrag_index_status, row.graphrag_completed_chunks, row.graphrag_failed_chunks, chunks
+            ),
+        ),
+    )  # fmt: skip

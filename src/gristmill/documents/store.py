@@ -1,0 +1,94 @@
+"""Keeps documents: their rows, their groups of work, their pages."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from gristmill.db import Tx, queries
+from gristmill.documents.model import OCR, PHASES, Document, owner_of
+from gristmill.documents.reading import Inspection, PageText
+from gristmill.ids import DocumentId, ScopeId, TaskId
+from gristmill.queue import Envelope, open_group, seal, send, send_many
+from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
+
+SQL = queries("gristmill.documents", "documents.sql")
+
+
+async def create(
+    tx: Tx, scope: ScopeId, urn: str, hash_: bytes, name: str, *, version: int, container: DocumentId | None = None
+) -> DocumentId:
+    """A new version of a source, and the work on it.
+
+    Its group has the opening and one group per phase; a phase is sealed when the one before is completed, and the
+    version is finished when all of them are. What seals and finishes belongs to no group: it locks downwards.
+    """
+    id_: DocumentId = await tx.value(
+        SQL["insert_document"], scope=scope, urn=urn, version=version, hash=hash_, container=container, name=name
+    )
+    owner = owner_of(id_)
+    root = await open_group(tx, owner=owner, label=name)
+    groups: list[TaskId] = []
+    for ordinal, phase in enumerate(PHASES):
+        groups.append(await open_group(tx, parent=root, owner=owner, label=phase))
+        await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=groups[-1])
+    opening = await send(tx, OpenDocument(id_), parent=root, owner=owner)
+    await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
+    await send_many(tx, [
+        *(Envelope(SealPhase(id_, phase), after=before, owner=owner)
+          for before, phase in zip(groups[:-1], PHASES[1:], strict=True)),
+        Envelope(FinishDocument(id_), after=root, owner=owner),
+    ])  # fmt: skip
+    return id_
+
+
+async def load(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
+    """Those of them that (still) exist."""
+    rows = await tx.all(SQL["documents"], ids=list(set(ids)))
+    return {row.id: Document(**row._asdict()) for row in rows}
+
+
+async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
+    """What was found in it; its pages are read next, and no others."""
+    await tx.execute(
+        SQL["opened"], id=document.id, type=seen.type, title=seen.title, meta=orjson.dumps(seen.meta).decode(),
+        written_at=seen.written_at, pages=seen.pages,
+    )  # fmt: skip
+    pages = (ReadPage(document.id, page) for page in range(1, seen.pages + 1))
+    await send_many(tx, [Envelope(page, parent=document.phases[OCR], owner=document.owner) for page in pages])
+    await seal(tx, document.phases[OCR])
+    await seal(tx, document.task)
+
+
+async def open_further(tx: Tx, document: Document, offset: int) -> None:
+    """A container is opened portion by portion."""
+    letter = OpenDocument(document.id, offset)
+    opening = await send(tx, letter, parent=document.task, owner=document.owner)
+    await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
+
+
+async def page_by_key(tx: Tx, key: bytes) -> PageText | None:
+    """The page that was made of the same input by the same means, whichever document it was for."""
+    row = await tx.one(SQL["page_by_key"], key=key)
+    return PageText(row.text, row.method) if row else None
+
+
+async def save_page(tx: Tx, document: Document, number: int, page: PageText, key: bytes) -> None:
+    await tx.execute(SQL["save_page"], document=document.id, number=number, method=page.method, text=page.text, key=key)
+
+
+async def seal_phase(tx: Tx, document: Document, phase: str) -> None:
+    await seal(tx, document.phases[phase])
+
+
+async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
+    """The newest version of a source, locked against others who would add one."""
+    await tx.one(SQL["lock_source"], scope=scope, urn=urn)
+    return await tx.one(SQL["latest"], scope=scope, urn=urn)
+
+
+async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:
+    """This version is whole: the older ones that it takes the place of."""
+    if await tx.one(SQL["completed"], id=document) is None:
+        return ()
+    return [row.id for row in await tx.all(SQL["older_versions"], id=document)]

@@ -1,0 +1,49 @@
+"""Binds the letters about documents to what answers them."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gristmill.db import Database
+from gristmill.documents.blobs import Spool
+from gristmill.documents.desk import Desk
+from gristmill.documents.phases.graph import build_graph
+from gristmill.documents.phases.ocr import read_page
+from gristmill.documents.phases.opening import finish_document, open_document, seal_phase
+from gristmill.documents.phases.vector import embed_chunks
+from gristmill.models import Embedder, Extractor
+from gristmill.queue import Handler, ProcessPool, on
+from gristmill.settings import DocumentSettings
+from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase
+
+CHUNKS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What work on documents needs."""
+
+    db: Database
+    reading: ProcessPool
+    spool: Path
+    embedder: Embedder
+    extractor: Extractor
+    settings: DocumentSettings
+
+
+def document_handlers(tools: Tools) -> list[Handler]:
+    db, settings = tools.db, tools.settings
+    desk = Desk(tools.reading, settings)
+    spool = Spool(db, tools.spool, settings.spool)
+    longest = settings.timeout * 10  # waiting for a child counts, too; the call itself is limited in the child
+    opening = partial(
+        open_document, db=db, desk=desk, spool=spool, max_bytes=settings.max_bytes, max_depth=settings.max_depth
+    )
+    return [
+        on(OpenDocument, opening, timeout=longest),
+        on(ReadPage, partial(read_page, db=db, desk=desk, spool=spool), timeout=longest),
+        on(EmbedChunk, partial(embed_chunks, db=db, embedder=tools.embedder), batch=CHUNKS_AT_ONCE, timeout=longest),
+        on(BuildGraph, partial(build_graph, db=db, extractor=tools.extractor), batch=CHUNKS_AT_ONCE, timeout=longest),
+        on(SealPhase, partial(seal_phase, db=db)),
+        on(FinishDocument, partial(finish_document, db=db)),
+    ]

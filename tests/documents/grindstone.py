@@ -1,0 +1,75 @@
+"""A whole mill in the test's own process: documents go in, and are ground until nothing moves."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gristmill.app import Bench, handlers
+from gristmill.db import Database
+from gristmill.documents import Added, Progress, add_file, progress, with_parts
+from gristmill.ids import DocumentId
+from gristmill.knowledge import GLOBAL, Scope
+from gristmill.queue import Handlers, Worker
+from gristmill.settings import DocumentSettings, Settings
+
+
+@dataclass
+class Mill:
+    """`add` files, `grind` them, look at what became of them."""
+
+    db: Database
+    folder: Path
+    settings: Settings
+    handlers: Handlers = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.bench = Bench(self.settings)
+        self.handlers = dict(handlers(self.db, self.settings, self.bench))
+
+    def file(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    async def add(self, name: str, content: str | bytes, scope: Scope = GLOBAL, **more: Any) -> Added:
+        return await add_file(
+            self.db, self.file(name, content), scope, max_bytes=self.settings.documents.max_bytes, **more
+        )
+
+    async def grind(self) -> None:
+        await Worker(self.db, self.handlers, self.settings.queue, until_idle=True).run()
+
+    async def ground(self, name: str, content: str | bytes, scope: Scope = GLOBAL) -> Progress:
+        """Add one file and grind it."""
+        added = await self.add(name, content, scope)
+        assert added.document is not None, added.reason
+        await self.grind()
+        return await self.look(added.document)
+
+    async def look(self, document: DocumentId) -> Progress:
+        (one,) = await self.looks([document])
+        return one
+
+    async def looks(self, documents: Sequence[DocumentId]) -> list[Progress]:
+        async with self.db.transaction() as tx:
+            return await progress(tx, documents)
+
+    async def family(self, document: DocumentId) -> list[Progress]:
+        async with self.db.transaction() as tx:
+            return await progress(tx, await with_parts(tx, [document]))
+
+    async def rows(self, query: Any, **params: Any) -> list[Any]:
+        async with self.db.transaction() as tx:
+            return await tx.all(query, **params)
+
+
+@asynccontextmanager
+async def a_mill(db: Database, folder: Path, **documents: Any) -> AsyncIterator[Mill]:
+    mill = Mill(db, folder, Settings(data=folder / "data", documents=DocumentSettings(processes=1, **documents)))
+    try:
+        yield mill
+    finally:
+        await mill.bench.close()

@@ -1,0 +1,224 @@
+"""The life of documents: from bytes to pages to chunks to a graph, each unit by itself, exactly once."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from documents.grindstone import Mill, a_mill
+from gristmill.db import Database
+from gristmill.documents import add_again, remove
+from gristmill.documents.desk import Desk
+from gristmill.errors import Permanent
+from gristmill.knowledge import Scope
+from gristmill.queue import on, retry_tasks, why
+from gristmill.tasks import ReadPage
+
+NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
+
+
+@pytest.fixture
+async def mill(db: Database, tmp_path: Path) -> AsyncIterator[Mill]:
+    async with a_mill(db, tmp_path) as made:
+        yield made
+
+
+async def counted(mill: Mill) -> dict[str, int]:
+    (row,) = await mill.rows(
+        "SELECT (SELECT count(*) FROM document) AS documents, (SELECT count(*) FROM page) AS pages,"
+        " (SELECT count(*) FROM chunk) AS chunks, (SELECT count(*) FROM embedding) AS vectors,"
+        " (SELECT count(*) FROM mention) AS mentions, (SELECT count(*) FROM relation) AS relations,"
+        " (SELECT count(*) FROM blob) AS blobs, (SELECT count(*) FROM task WHERE owner IS NOT NULL) AS tasks"
+    )
+    return row._asdict()
+
+
+async def test_a_note_becomes_searchable_and_part_of_the_graph(mill: Mill) -> None:
+    one = await mill.ground("note.md", NOTE)
+    assert (one.status, one.type, one.pages, one.title) == ("completed", "markdown", 1, "Plan")
+    assert [phase.status for phase in one.phases] == ["skipped", "completed", "completed"]
+    held = await counted(mill)
+    assert held["pages"] == held["chunks"] == held["vectors"] == 1
+    assert held["mentions"] >= 3
+
+
+async def test_the_same_content_is_skipped_with_that_reason(mill: Mill) -> None:
+    first = await mill.add("note.md", NOTE)
+    again = await mill.add("note.md", NOTE)
+    assert (again.status, again.document) == ("unchanged", first.document)
+    assert again.reason == f"its content is that of document {first.document}"
+
+
+async def test_a_changed_file_is_a_new_version_and_the_old_one_stays_until_it_is_whole(mill: Mill) -> None:
+    old = await mill.ground("note.md", NOTE)
+    added = await mill.add("note.md", NOTE.replace("Hamburg", "Bremen"))
+    assert added.status == "changed"
+    assert (await counted(mill))["documents"] == 2
+    assert (await counted(mill))["chunks"] == 1, "the old version is still there while the new one waits"
+    await mill.grind()
+    (row,) = await mill.rows("SELECT id, version FROM document")
+    assert (row.id, row.version) == (added.document, 2)
+    assert not await mill.rows("SELECT FROM mention WHERE name = 'Hamburg'")
+    assert not await mill.rows("SELECT FROM task WHERE owner = %(owner)s", owner=f"document:{old.id}")
+
+
+async def test_making_an_unchanged_document_anew_computes_nothing(mill: Mill, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = await mill.ground("note.md", NOTE)
+    before = await counted(mill)
+
+    async def refuse(self: Any, given: Any, *_: Any) -> Any:
+        assert not given, "it computes"
+        return []
+
+    monkeypatch.setattr(type(mill.bench.embedder), "embed", refuse)
+    monkeypatch.setattr(type(mill.bench.extractor), "extract", refuse)
+    monkeypatch.setattr(Desk, "read", refuse)
+    async with mill.db.transaction() as tx:
+        new = await add_again(tx, one.id)
+    await mill.grind()
+    assert (await mill.look(new)).status == "completed"
+    assert await counted(mill) == before
+
+
+async def test_eleven_good_pages_of_twelve_go_on_while_the_bad_one_shows_its_error(mill: Mill) -> None:
+    good = mill.handlers["ocr.read"]
+
+    async def read(letter: ReadPage) -> Any:
+        if letter.page == 7:
+            raise Permanent("The page cannot be read.")
+        return await good.run(letter)
+
+    mill.handlers["ocr.read"] = on(ReadPage, read)
+    one = await mill.ground("book.pdf", book(12))
+    assert (one.status, one.summary) == ("failed", "11 of 12 pages")
+    ocr, vector, graph = one.phases
+    assert (ocr.status, ocr.done, ocr.failed) == ("failed", 11, 1)
+    assert vector.done == vector.total == graph.done >= 11
+    rows = await mill.rows("SELECT * FROM page_status WHERE document_id = %(id)s", id=one.id)
+    assert [row.ocr_status for row in rows] == ["completed"] * 6 + ["failed"] + ["completed"] * 5
+    assert rows[6].ocr_error == "The page cannot be read."
+    assert (rows[6].vector_status, rows[6].graphrag_status) == ("pending", "pending")
+    assert {row.vector_status for row in rows if row.page_number != 7} == {"completed"}
+
+    mill.handlers["ocr.read"] = good
+    async with mill.db.transaction() as tx:
+        (root,) = await tx.all("SELECT task FROM document")
+        assert len((await retry_tasks(tx, [root.task])).tasks) == 1
+    await mill.grind()
+    assert ((await mill.look(one.id)).status, (await mill.look(one.id)).phases[0].done) == ("completed", 12)
+
+
+async def test_a_file_that_is_no_document_says_so_and_stops_nobody(mill: Mill) -> None:
+    bad = await mill.add("broken.pdf", b"%PDF-1.7\nnothing of the kind")
+    good = await mill.ground("note.md", NOTE)
+    assert good.status == "completed"
+    assert bad.document is not None
+    one = await mill.look(bad.document)
+    assert (one.status, one.summary) == ("failed", "not opened")
+    (row,) = await mill.rows(
+        "SELECT ocr_status, ocr_error, opening FROM document_progress p JOIN document USING (id) WHERE id = %(id)s",
+        id=one.id,
+    )
+    assert row.ocr_status == "failed"
+    assert row.ocr_error.endswith(".")
+    async with mill.db.transaction() as tx:
+        assert row.ocr_error in (await why(tx, row.opening)).sentence
+
+
+async def test_attachments_are_documents_of_their_own_linked_to_their_mail(mill: Mill) -> None:
+    mail = (
+        "From: Anna Berg <anna@example.com>\nTo: Ben Holt <ben@example.com>\nSubject: The plan\n"
+        'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n'
+        "--b\nContent-Type: text/plain\n\nDear Ben, the plan is attached.\n"
+        '--b\nContent-Type: text/markdown; name="plan.md"\n'
+        f'Content-Disposition: attachment; filename="plan.md"\n\n{NOTE}\n--b--\n'
+    )
+    one = await mill.ground("mail.eml", mail)
+    family = await mill.family(one.id)
+    assert {(part.name, part.type, part.container, part.status) for part in family} == {
+        ("mail.eml", "mail", None, "completed"),
+        ("plan.md", "markdown", one.id, "completed"),
+    }
+    async with mill.db.transaction() as tx:
+        gone = await remove(tx, [one.id])
+    assert gone.documents == 2
+    assert not any((await counted(mill)).values())
+
+
+async def test_removing_a_document_says_what_went_and_what_only_lost_evidence(mill: Mill) -> None:
+    one = await mill.ground("a.md", NOTE)
+    await mill.ground("b.md", "Later that year Anna Berg of the same company met Carla Diaz in Lisbon to talk of it.")
+    async with mill.db.transaction() as tx:
+        gone = await remove(tx, [one.id])
+    assert (gone.documents, gone.pages, gone.chunks) == (1, 1, 1)
+    assert gone.nodes_weaker >= 1, "Anna Berg is still known from the other document"
+    assert gone.nodes >= 2
+    assert await mill.rows("SELECT FROM mention WHERE name = 'Anna Berg'")
+    assert not await mill.rows("SELECT FROM mention WHERE name LIKE 'Nordwind%%'")
+
+
+async def test_what_is_removed_while_it_is_ground_leaves_nothing_behind(mill: Mill) -> None:
+    added = await mill.add("book.pdf", book(5))
+    good = mill.handlers["ocr.read"]
+
+    async def read(letter: ReadPage) -> Any:
+        outcome = await good.run(letter)
+        if letter.page == 3:
+            async with mill.db.transaction() as tx:
+                await remove(tx, [letter.document])
+        return outcome
+
+    mill.handlers["ocr.read"] = on(ReadPage, read)
+    await mill.grind()
+    assert added.document is not None
+    assert not any((await counted(mill)).values())
+
+
+async def test_the_same_file_belongs_to_each_client_by_itself(mill: Mill) -> None:
+    one = await mill.ground("note.md", NOTE, Scope("acme"))
+    two = await mill.add("note.md", NOTE, Scope("zenith", "moon"))
+    assert two.status == "added"
+    await mill.grind()
+    assert two.document is not None
+    assert ((await mill.look(one.id)).client, (await mill.look(two.document)).project) == ("acme", "moon")
+    assert (await counted(mill))["blobs"] == 1
+
+
+async def test_too_large_a_file_is_told_so_and_its_bytes_are_not_kept(db: Database, tmp_path: Path) -> None:
+    async with a_mill(db, tmp_path, max_bytes=1000) as mill:
+        one = await mill.ground("big.txt", "x" * 1001)
+        assert one.status == "failed"
+        (row,) = await mill.rows("SELECT ocr_error FROM document_progress")
+        assert row.ocr_error == "The file has 1,001 bytes, and at most 1,000 are read."
+        assert not await mill.rows("SELECT FROM blob_piece")
+
+
+async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:
+    one = await mill.ground("blank.pdf", book(1, text=""))
+    assert (one.status, one.summary) == ("completed", "1 page, 0 chunks")
+
+
+def book(
+    pages: int, text: str = "Page {n} tells how Anna Berg travelled to city number {n} and met the mayor."
+) -> bytes:
+    """A PDF in which every page has a sentence of its own."""
+    texts = [text.format(n=n) for n in range(1, pages + 1)]
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>"]
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(pages))
+    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {pages} >>")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    for n, text in enumerate(texts):
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * n} 0 R"
+            " /Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        stream = f"BT /F1 11 Tf 40 780 Td ({text}) Tj ET"
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    body, offsets = "%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n"
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    trailer = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return (body + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}" + trailer).encode()
