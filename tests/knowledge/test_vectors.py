@@ -1,14 +1,17 @@
 """Vectors are made once per text and model, and each model has an index of its own."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from shelf import chunked, placed, searchable
 
 from gristmill.db import Database
 from gristmill.errors import Refused
-from gristmill.knowledge import vectors
+from gristmill.knowledge import search, vectors
 from gristmill.models import FakeEmbedder
+from gristmill.queue import Done, Skip
+from gristmill.tasks import FillVectors
 
 
 class Renamed(FakeEmbedder):
@@ -60,3 +63,52 @@ async def test_a_vector_is_known_by_the_text_it_was_made_of_bit_for_bit(db: Data
         assert await vectors.known(tx, other.id, [chunk.hash]) == {}
     (vector,) = await embedder.embed([chunk.embedded])
     assert found == {chunk.hash: vector}
+
+
+async def test_another_model_is_filled_in_the_background_and_then_takes_over(db: Database) -> None:
+    old, new = FakeEmbedder(), Renamed()
+    async with db.transaction() as tx:
+        found = await chunked(
+            tx, await placed(tx), "\n\n".join(f"# Part {n}\n\n{'The mill. ' * 60}" for n in range(70))
+        )
+        first = await vectors.adopt(tx, old)
+        for chunk in found:
+            await searchable(tx, chunk, model=first.id, embedder=old)
+    async with db.transaction() as tx:
+        second = await vectors.adopt(tx, new)
+        assert await tx.value("SELECT count(*) FROM task WHERE kind = 'knowledge.fill'") == 1
+    letter = FillVectors(second.id)
+    portions = 0
+    while True:
+        hits = await search(db, [new, old], "mill", alpha=1.0)
+        assert hits  # from the old vectors, until the new ones are complete
+        assert hits.note is None
+        answer = await vectors.fill_vectors(letter, db=db, embedder=new)
+        assert isinstance(answer, Done)
+        again = await vectors.fill_vectors(letter, db=db, embedder=new)  # killed before it was settled, and run again
+        assert isinstance(again, Done)
+        async with db.transaction() as tx:
+            assert answer.write or answer.then
+            if answer.write:
+                await answer.write(tx)
+        if not answer.then:
+            break
+        letter = answer.then[0].letter  # pyright: ignore[reportAttributeAccessIssue]
+        portions += 1
+    assert portions > 2
+    assert {one.dimensions for one in (first, second)} == {384}
+    async with db.transaction() as tx:
+        current = await vectors.current_model(tx)
+        assert current == replace(second, current=True)
+        assert await tx.value("SELECT count(DISTINCT model) FROM embedding") == 1
+        assert await tx.value("SELECT count(*) FROM embedding") == len(found)
+        assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 1
+    assert (await search(db, new, "mill", alpha=1.0)).note is None
+
+
+async def test_a_model_that_is_no_longer_wanted_is_not_filled(db: Database) -> None:
+    async with db.transaction() as tx:
+        await vectors.register(tx, FakeEmbedder())
+        second = await vectors.register(tx, Renamed())
+    answer = await vectors.fill_vectors(FillVectors(second.id), db=db, embedder=FakeEmbedder())
+    assert isinstance(answer, Skip)

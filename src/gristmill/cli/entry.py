@@ -24,6 +24,7 @@ COMMANDS = {
     "dead": "Dead letters: count, list, cluster, replay, purge.",
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
+    "search": "Find what documents say, by words and by meaning.",
     "router": "Serve every LLM client on one port, with priorities.",
     "graph": "The graph: show a node, the path between two, find, export, aliases.",
     "db": "The database: status, start, stop, migrate, url, psql.",

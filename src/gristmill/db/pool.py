@@ -85,12 +85,14 @@ class Database:
             await self._pool.close()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[Tx]:
-        """One transaction: committed at the end, rolled back on any error."""
+    async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Tx]:
+        """One transaction: committed at the end, rolled back on any error; all of a `snapshot` is of one moment."""
         assert self._pool, "open the database first: async with Database(url) as db"
         try:
             async with self._pool.connection() as connection:
                 tx = Tx(connection)
+                if snapshot:
+                    await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 yield tx
                 await tx.flush()
         except PoolTimeout as error:

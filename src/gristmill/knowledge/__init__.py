@@ -3,12 +3,15 @@
 from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id, visible
+from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
 from gristmill.knowledge.vectors import make_searchable
 
 __all__ = [
     "GLOBAL",
     "Chunk",
+    "Hit",
+    "Hits",
     "Piece",
     "Scope",
     "Terms",
@@ -18,6 +21,7 @@ __all__ = [
     "lexicon",
     "make_searchable",
     "scope_id",
+    "search",
     "terms_of",
     "vectors",
     "visible",

@@ -4,14 +4,19 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 import orjson
 
-from gristmill.db import Tx, queries
+from gristmill.db import Database, Tx, queries
 from gristmill.errors import Refused
+from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
 from gristmill.knowledge.terms import Terms
 from gristmill.models import Embedder
+from gristmill.queue import Done, Envelope, Skip, Unique, send
+from gristmill.tasks import FillVectors
 
 SQL = queries("gristmill.knowledge", "vectors.sql")
 MOST_DIMENSIONS = 2000  # that an HNSW index can hold
@@ -63,6 +68,96 @@ async def make_searchable(tx: Tx, chunk: Chunk, vectors: Mapping[int, bytes], te
         vectors=[written(one) for one in vectors.values()], length=terms.length,
         terms=orjson.dumps(terms.counts).decode(),
     )  # fmt: skip
+
+
+# --- near
+
+FEW = 4_000  # chunks that are compared one by one as fast as an index finds its way through a narrow filter
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What is left of all that may be seen: documents of a type, and those written (or else added) after a moment."""
+
+    type: str | None = None
+    after: datetime | None = None
+
+    @property
+    def passes_all(self) -> bool:
+        return self.type is None and self.after is None
+
+
+async def near(
+    tx: Tx, model: Model, vector: bytes, scopes: Sequence[ScopeId], size: int, only: Filter, most: int
+) -> dict[int, float]:
+    """The most similar chunks and their cosine; `size` is how many chunks these scopes hold."""
+    asked = {"scopes": scopes, "type": only.type, "after": only.after}
+    if size <= FEW or not only.passes_all:
+        few = [row.id for row in await tx.all(SQL["few"], **asked, most=FEW + 1)]
+        if len(few) <= FEW:
+            return await similarities(tx, model, vector, few, most)
+    rows = await tx.all(
+        SQL["nearest"], model=model.id, dimensions=model.dimensions, near=written(vector), **asked, most=most
+    )
+    return dict(rows)
+
+
+async def similarities(
+    tx: Tx, model: Model, vector: bytes, chunks: Sequence[int], most: int | None = None
+) -> dict[int, float]:
+    """The cosine of each of these chunks that has a vector."""
+    if not chunks:
+        return {}
+    given = {"model": model.id, "near": written(vector), "chunks": list(chunks)}
+    return dict(await tx.all(SQL["nearest_of"], **given, most=most))
+
+
+# --- another model
+
+PORTION = 64  # chunks embedded at a time
+
+
+async def adopt(tx: Tx, embedder: Embedder) -> Model:
+    """The model of this embedder; if another is current, it is filled in the background and then takes its place."""
+    model = await register(tx, embedder)
+    if not model.current:
+        await send(tx, FillVectors(model.id), unique=Unique(f"fill {model.id}"))
+    return model
+
+
+async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip:
+    """Gives one portion of chunks a vector of this model; after the last one it becomes current, and the others go."""
+    async with db.transaction() as tx:
+        model = await tx.one(SQL["find_model_by_id"], model=task.model)
+        rows = await tx.all(SQL["unfilled"], model=task.model, after=task.after, most=PORTION)
+    if model is None or (model.name, model.dimensions) != (embedder.name, embedder.dimensions):
+        return Skip(f"{embedder.name} is the model now")
+    if not rows and task.after:  # some may have come behind us
+        return Done(then=[_filling(task.model, 0)])
+    if not rows:
+        return Done(write=partial(_take_over, model=task.model))
+    found = [Chunk(*row) for row in rows]
+    made = await embedder.embed([chunk.embedded for chunk in found])
+    return Done(
+        write=partial(_add, model=task.model, chunks=[chunk.id for chunk in found], made=made),
+        then=[_filling(task.model, found[-1].id)],
+    )
+
+
+def _filling(model: int, after: int) -> Envelope:
+    return Envelope(FillVectors(model, after), unique=Unique(f"fill {model} {after}"))
+
+
+async def _add(tx: Tx, *, model: int, chunks: Sequence[int], made: Sequence[bytes]) -> None:
+    for chunk, vector in zip(chunks, made, strict=True):
+        await tx.execute(SQL["add_vector"], model=model, chunk=chunk, vector=written(vector))
+
+
+async def _take_over(tx: Tx, *, model: int) -> None:
+    await tx.one(SQL["lock_models"])
+    await tx.execute(SQL["retire_others"], model=model)
+    await tx.execute(SQL["make_current"], model=model)
+    await tx.one(SQL["drop_others"], model=model)
 
 
 def written(vector: bytes) -> str:

@@ -35,3 +35,51 @@ WITH vectors AS (
 INSERT INTO fresh_terms (chunk, scope, language, length, terms)
 VALUES (%(chunk)s, %(scope)s, %(language)s, %(length)s, %(terms)s::jsonb)
 ON CONFLICT (chunk) DO NOTHING;
+
+-- name: nearest
+SELECT chunk, similarity
+  FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
+               %(after)s::timestamptz, %(most)s::int);
+
+-- name: nearest_of
+-- exact, of few
+SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
+  FROM embedding WHERE chunk = ANY(%(chunks)s) AND model = %(model)s::smallint
+ ORDER BY 2 DESC LIMIT %(most)s;
+
+-- name: few
+-- the chunks that a filter leaves, if they are few enough to look at each
+SELECT c.id
+  FROM document d JOIN chunk c ON c.document = d.id
+ WHERE d.scope = ANY(%(scopes)s::int[]) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz)
+ LIMIT %(most)s;
+
+-- name: unfilled
+-- chunks that have a vector, but none of this model
+SELECT DISTINCT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, c.kind, c.language, c.heading,
+       c.text, c.hash
+  FROM embedding e JOIN chunk c ON c.id = e.chunk
+ WHERE e.chunk > %(after)s AND e.model <> %(model)s::smallint
+   AND NOT EXISTS (SELECT FROM embedding f WHERE f.chunk = e.chunk AND f.model = %(model)s::smallint)
+ ORDER BY c.id LIMIT %(most)s;
+
+-- name: find_model_by_id
+SELECT id, name, dimensions, current FROM embedding_model WHERE id = %(model)s::smallint;
+
+-- name: add_vector
+-- unless its chunk went meanwhile
+INSERT INTO embedding (model, chunk, scope, vector)
+SELECT %(model)s::smallint, c.id, c.scope, %(vector)s::vector FROM chunk c WHERE c.id = %(chunk)s
+    FOR KEY SHARE
+ON CONFLICT (chunk, model) DO NOTHING;
+
+-- name: retire_others
+UPDATE embedding_model SET current = false WHERE current AND id <> %(model)s::smallint;
+
+-- name: make_current
+UPDATE embedding_model SET current = true WHERE id = %(model)s::smallint;
+
+-- name: drop_others
+-- their vectors and indexes go with them
+SELECT drop_vector_models(%(model)s::smallint);

@@ -92,6 +92,33 @@ BEGIN
                  'USING hnsw ((vector::vector(%2$s)) vector_cosine_ops) WHERE model = %1$s', model, dimensions);
 END $$;
 
+CREATE FUNCTION drop_vector_models(except_model smallint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE old smallint;
+BEGIN
+  FOR old IN SELECT id FROM embedding_model WHERE id <> except_model LOOP
+    EXECUTE format('DROP INDEX IF EXISTS embedding_near_%s', old);
+    DELETE FROM embedding WHERE model = old;
+    DELETE FROM embedding_model WHERE id = old;
+  END LOOP;
+END $$;
+
+-- The nearest vectors of one model, by its index. The scan goes on until enough of them pass the filter: without that, a
+-- narrow filter would leave few or none of the first hundred.
+CREATE FUNCTION nearest(model smallint, dimensions int, query vector, scopes int[], kind text, since timestamptz, most int)
+RETURNS TABLE (chunk bigint, similarity double precision) LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('hnsw.ef_search', least(greatest(most, 40), 1000)::text, true),
+          set_config('hnsw.iterative_scan', 'relaxed_order', true),
+          set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '8', true);
+  RETURN QUERY EXECUTE format(
+    'SELECT e.chunk, 1 - (e.vector::vector(%2$s) <=> $1) FROM embedding e %3$s WHERE e.model = %1$s AND e.scope = ANY($2) '
+    'ORDER BY e.vector::vector(%2$s) <=> $1 LIMIT $5', model, dimensions,
+    CASE WHEN kind IS NULL AND since IS NULL THEN '' ELSE
+      'JOIN chunk c ON c.id = e.chunk JOIN document d ON d.id = c.document AND ($3 IS NULL OR d.type = $3) '
+      'AND ($4 IS NULL OR coalesce(d.written_at, d.added_at) >= $4)' END)
+  USING query, scopes, kind, since, most;
+END $$;
+
 CREATE VIEW chunk_status AS
 SELECT c.id, c.document AS document_id, c.page AS page_number, c.ordinal AS chunk_index, c.hash AS chunk_content_hash,
        c.start, c.stop, c.tokens, c.heading,

@@ -1,0 +1,84 @@
+"""`gristmill search`: find what documents say, by words and by meaning."""
+
+from contextlib import AsyncExitStack
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gristmill.cli.output import Json, emit, warn
+from gristmill.cli.session import instant, run, session
+from gristmill.knowledge import Hit, Hits, Scope, search
+from gristmill.models import embedder
+from gristmill.queue import ProcessPool
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.command("search", help=text)(search_)
+
+
+def search_(
+    query: Annotated[str, typer.Argument(help="What is looked for.")],
+    alpha: Annotated[float, typer.Option(min=0, max=1, help="0 is words (BM25), 1 is meaning (vectors).")] = 0.5,
+    client: Annotated[str, typer.Option(help="Whose knowledge; without it, what is everybody's.")] = "",
+    project: Annotated[str, typer.Option(help="Which project of the client.")] = "",
+    type: Annotated[str | None, typer.Option(help="Only documents of this type: pdf, mail, image, markdown …")] = None,
+    after: Annotated[str | None, typer.Option(help="Only documents written since: 2026-12-01.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many hits at most.")] = 10,
+    expand: Annotated[int, typer.Option(min=0, max=2, help="How many steps the graph is followed.")] = 0,
+    json: Json = False,
+) -> None:
+    """Find what documents say, by words and by meaning.
+
+    Example: gristmill search "when is the invoice due" --client acme --type pdf
+    """
+    hits = run(_search(query, alpha, Scope(client, project), type, after, limit, expand))
+    if hits.note:
+        warn(hits.note)
+    emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: _view(hits, query))
+
+
+async def _search(
+    query: str, alpha: float, scope: Scope, type: str | None, after: str | None, limit: int, expand: int
+) -> Hits:
+    since = instant(after) if after else None
+    async with session() as at, AsyncExitStack() as stack:
+        pool = ProcessPool(1)
+        stack.push_async_callback(pool.close)
+        asked = embedder(at.settings.embedding, pool)
+        return await search(at.db, asked, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
+
+
+# --- views
+
+
+def _view(hits: Hits, query: str) -> RenderableType:
+    if not hits:
+        return Text(f"Nothing fits “{query.strip()}”." if query.strip() else "Say what to look for.", style="dim")
+    return Group(*(_hit(n, hit) for n, hit in enumerate(hits, 1)))
+
+
+def _hit(n: int, hit: Hit) -> RenderableType:
+    head = Text.assemble(
+        (f"{n:>2}. ", "dim"), (hit.title or hit.name, "bold"), (f"  {hit.name}" if hit.title else "", "dim"),
+        (f"  page {hit.page}", "cyan"), (f"  {hit.start}–{hit.stop}", "dim"),
+    )  # fmt: skip
+    meaning = "–" if hit.similarity is None else f"{hit.similarity:.2f}"
+    parts = f"    {hit.score:.3f} = words {hit.lexical:.2f}, meaning {meaning}"
+    whose = "/".join(one for one in (hit.client, hit.project) if one)
+    why = Text(parts + (f"  in {whose}" if whose else ""), style="dim")
+    if hit.via:
+        why = Text(f"    {hit.score:.3f}, related by {', '.join(hit.via[:3])}", style="dim")
+    where = [Text("    " + hit.heading, style="italic")] if hit.heading and hit.heading != hit.title else []
+    return Group(head, *where, _snippet(hit), why, "")
+
+
+def _snippet(hit: Hit) -> Text:
+    text = Text("    ")
+    at = 0
+    for start, stop in hit.snippet.highlights:
+        text.append(hit.snippet.text[at:start])
+        text.append(hit.snippet.text[start:stop], style="bold yellow")
+        at = stop
+    return text.append(hit.snippet.text[at:])

@@ -1,0 +1,269 @@
+"""Hybrid search: words by BM25 and meaning by vectors, fused by score, spread over sources."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from gristmill.db import Database, Row, Tx, queries
+from gristmill.errors import GristmillError, Refused
+from gristmill.ids import ChunkId, DocumentId, ScopeId
+from gristmill.knowledge import lexicon, vectors
+from gristmill.knowledge.scopes import GLOBAL, Scope, visible
+from gristmill.knowledge.snippets import Snippet, snippet_of
+from gristmill.knowledge.terms import Wanted, fold
+from gristmill.knowledge.vectors import Filter, Model
+from gristmill.models import Embedder
+
+SQL = queries("gristmill.knowledge", "search.sql")
+
+CANDIDATES = 100  # of each kind
+SHOWN = 5  # times the limit are looked at closely, so that there is a choice of sources
+PER_DOCUMENT = 3  # hits of one document before others had their turn
+ALIKE = 0.9  # of the words of two chunks in common: one says nothing that the other does not
+LONGEST_QUERY = 20_000  # characters
+PATIENCE = 10.0  # seconds for the query's vector
+FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed
+FADE = 0.5  # of the last hit's score, for each hop away
+QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that answers a query, and why it stands where it stands."""
+
+    score: float
+    lexical: float  # BM25 as a share of what a chunk with all the words could reach
+    bm25: float
+    similarity: float | None  # cosine; None without a vector
+    chunk: ChunkId
+    document: DocumentId
+    name: str
+    title: str | None
+    type: str | None
+    urn: str
+    version: int
+    client: str
+    project: str
+    page: int
+    start: int
+    stop: int
+    kind: str
+    heading: str
+    text: str
+    snippet: Snippet
+    via: tuple[str, ...] = ()  # the nodes that led here, for what the graph added
+
+
+class Hits(list[Hit]):
+    """The hits, best first; `note` says what was missing."""
+
+    note: str | None = None
+
+
+async def search(
+    db: Database, embedder: Embedder | Sequence[Embedder] | None, query: str, scope: Scope = GLOBAL, *,
+    alpha: float = 0.5, limit: int = 10, type: str | None = None, after: datetime | None = None, expand: int = 0,
+) -> Hits:  # fmt: skip
+    """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone.
+
+    While another model is being filled, vectors are still those of the one before: give both embedders.
+    """
+    _check(query, alpha, limit, after, expand)
+    embedders = list(embedder) if isinstance(embedder, Sequence) else [embedder] if embedder else []
+    only = Filter(type, after)
+    hits = Hits()
+    if not query.strip():
+        return hits
+    async with db.transaction(snapshot=True) as tx:
+        scopes = await visible(tx, scope)
+        candidates = await _candidates(tx, embedders, query, scopes, alpha, only)
+        hits.note = candidates.note
+        best = await _looked_at(tx, candidates, scopes, only, query, max(limit * SHOWN, limit + 20))
+        hits += spread(best)[:limit]
+        if expand and hits:
+            hits += await _expanded(tx, hits, candidates, scopes, only, expand, limit)
+    return hits
+
+
+def _check(query: str, alpha: float, limit: int, after: datetime | None, expand: int) -> None:
+    if not 0 <= alpha <= 1:
+        raise Refused(f"alpha is {alpha:g}: it goes from 0 (words) to 1 (meaning).")
+    if not 1 <= limit <= 1_000:
+        raise Refused(f"The limit is {limit:,}: it goes from 1 to 1,000.")
+    if not 0 <= expand <= 2:
+        raise Refused(f"The graph can be followed over 0, 1 or 2 steps, not {expand}.")
+    if after is not None and after.tzinfo is None:
+        raise Refused("“after” needs a time zone, or nobody knows when it is.")
+    if "\0" in query:
+        raise Refused("The query holds a NUL character: remove it.")
+
+
+# --- candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be a hit, with both of its scores."""
+
+    words: Sequence[Wanted]
+    best: float  # the BM25 that a chunk with all the words would come near to
+    bm25: dict[int, float]
+    similar: dict[int, float]
+    alpha: float  # as asked, or 0 where there are no vectors
+    note: str | None
+
+    def scored(self) -> list[int]:
+        """Best first. Both kinds of score are absolute: what does not match adds nothing, however few there are."""
+        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys()}
+        return sorted((chunk for chunk in scores if scores[chunk] > 0), key=lambda chunk: (-scores[chunk], chunk))
+
+    def score(self, chunk: int) -> float:
+        meaning = max(self.similar.get(chunk, 0.0), 0.0)
+        return self.alpha * meaning + (1 - self.alpha) * self.lexical(chunk)
+
+    def lexical(self, chunk: int) -> float:
+        return self.bm25.get(chunk, 0.0) / self.best if self.best else 0.0
+
+
+async def _candidates(
+    tx: Tx, embedders: Sequence[Embedder], query: str, scopes: Sequence[ScopeId], alpha: float, only: Filter
+) -> Candidates:
+    """The best by words, the best by meaning, and for each of them its score of the other kind."""
+    query = query[:LONGEST_QUERY]
+    model = await vectors.current_model(tx) if alpha else None
+    embedder = next((one for one in embedders if model and one.name == model.name), None)
+    asked = asyncio.create_task(_vector(embedder, query)) if embedder else None  # while the words are looked up
+    try:
+        seen = await lexicon.overview(tx, scopes)
+        found = await lexicon.find(tx, scopes, query, seen)
+        by_words = await _passing(tx, found, only)
+        vector, note = await asked if asked else (None, _missing(model, embedders) if alpha else None)
+    finally:
+        if asked:
+            asked.cancel()
+    if model is None or vector is None:
+        return Candidates(found.words, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
+    by_meaning = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES)
+    if alpha == 1:
+        by_words = []
+    rest = [chunk for chunk in by_words if chunk not in by_meaning]
+    similar = by_meaning | await vectors.similarities(tx, model, vector, rest)
+    return Candidates(found.words, found.ranking.best, _bm25(found, [*similar, *rest]), similar, alpha, note)
+
+
+def _bm25(found: lexicon.Found, chunks: Sequence[int]) -> dict[int, float]:
+    return dict(zip(chunks, found.ranking.of(chunks), strict=True))
+
+
+async def _passing(tx: Tx, found: lexicon.Found, only: Filter) -> list[int]:
+    """The best by words that pass the filter, however far down the list they stand."""
+    if only.passes_all:
+        return found.ranking.top(CANDIDATES)
+    passing: list[int] = []
+    skip, size = 0, CANDIDATES
+    while len(passing) < CANDIDATES and (some := found.ranking.top(size, skip)):
+        rows = await tx.all(SQL["passing"], chunks=some, type=only.type, after=only.after)
+        kept = {row.id for row in rows}
+        passing += [chunk for chunk in some if chunk in kept]
+        skip, size = skip + size, size * 4
+    return passing[:CANDIDATES]
+
+
+async def _vector(embedder: Embedder, query: str) -> tuple[bytes | None, str | None]:
+    """The query's vector, or why there is none."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return (await embedder.embed([query]))[0], None
+    except TimeoutError:
+        return None, f"The embedder {embedder.name} did not answer in {PATIENCE:g} s: these hits are by words alone."
+    except GristmillError as error:
+        return None, f"These hits are by words alone: {error}"
+
+
+def _missing(model: Model | None, embedders: Sequence[Embedder]) -> str:
+    if model is None:
+        return "No chunk has a vector yet: these hits are by words alone."
+    given = ", ".join(one.name for one in embedders) or "none"
+    return f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone."
+
+
+# --- hits
+
+
+async def _looked_at(
+    tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, most: int
+) -> list[Hit]:
+    """The best candidates in full; those that lack a quoted phrase fall behind."""
+    phrases = [_folded(next(filter(None, one))) for one in QUOTED.findall(query)]
+    ordered = candidates.scored()
+    hits = await _hits(tx, ordered[: most if not phrases else None], candidates, scopes, only)
+    return sorted(hits, key=lambda hit: not all(phrase in _folded(hit.text) for phrase in phrases)) if phrases else hits
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(word) for word in text.split())
+
+
+async def _hits(
+    tx: Tx, chunks: Sequence[int], candidates: Candidates, scopes: Sequence[ScopeId], only: Filter
+) -> list[Hit]:
+    rows = await tx.all(SQL["details"], chunks=list(chunks), scopes=scopes, type=only.type, after=only.after)
+    terms = {term for word in candidates.words for term in word.terms}
+    found = {row.id: _hit(row, candidates, terms) for row in rows}
+    return [found[chunk] for chunk in chunks if chunk in found]
+
+
+def _hit(row: Row, candidates: Candidates, terms: set[str]) -> Hit:
+    return Hit(
+        score=round(candidates.score(row.id), 4), lexical=round(candidates.lexical(row.id), 4),
+        bm25=round(candidates.bm25.get(row.id, 0.0), 4), similarity=candidates.similar.get(row.id), chunk=row.id,
+        document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, version=row.version,
+        client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop, kind=row.kind,
+        heading=row.heading, text=row.text, snippet=snippet_of(row.text, row.language, terms),
+    )  # fmt: skip
+
+
+def spread(hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits; what repeats another, an older version, or the fourth of one document come after all others."""
+    newest: dict[tuple[str, str, str], int] = {}
+    for hit in hits:
+        source = (hit.client, hit.project, hit.urn)
+        newest[source] = max(newest.get(source, 0), hit.version)
+    shown: Counter[DocumentId] = Counter()
+    texts: list[frozenset[str]] = []
+    first, behind = list[Hit](), list[Hit]()
+    for hit in hits:
+        words = frozenset(hit.text.lower().split())
+        old = hit.version < newest[hit.client, hit.project, hit.urn]
+        if old or shown[hit.document] >= PER_DOCUMENT or any(_alike(words, other) for other in texts):
+            behind.append(hit)
+            continue
+        shown[hit.document] += 1
+        texts.append(words)
+        first.append(hit)
+    return first + behind
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= ALIKE * len(one | other)
+
+
+# --- the graph
+
+
+async def _expanded(
+    tx: Tx, hits: Sequence[Hit], candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, hops: int, most: int
+) -> list[Hit]:
+    """What is related to what the hits name, at most as many again; it never overtakes a hit."""
+    known = [hit.chunk for hit in hits]
+    rows = await tx.all(SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, most=most)
+    led = {row.chunk: row for row in rows}
+    added = await _hits(tx, list(led), candidates, scopes, only)
+    last = hits[-1].score
+    return [
+        replace(hit, score=round(last * FADE ** led[hit.chunk].hops, 4), via=tuple(led[hit.chunk].keys))
+        for hit in added
+    ]

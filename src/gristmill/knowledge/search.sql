@@ -1,0 +1,41 @@
+-- Search: what is shown of a chunk, and what the graph adds.
+
+-- name: passing
+SELECT c.id
+  FROM chunk c JOIN document d ON d.id = c.document
+ WHERE c.id = ANY(%(chunks)s) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
+
+-- name: details
+-- the scopes once more: whatever was thought to match, nothing else is ever shown
+SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.hash, d.scope, d.name, d.title,
+       d.type, d.urn, d.version, s.client, s.project
+  FROM chunk c JOIN document d ON d.id = c.document JOIN scope s ON s.id = d.scope
+ WHERE c.id = ANY(%(chunks)s) AND c.scope = ANY(%(scopes)s::int[])
+   AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
+
+-- name: expand
+-- chunks that name what stands in a relation to something the best hits name; near ones first, then those that name more
+WITH RECURSIVE related (key, hops) AS (
+  SELECT DISTINCT key, 0 FROM mention WHERE chunk = ANY(%(chunks)s) AND scope = ANY(%(scopes)s::int[])
+  UNION
+  SELECT n.key, r.hops + 1
+    FROM related r
+   CROSS JOIN LATERAL (
+     (SELECT target AS key FROM relation WHERE source = r.key AND scope = ANY(%(scopes)s::int[]) LIMIT %(fan)s)
+     UNION
+     (SELECT source FROM relation WHERE target = r.key AND scope = ANY(%(scopes)s::int[]) LIMIT %(fan)s)) n
+   WHERE r.hops < %(hops)s
+), nearest AS (
+  SELECT key, min(hops) AS hops FROM related GROUP BY key
+)
+SELECT m.chunk, min(n.hops) AS hops, array_agg(n.key ORDER BY n.hops, n.key) AS keys
+  FROM nearest n
+ CROSS JOIN LATERAL (SELECT chunk FROM mention
+                      WHERE key = n.key AND scope = ANY(%(scopes)s::int[]) AND chunk <> ALL(%(chunks)s)
+                      ORDER BY chunk DESC LIMIT %(fan)s) m
+ WHERE n.hops > 0
+ GROUP BY m.chunk
+ ORDER BY 2, count(*) DESC, 1
+ LIMIT %(most)s;

@@ -1,0 +1,288 @@
+"""Search by words and by meaning: what fits best comes first, and nothing of another client ever comes."""
+
+import random
+from array import array
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from math import sqrt
+
+import pytest
+from shelf import chunked, placed, searchable
+
+from gristmill.db import Database, Tx
+from gristmill.errors import Refused, Transient
+from gristmill.ids import DocumentId
+from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
+from gristmill.models import FakeEmbedder
+
+ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
+
+
+async def written(
+    tx: Tx, text: str, *, scope: Scope = GLOBAL, embedder: FakeEmbedder | None = None, **document: object
+) -> list[Chunk]:
+    """A document that can be searched."""
+    found = await chunked(tx, await placed(tx, scope=scope, **document), text)  # pyright: ignore[reportArgumentType]
+    model = await vectors.register(tx, embedder) if embedder else None
+    for chunk in found:
+        await searchable(tx, chunk, model=model.id if model else None, embedder=embedder)
+    return found
+
+
+class Down(FakeEmbedder):
+    """An endpoint that does not answer."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        raise Transient("The endpoint does not answer.")
+
+
+async def test_a_chunk_is_found_by_words_and_by_meaning_and_says_why(db: Database) -> None:
+    embedder = FakeEmbedder()
+    async with db.transaction() as tx:
+        (invoice,) = await written(
+            tx, "# Terms\n\nThe invoices must be paid within 30 days.", embedder=embedder, name="a.md", title="Contract"
+        )
+        await written(tx, "Bread is baked in the oven every morning.", embedder=embedder)
+    hits = await search(db, embedder, "paying an invoice")
+    first = hits[0]
+    assert hits.note is None
+    assert first.chunk == invoice.id
+    assert (first.name, first.title, first.type, first.page) == ("a.md", "Contract", "markdown", 1)
+    assert (first.start, first.stop) == (invoice.start, invoice.stop)
+    assert first.lexical > 0
+    assert first.similarity is not None
+    assert first.score == pytest.approx(0.5 * max(first.similarity, 0) + 0.5 * first.lexical, abs=1e-3)
+    marked = [first.snippet.text[start:stop] for start, stop in first.snippet.highlights]
+    assert marked == ["invoices"]  # by its stem
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+async def test_what_does_not_match_at_all_is_no_hit(db: Database, alpha: float) -> None:
+    embedder = FakeEmbedder()
+    async with db.transaction() as tx:
+        for n in range(5):
+            await written(tx, f"Bread number {n} is baked in an oven.", embedder=embedder)
+    hits = await search(db, embedder, "zzyzx qwfpgj", alpha=alpha)
+    assert all(hit.lexical == 0 and (hit.similarity or 0) > 0 for hit in hits)
+    if alpha == 0:
+        assert hits == []
+
+
+async def test_words_alone_when_there_is_no_vector_or_no_embedder_or_it_is_down(db: Database) -> None:
+    async with db.transaction() as tx:
+        (chunk,) = await written(tx, "The mill grinds slowly.")
+    none_yet = await search(db, FakeEmbedder(), "mill")
+    assert none_yet.note
+    assert "No chunk has a vector" in none_yet.note
+    async with db.transaction() as tx:
+        await vectors.register(tx, FakeEmbedder())
+    for embedder, reason in ((None, "the embedder is none"), (Down(), "does not answer")):
+        hits = await search(db, embedder, "mill", alpha=1.0)
+        assert [hit.chunk for hit in hits] == [chunk.id]
+        assert hits[0].similarity is None
+        assert reason in (hits.note or "")
+    assert (await search(db, None, "mill", alpha=0)).note is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "   ", "?!…", "the of and", "word " * 10_000, '"unclosed', "%(x)s '; DROP TABLE chunk; --", "\\", "a" * 9_999],
+)  # fmt: skip
+async def test_strange_queries_are_answered(db: Database, query: str) -> None:
+    embedder = FakeEmbedder()
+    async with db.transaction() as tx:
+        await written(tx, "The word of the mill and the oven.", embedder=embedder)
+    hits = await search(db, embedder, query)
+    assert len(hits) <= 1
+
+
+async def test_nonsense_is_refused(db: Database) -> None:
+    for wrong in ({"alpha": 2}, {"limit": 0}, {"expand": 3}, {"after": datetime(2026, 1, 1)}):  # noqa: DTZ001 meant so
+        with pytest.raises(Refused):
+            await search(db, None, "mill", **wrong)
+    with pytest.raises(Refused):
+        await search(db, None, "mi\0ll")
+
+
+async def test_what_is_quoted_comes_first(db: Database) -> None:
+    async with db.transaction() as tx:
+        await written(tx, "Stone mill, stone stone mill mill.")
+        (exact,) = await written(tx, "In the valley there was once upon a time an old mill made of\nstone and wood.")
+    assert (await search(db, None, "mill stone"))[0].chunk != exact.id
+    assert (await search(db, None, '"mill made of stone"'))[0].chunk == exact.id
+
+
+async def test_filters_by_type_and_date(db: Database) -> None:
+    old, new = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    embedder = FakeEmbedder()
+    async with db.transaction() as tx:
+        for n in range(150):
+            await written(tx, f"The mill, note {n}.", embedder=embedder, written_at=old)
+        (pdf,) = await written(
+            tx, "A mill in a longer text about other things.", embedder=embedder, kind="pdf", written_at=old
+        )
+        (late,) = await written(tx, "A mill in a longer text about late things.", embedder=embedder, written_at=new)
+    for alpha in (0.0, 0.5, 1.0):
+        assert [hit.chunk for hit in await search(db, embedder, "mill", alpha=alpha, type="pdf")] == [pdf.id]
+        after = datetime(2025, 1, 1, tzinfo=UTC)
+        assert [hit.chunk for hit in await search(db, embedder, "mill", alpha=alpha, after=after)] == [late.id]
+
+
+# --- sources
+
+
+async def test_no_document_crowds_out_the_others_and_copies_fall_behind(db: Database) -> None:
+    sentence = "The mill grinds {} and more {} of it. " + "Filler stands here for length. " * 30
+    async with db.transaction() as tx:
+        await written(
+            tx, "\n\n".join(f"# Part {n}\n\n" + sentence.format(f"mill{n}", n) for n in range(8)), name="long"
+        )
+        (short,) = await written(tx, "One mill among many other words of a little note.", name="short")
+        (copy,) = await written(tx, "One mill among many other words of a little note.", name="copy")
+    names = [hit.name for hit in await search(db, None, "mill", limit=6)]
+    assert names[:4].count("long") == 3
+    assert set(names[:4]) >= {"long"}
+    assert ("short" in names[:4]) != ("copy" in names[:4])
+    assert short.hash == copy.hash
+
+
+async def test_an_older_version_yields_to_the_newer(db: Database) -> None:
+    async with db.transaction() as tx:
+        (old,) = await written(tx, "mill mill mill, the old words", urn="file:///a", version=1)
+        (new,) = await written(
+            tx, "The mill, in the new words of a longer text than before.", urn="file:///a", version=2
+        )
+        (other,) = await written(tx, "Something that has a mill, too, and many other words besides that.")
+    assert [hit.chunk for hit in await search(db, None, "mill")][-1] == old.id
+    assert {hit.chunk for hit in await search(db, None, "mill")} == {old.id, new.id, other.id}
+
+
+# --- clients
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("expand", [0, 2])
+@pytest.mark.parametrize(
+    ("scope", "seen"),
+    [
+        (GLOBAL, {GLOBAL}),
+        (ACME, {GLOBAL, ACME, MILL, OVEN}),
+        (MILL, {GLOBAL, ACME, MILL}),
+        (OTHER, {GLOBAL, OTHER}),
+        (Scope("nobody"), {GLOBAL}),
+    ],
+)
+async def test_no_search_crosses_clients(
+    db: Database, alpha: float, expand: int, scope: Scope, seen: set[Scope]
+) -> None:
+    embedder = FakeEmbedder()
+    async with db.transaction() as tx:
+        for one in (GLOBAL, ACME, MILL, OVEN, OTHER):
+            for n in range(3):
+                (chunk,) = await written(
+                    tx, f"The secret mill {n} of {one}.", scope=one, embedder=embedder, kind=f"t{n}"
+                )
+                await named(tx, chunk, "person::ann", f"thing::{n}")
+    hits = await search(db, embedder, "secret mill", scope, alpha=alpha, expand=expand, limit=100)
+    assert {Scope(hit.client, hit.project) for hit in hits} == seen
+    hits = await search(db, embedder, "secret mill", scope, alpha=alpha, type="t1", expand=expand, limit=100)
+    assert {Scope(hit.client, hit.project) for hit in hits} <= seen
+    assert {hit.type for hit in hits} == {"t1"}
+
+
+# --- the graph
+
+
+async def named(tx: Tx, chunk: Chunk, *keys: str) -> None:
+    """The chunk names these, and says that each belongs to the next."""
+    for key in keys:
+        await tx.execute(
+            """INSERT INTO mention (chunk, key, scope, type, name)
+               VALUES (%(chunk)s, %(key)s, %(scope)s, 'thing', %(key)s)""",
+            chunk=chunk.id, key=key, scope=chunk.scope,
+        )  # fmt: skip
+    for source, target in pairwise(keys):
+        await tx.execute(
+            """INSERT INTO relation (chunk, source, type, target, scope, drawn)
+               VALUES (%(chunk)s, %(source)s, 'knows', %(target)s, %(scope)s, true)""",
+            chunk=chunk.id, source=source, target=target, scope=chunk.scope,
+        )  # fmt: skip
+
+
+async def test_the_graph_adds_what_is_related_marked_as_such_and_never_ahead(db: Database) -> None:
+    async with db.transaction() as tx:
+        (hit,) = await written(tx, "Ann owns the mill.")
+        (near,) = await written(tx, "Ann knows Bob.")
+        (middle,) = await written(tx, "Bob knows Carl.")
+        (far,) = await written(tx, "Carl sells flour.")
+        (stranger,) = await written(tx, "Dora sleeps.")
+        await named(tx, hit, "person::ann")
+        await named(tx, near, "person::ann", "person::bob")
+        await named(tx, middle, "person::bob", "person::carl")
+        await named(tx, far, "person::carl")
+        await named(tx, stranger, "person::dora")
+    plain = await search(db, None, "mill")
+    one = await search(db, None, "mill", expand=1)
+    two = await search(db, None, "mill", expand=2)
+    assert [found.chunk for found in plain] == [hit.id]
+    assert [(found.chunk, found.via) for found in one] == [
+        (hit.id, ()),
+        (near.id, ("person::bob",)),
+        (middle.id, ("person::bob",)),
+    ]
+    assert {found.chunk for found in two} == {hit.id, near.id, middle.id, far.id}
+    assert two[-1].chunk == far.id
+    assert two[0].score > two[1].score > two[-1].score
+
+
+# --- recall
+
+
+def unit(rng: random.Random) -> bytes:
+    numbers = [rng.gauss(0, 1) for _ in range(384)]
+    length = sqrt(sum(one * one for one in numbers))
+    return array("f", [one / length for one in numbers]).tobytes()
+
+
+async def test_a_narrow_filter_loses_no_recall(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of a hundred passes the filter: the index must go on until it has found enough of them."""
+    monkeypatch.setattr(vectors, "FEW", 0)  # or so few would be compared one by one
+    rng = random.Random(3)
+    async with db.transaction() as tx:
+        model = await vectors.register(tx, FakeEmbedder())
+        many, rare = await placed(tx), await placed(tx, kind="pdf")
+        scope = await tx.value("SELECT id FROM scope")
+        await bare(tx, many, 2_970, model.id, rng)
+        await bare(tx, rare, 30, model.id, rng)
+    async with db.transaction() as tx:
+        await tx.execute("ANALYZE embedding")
+        await tx.execute("SET LOCAL enable_sort = off")  # so that the planner takes the index, as it does in earnest
+        query, only = unit(rng), vectors.Filter(type="pdf")
+        found = await vectors.near(tx, model, query, [scope], 3_000, only, 10)
+        exact = await exactly(tx, rare, query)
+    assert len(found) == 10
+    assert len(set(found) & exact) >= 9
+
+
+async def exactly(tx: Tx, document: DocumentId, query: bytes) -> set[int]:
+    rows = await tx.all(
+        """SELECT e.chunk FROM embedding e JOIN chunk c ON c.id = e.chunk WHERE c.document = %(document)s
+            ORDER BY e.vector <=> %(near)s::vector LIMIT 10""",
+        document=document, near=vectors.written(query),
+    )  # fmt: skip
+    return {row.chunk for row in rows}
+
+
+async def bare(tx: Tx, document: DocumentId, n: int, model: int, rng: random.Random) -> None:
+    rows = await tx.all(
+        """INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, text, hash)
+           SELECT d.scope, d.id, 1, n, 0, 0, 1, '', '' FROM document d, generate_series(1, %(n)s) n
+            WHERE d.id = %(document)s RETURNING id, scope""",
+        n=n, document=document,
+    )  # fmt: skip
+    for row in rows:
+        await tx.execute(
+            "INSERT INTO embedding (model, chunk, scope, vector) VALUES (%(model)s, %(chunk)s, %(scope)s, %(vector)s)",
+            model=model, chunk=row.id, scope=row.scope, vector=vectors.written(unit(rng)),
+        )  # fmt: skip
