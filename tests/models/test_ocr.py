@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from gristmill.models import ocr, pictures, rapid
+from gristmill.errors import Permanent
+from gristmill.models import ocr, pictures, rapid, tesseract
 
 LETTER = [
     "Mill Street 12, Brno, 3 May 2026",
@@ -132,3 +133,39 @@ def test_one_thread_per_process() -> None:
     session = rapid._engine()._load_det_model().session.session
     assert session.get_session_options().intra_op_num_threads == 1
     assert cv2.getNumThreads() == 1
+
+
+# --- Tesseract, where it is installed
+
+installed = pytest.mark.skipif(not tesseract.available(), reason="tesserocr or its English data are not installed")
+
+
+@installed
+def test_tesseract_reads_clean_pages_even_when_skewed_and_shaded() -> None:
+    skewed = np.asarray(letter().rotate(4, expand=True, fillcolor=255), np.float32)
+    shade = np.linspace(0.6, 1.0, skewed.shape[1], dtype=np.float32)[None, :]
+    for page in (letter(), Image.fromarray((skewed * shade).astype(np.uint8))):
+        found = ocr.recognise(page)
+        assert (found.engine, share(found.text) > 0.9) == ("tesseract", True)
+
+
+@installed
+def test_what_tesseract_cannot_account_for_is_read_by_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However sure it is of the few words that it did read."""
+    real = tesseract._words
+    monkeypatch.setattr(tesseract, "_words", lambda sized: [(line, 99.0) for line, _ in real(sized)[:8]])
+    found = ocr.recognise(letter())
+    assert (found.engine, share(found.text)) == ("rapidocr", 1)
+
+
+@installed
+def test_a_page_on_its_side_is_not_left_to_tesseract() -> None:
+    found = ocr.recognise(letter().rotate(90, expand=True))
+    assert (found.engine, share(found.text) > 0.9) == ("rapidocr", True)
+
+
+def test_asking_for_tesseract_where_there_is_none_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tesseract, "available", lambda: False)
+    assert ocr.recognise(letter()).engine == "rapidocr"
+    with pytest.raises(Permanent, match=r"pip install gristmill\[tesseract\]"):
+        ocr.recognise(letter(), engine="tesseract")
