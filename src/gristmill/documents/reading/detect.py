@@ -155,8 +155,9 @@ def _unpacked(path: str, entries: list[zipfile.ZipInfo]) -> Iterator[int]:
 def _by_text(head: bytes, name: str) -> Type:
     suffix = PurePath(name).suffix.lower()
     if looks_binary(head):
-        promise = f"It is called {suffix}, but it is none, nor" if suffix in BINARY_NAMES else "It is not"
-        raise Permanent(f"{promise} anything else that can be read.")
+        if suffix in BINARY_NAMES:
+            raise Permanent(f"The file is called {suffix}, but it is none, nor anything else that can be read.")
+        raise Permanent("The file is of no kind that can be read.")
     text = decoded(head)
     if not text.strip():
         raise refusals.empty()

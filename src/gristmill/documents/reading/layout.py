@@ -48,10 +48,9 @@ def _body_size(lines: list[Line]) -> float:
 
 
 def _pitch(lines: list[Line]) -> float:
-    """The usual distance of one line to the next."""
+    """The usual distance of one line to the next; the smaller one where two are as common."""
     drops = Counter(round(before.bottom - line.bottom) for before, line in pairwise(lines))
-    usual = [drop for drop, _ in drops.most_common() if drop > 2]
-    return usual[0] if usual else 1.0
+    return max(((often, -drop) for drop, often in drops.items() if drop > 2), default=(0, -1))[1] * -1.0
 
 
 def _begins_block(before: Line, line: Line, body: float, pitch: float) -> bool:
