@@ -18,7 +18,6 @@ class Line:
 
     text: str
     left: float
-    right: float
     bottom: float
     size: float  # height of its letters' boxes
     bold: bool = False

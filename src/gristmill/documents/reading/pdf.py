@@ -1,6 +1,5 @@
 """PDF: the text that each page carries, or what can be read from its picture."""
 
-import ctypes
 import math
 import re
 import unicodedata
@@ -31,10 +30,12 @@ BOLD = 600
 OCR_PIXELS = 16_000_000  # more of a large page tells an OCR engine nothing
 PORTION = 16 << 20  # bytes of attachments in one answer
 HYPHEN = "\ufffe"  # PDFium's mark of a word that goes on in the next line
-LIGATURES = {ord(char): unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"} | {0xA0: " ", 0xAD: ""}
+LIGATURES = {char: unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"} | {"\xa0": " ", "\xad": ""}
+LIGATURE = re.compile(f"[{''.join(LIGATURES)}]")
+LINE_END = re.compile(f"(?<={HYPHEN})|\r\n|\n|\r")
 DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
 NO_TITLE = re.compile(r"^(untitled.*|title|document\d*|.*\.(?:docx?|tex|dvi|indd|pdf|xlsx?|pptx?))$", re.IGNORECASE)
-SILENT = frozenset(("Co", "Cn", "Cc", "Cs"))
+SILENT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffd-\uffff]")
 DRAWN_OVER = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP}
 
 
@@ -119,44 +120,38 @@ def _is_drawn_over(page: Page) -> bool:
 
 def legible(text: str) -> int:
     """Characters that say something: fonts without a map give private or unassigned ones."""
-    return sum(
-        char > " " and unicodedata.category(char) not in ("Co", "Cn", "Cc", "Cs") and char != "�" for char in text
-    )
+    return len(text) - len(SILENT.findall(text))
 
 
 def _text(page: Page) -> str:
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range()
-        return layout.markdown(list(_lines(textpage, text))).translate(LIGATURES)
+        shown = layout.markdown(list(_lines(textpage, text)))
+        return LIGATURE.sub(lambda found: LIGATURES[found[0]], shown)
     finally:
         textpage.close()
 
 
 def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
-    """Asks for the place of its first and last letter only: a call for every letter would cost more than all else."""
-    first, last = raw.FS_RECTF(), [ctypes.c_double() for _ in range(4)]
+    """Asks for the place of its first letter only: a call for every letter would cost more than all else."""
+    handle, box = textpage.raw, raw.FS_RECTF()
+    same = textpage.count_chars() == len(text)  # else some letters have no character, or several
     start = 0
-    for line in re.split(f"(?<={HYPHEN})|\r\n|\n|\r", text):
+    for line in LINE_END.split(text):
         if stripped := line.strip():
-            begin = _index(textpage, start + len(line) - len(line.lstrip()))
-            end = _index(textpage, start + len(line.rstrip(f" {HYPHEN}")) - 1)
-            raw.FPDFText_GetLooseCharBox(textpage, begin, first)
-            raw.FPDFText_GetCharBox(textpage, end, *last)
+            begin = start + len(line) - len(line.lstrip())
+            index = begin if same else raw.FPDFText_GetCharIndexFromTextIndex(handle, begin)
+            raw.FPDFText_GetLooseCharBox(handle, index, box)
             yield Line(
                 text=stripped.rstrip(HYPHEN),
-                left=first.left,
-                right=last[1].value,
-                bottom=first.bottom,
-                size=first.top - first.bottom,
-                bold=raw.FPDFText_GetFontWeight(textpage, begin) >= BOLD,
+                left=box.left,
+                bottom=box.bottom,
+                size=box.top - box.bottom,
+                bold=raw.FPDFText_GetFontWeight(handle, index) >= BOLD,
                 hyphen=stripped.endswith(HYPHEN),
             )
         start += len(line) + (0 if line.endswith(HYPHEN) else 2)
-
-
-def _index(textpage: TextPage, position: int) -> int:
-    return raw.FPDFText_GetCharIndexFromTextIndex(textpage, position)
 
 
 # --- pictures
