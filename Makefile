@@ -6,13 +6,16 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps -r
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types imports pytest external lock clean
+.PHONY: help run demo test lint types imports pytest external lock clean
 .DELETE_ON_ERROR:
 
 help: ## what one can do here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
 
-run: $(VENV)/run.stamp ## grind the demonstration on an embedded PostgreSQL (ONCE=1 ends when all is done)
+run: $(VENV)/run.stamp ## grind examples/inbox on an embedded PostgreSQL (ONCE=1 ends when all is done)
+	@$(BIN)/gristmill up examples/inbox $(if $(ONCE),--once)
+
+demo: $(VENV)/run.stamp ## the queue alone: limits, a poison, a fan-out, dead letters (ONCE=1 ends when all is done)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
 test: lint types imports pytest external ## every check: ruff, pyright strict, import contract, pytest, and again elsewhere

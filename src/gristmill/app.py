@@ -13,7 +13,7 @@ from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms
-from gristmill.models import RuleExtractor, embedder
+from gristmill.models import LlmExtractor, RouterLlm, RuleExtractor, embedder
 from gristmill.queue import Handler, Handlers, ProcessPool, bound, on
 from gristmill.settings import Settings
 from gristmill.tasks import FoldTerms
@@ -30,11 +30,15 @@ class Bench:
 
     def __init__(self, settings: Settings) -> None:
         cores = settings.documents.processes or os.cpu_count() or 1
-        self.reading, self._vectors, self._names = ProcessPool(cores), ProcessPool(cores), ProcessPool(1)
+        self.reading, self._vectors, self._names = (ProcessPool(cores) for _ in range(3))
         self.embedder = embedder(settings.embedding, self._vectors)
-        self.extractor = RuleExtractor(self._names)
+        self._llm = RouterLlm(settings.llm)
+        rules = RuleExtractor(self._names)
+        model = settings.llm.model
+        self.extractor = LlmExtractor(self._llm, rules, model=model) if model else rules
 
     async def close(self) -> None:
+        await self._llm.close()
         for pool in (self.reading, self._vectors, self._names):
             await pool.close()
 

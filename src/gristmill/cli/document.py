@@ -6,7 +6,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, bar, where
+from gristmill.cli.grinding import as_dict, counts, where
 from gristmill.cli.output import Json, emit, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
@@ -145,7 +145,7 @@ def _view(one: Progress, parts: list[Progress], rows: list[Any], errors: list[Fa
     ])  # fmt: skip
     phases = table(
         ("phase", "status", "", ">failed"),
-        [(phase.name, phase.status, bar(phase), phase.failed) for phase in one.phases], empty="",
+        [(phase.name, phase.status, counts(phase), phase.failed) for phase in one.phases], empty="",
     )  # fmt: skip
     below: list[RenderableType] = [top, "", phases]
     if len(rows) > 1:

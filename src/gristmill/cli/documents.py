@@ -7,7 +7,7 @@ import typer
 from rich.console import RenderableType
 
 from gristmill.cli.add import Client, Project, scope_of
-from gristmill.cli.grinding import as_dict, bar
+from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, short, table
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, listing
@@ -56,7 +56,7 @@ async def _list(
 
 def _view(found: Sequence[Progress]) -> RenderableType:
     rows = [
-        (one.id, short(one.name, 40), one.type, _whose(one), one.status, *map(bar, one.phases), one.summary)
+        (one.id, short(one.name, 40), one.type, _whose(one), one.status, *map(counts, one.phases), one.summary)
         for one in found
     ]  # fmt: skip
     return table((">document", "file", "type", "client", "status", "ocr", "vector", "graph", ""), rows, empty=NOTHING)

@@ -13,6 +13,7 @@ from gristmill.cli.output import Misused, fail, short
 from gristmill.errors import GristmillError
 
 COMMANDS = {
+    "up": "Start everything, and grind a folder.",
     "add": "Take in files, folders or patterns.",
     "watch": "Take in whatever appears or changes in a folder.",
     "documents": "List documents, with how far each phase is.",

@@ -99,6 +99,14 @@ def bar(phase: PhaseProgress) -> RenderableType:
     return cells
 
 
+def counts(phase: PhaseProgress) -> Text:
+    """A phase in a few characters, for lists."""
+    if not phase.total:
+        return Text("·", style="dim")
+    colour = "red" if phase.failed else "green" if phase.done == phase.total else "cyan"
+    return Text(f"{phase.done}/{phase.total}", style=colour)
+
+
 async def errors_of(db: Database, found: Sequence[Progress]) -> list[tuple[Progress, str]]:
     """One sentence for each document that has failed somewhere."""
     told: list[tuple[Progress, str]] = []

@@ -1,14 +1,13 @@
 """`gristmill search`: find what documents say, by words and by meaning."""
 
-from contextlib import AsyncExitStack
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gristmill.cli.output import Json, emit, warn
-from gristmill.cli.session import instant, run, session
+from gristmill.cli.session import Session, instant, run, session
 from gristmill.knowledge import Hit, Hits, Scope, search
 from gristmill.models import embedder
 from gristmill.queue import ProcessPool
@@ -36,24 +35,30 @@ def search_(
     hits = run(_search(query, alpha, Scope(client, project), type, after, limit, expand))
     if hits.note:
         warn(hits.note)
-    emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: _view(hits, query))
+    emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: hits_view(hits, query))
 
 
 async def _search(
     query: str, alpha: float, scope: Scope, type: str | None, after: str | None, limit: int, expand: int
 ) -> Hits:
     since = instant(after) if after else None
-    async with session() as at, AsyncExitStack() as stack:
-        pool = ProcessPool(1)
-        stack.push_async_callback(pool.close)
-        asked = embedder(at.settings.embedding, pool)
-        return await search(at.db, asked, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
+    async with session() as at:
+        return await find(at, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
+
+
+async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
+    """Search with a model of one's own, for as long as the question takes."""
+    pool = ProcessPool(1)
+    try:
+        return await search(at.db, embedder(at.settings.embedding, pool), query, scope, **how)
+    finally:
+        await pool.close()
 
 
 # --- views
 
 
-def _view(hits: Hits, query: str) -> RenderableType:
+def hits_view(hits: Hits, query: str) -> RenderableType:
     if not hits:
         return Text(f"Nothing fits “{query.strip()}”." if query.strip() else "Say what to look for.", style="dim")
     return Group(*(_hit(n, hit) for n, hit in enumerate(hits, 1)))

@@ -82,11 +82,12 @@ class RouterLlm:
         self._http: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "RouterLlm":
-        limits = aiohttp.ClientTimeout(total=self._settings.timeout.total_seconds())
-        self._http = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
         if self._http is not None:
             await self._http.close()
             self._http = None
@@ -131,8 +132,9 @@ class RouterLlm:
         return text
 
     async def _posted(self, body: Json, priority: Level) -> Json:
-        if self._http is None:
-            raise RuntimeError("RouterLlm is used as `async with RouterLlm(…) as llm`")
+        if self._http is None:  # only now: it belongs to the loop that asks
+            limits = aiohttp.ClientTimeout(total=self._settings.timeout.total_seconds())
+            self._http = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
         headers = {**self._headers, "X-Ollama-Priority": priority, "Content-Type": "application/json"}
         url = f"{self._settings.url.rstrip('/')}/api/chat"
         try:

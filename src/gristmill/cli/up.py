@@ -1,0 +1,184 @@
+"""`gristmill up`: everything one needs, started with one word."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from gristmill.cli.add import Client, Project, ended, scope_of, take_in
+from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
+from gristmill.cli.output import Json, err, out, plain, say_json
+from gristmill.cli.search import find, hits_view
+from gristmill.cli.session import Session, run, session
+from gristmill.cli.watch import taken_in
+from gristmill.documents import Progress, files_in, listing
+from gristmill.errors import Refused
+from gristmill.knowledge import Scope, graph
+from gristmill.settings import environment
+
+SHOWN = 200  # documents that are looked at for the board
+SLOTS = 16
+GRACE = 30.0
+
+
+def register(root: typer.Typer, text: str) -> None:
+    root.command("up", help=text)(up)
+
+
+def up(
+    folder: Annotated[Path | None, typer.Argument(help="A folder to grind and to watch.")] = None,
+    client: Client = None,
+    project: Project = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when everything in the folder is done, with a summary.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Start the database and workers, and grind a folder: now, and whenever something changes in it.
+
+    Example: gristmill up examples/inbox --once
+    """
+    scope = scope_of(client, project)
+    if folder is not None and not folder.is_dir():
+        raise Refused(f"There is no folder {folder}.")
+    if once and folder is None:
+        raise typer.BadParameter("--once needs a folder: without one there is nothing to be done with")
+    if run(_up(folder, scope, once, json)):
+        raise typer.Exit(1)
+
+
+async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> bool:
+    async with session(size=4) as at, _workers(at) as worker:
+        if once:
+            assert folder is not None
+            return await _grind(at, folder, scope, as_json)
+        await _serve(at, folder, scope, worker, as_json)
+    return False
+
+
+@asynccontextmanager
+async def _workers(at: Session) -> AsyncGenerator[Process]:
+    """Workers as a process of their own, so that what they log does not run through the board."""
+    with _log(at) as file:
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gristmill", "worker", "--concurrency", str(SLOTS), stdin=asyncio.subprocess.DEVNULL,
+            stdout=file, stderr=file, env=environment(), start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield worker
+    finally:
+        await _stop(worker)
+
+
+def _log(at: Session) -> BinaryIO:
+    path = at.settings.data / "worker.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+async def _stop(worker: Process) -> None:
+    if worker.returncode is None:
+        worker.send_signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await worker.wait()
+    if worker.returncode is None:
+        worker.kill()
+
+
+async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
+    added = await take_in(at, files_in(str(folder)), scope)
+    if not added:
+        raise Refused(f"There is no file in {folder}.")
+    ids = [one.document for one in added if one.document is not None]
+    found = await follow(at.db, ids, as_json=as_json)
+    if as_json:
+        say_json({"documents": [as_dict(one) for one in found]})
+        return any(one.status == "failed" for one in found)
+    out.print(ended(found))
+    for one, error in await errors_of(at.db, found):
+        out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
+    await _sum_up(at, found, scope)
+    return any(one.status == "failed" for one in found)
+
+
+async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
+    """What came of it, and a search to begin with."""
+    async with at.db.transaction() as tx:
+        known = await graph.counts(tx, scope)
+    pages = sum(one.pages or 0 for one in found)
+    chunks = sum(one.phases[1].done for one in found)
+    whole = sum(one.status == "completed" for one in found)
+    out.print(
+        f"\n{whole} of {len(found)} documents complete: {pages:,} pages, {chunks:,} chunks, "
+        f"{known.nodes:,} nodes and {known.edges:,} edges in the graph."
+    )
+    query = _sample(found)
+    if query:
+        out.print(f'\n$ gristmill search "{query}"')
+        out.print(hits_view(await find(at, query, scope, limit=3), query))
+
+
+def _sample(found: Sequence[Progress]) -> str | None:
+    """What the largest document calls itself."""
+    whole = [one for one in found if one.status == "completed" and one.title]
+    largest = max(whole, key=lambda one: one.phases[1].total, default=None)
+    return largest.title.replace('"', "") if largest and largest.title else None
+
+
+async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process, as_json: bool) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for which in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(which, stop.set)
+    if not as_json:
+        what = f"Grinding {folder} and watching it" if folder else "Workers are running"
+        err.print(f"{what} until Ctrl-C; what they log is in {at.settings.data / 'worker.log'}.", soft_wrap=True)
+    gone = asyncio.create_task(_until_gone(worker))
+    duties = [asyncio.create_task(_show(at, stop, as_json))]
+    if folder is not None:
+        duties.append(asyncio.create_task(_take_in(at, folder, scope, stop, as_json)))
+    waiting = asyncio.create_task(stop.wait())
+    try:
+        done, _ = await asyncio.wait([*duties, gone, waiting], return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
+    finally:
+        stop.set()
+        waiting.cancel()
+        gone.cancel()
+        await asyncio.gather(*duties, gone, return_exceptions=True)
+
+
+async def _until_gone(worker: Process) -> None:
+    if await worker.wait():
+        raise Refused("The workers ended by themselves: worker.log in the data folder says why.")
+
+
+async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event, as_json: bool) -> None:
+    async for added in taken_in(at, folder, scope, stop=stop):
+        for one in added:
+            if as_json:
+                say_json(plain(one))
+
+
+async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:
+    live = Live(console=err, auto_refresh=False) if err.is_terminal and not as_json else None
+    with live or nullcontext():
+        while not stop.is_set():
+            if live:
+                async with at.db.transaction() as tx:
+                    found = await listing(tx, limit=SHOWN)
+                live.update(board(found, rows=err.height - 4), refresh=True)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(EVERY):
+                    await stop.wait()
