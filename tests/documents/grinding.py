@@ -5,7 +5,7 @@ from pathlib import Path
 from gristmill.documents.reading import Limits, PageText, inspect, read
 from gristmill.queue import ProcessPool
 
-TIMEOUT = 60.0
+TIMEOUT = 300.0  # seconds; a photo without any text costs OCR ten of them on an idle core
 MEMORY = 2 << 30
 PAGES = 20  # of one file; the corpora hold longer ones that are more of the same
 
