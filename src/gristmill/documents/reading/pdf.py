@@ -164,7 +164,12 @@ def _scanned(page: Page, text: str, number: int, limits: Limits) -> PageText:
     from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 only scans need the OCR models
 
     found = recognised(_picture(page, number, limits))
-    return found if legible(found.text) > legible(text) else PageText(text, "text")
+    return found if _letters(found.text) > _letters(text) else PageText(text, "text")
+
+
+def _letters(text: str) -> int:
+    """What tells words from the signs of a font without a map."""
+    return sum(map(str.isalnum, text))
 
 
 def _picture(page: Page, number: int, limits: Limits) -> Any:
