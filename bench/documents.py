@@ -1,0 +1,231 @@
+"""`make bench-documents`: each phase of the mill beside the bare engine it drives, and how well it reads.
+
+The last line is JSON: embed_ratio, ocr_ratio, pdf_ratio, ocr_cer_sroie, olmocr_pass_rate. A ratio is units a second
+through the queue and into the database, divided by those of the bare function called in as many processes as there are
+cores. Models are warm on both sides.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[0] = str(ROOT)
+
+import asyncio  # noqa: E402 the path comes first
+import json  # noqa: E402
+import os  # noqa: E402
+import random  # noqa: E402
+import re  # noqa: E402
+import tempfile  # noqa: E402
+from collections.abc import AsyncIterator, Callable, Sequence  # noqa: E402
+from concurrent.futures import ProcessPoolExecutor  # noqa: E402
+from contextlib import asynccontextmanager  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
+from multiprocessing import get_context  # noqa: E402
+from time import perf_counter  # noqa: E402
+from typing import Any  # noqa: E402
+
+from bench.documents_quality import CORPORA, RECEIPTS, olmocr_pass_rate, sroie_cer  # noqa: E402
+from examples.make_inbox import Pdf  # noqa: E402
+from rich.console import Console  # noqa: E402
+
+from gristmill.app import Bench, handlers  # noqa: E402
+from gristmill.db import Database, open_database  # noqa: E402
+from gristmill.db.embedded import Embedded  # noqa: E402
+from gristmill.documents import add_file  # noqa: E402
+from gristmill.documents.reading import Limits, read  # noqa: E402
+from gristmill.knowledge import GLOBAL  # noqa: E402
+from gristmill.models import minilm  # noqa: E402
+from gristmill.queue import Handlers, Worker  # noqa: E402
+from gristmill.settings import Settings  # noqa: E402
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- documents:begin -->", "<!-- documents:end -->"
+CORES = os.cpu_count() or 1
+ABSTRACTS, SCANS, BOOKS, BOOK = 500, 16, 6, 200  # so that all of it takes less than ten minutes on two cores
+err = Console(stderr=True, highlight=False)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Units a second, bare and through the mill."""
+
+    bare: float
+    mill: float
+
+    @property
+    def ratio(self) -> float:
+        return round(self.mill / self.bare, 3)
+
+
+@dataclass
+class Mill:
+    """A mill in this process, whose children stay warm from one grinding to the next."""
+
+    db: Database
+    handlers: Handlers
+    settings: Settings
+
+    async def add(self, files: Sequence[Path]) -> None:
+        for file in files:
+            await add_file(self.db, file, GLOBAL, max_bytes=self.settings.documents.max_bytes)
+
+    async def grind(self, *queues: str) -> None:
+        await Worker(self.db, self.handlers, self.settings.queue, queues=queues, until_idle=True).run()
+
+    async def timed(self, kind: str, *queues: str) -> float:
+        """Tasks of this kind a second, from the first claim to the last completion, as the database saw it."""
+        async with self.db.transaction() as tx:
+            last = await tx.value("SELECT max(id) FROM task WHERE kind = %(kind)s AND outcome IS NOT NULL", kind=kind)
+        await self.grind(*queues)
+        async with self.db.transaction() as tx:
+            row = await tx.one(
+                "SELECT count(*) AS n, extract(epoch FROM max(finished_at) - min(started_at)) AS seconds FROM task"
+                " WHERE kind = %(kind)s AND id > %(last)s AND outcome IN ('completed', 'skipped')",
+                kind=kind, last=last or 0,
+            )  # fmt: skip
+        assert row is not None
+        return row.n / float(row.seconds)
+
+
+@asynccontextmanager
+async def mill() -> AsyncIterator[Mill]:
+    with tempfile.TemporaryDirectory(prefix="gristmill-bench-") as folder:
+        os.chmod(folder, 0o711)
+        settings = Settings(data=Path(folder) / "data")
+        try:
+            async with open_database(settings, size=8) as db:
+                bench = Bench(settings)
+                yield Mill(db, handlers(db, settings, bench), settings)
+                await bench.close()
+        finally:
+            Embedded(settings.data).stop("immediate")
+
+
+def bare(function: Callable[[Any], int], warm: Any, shares: Sequence[Any]) -> float:
+    """Units a second of a function that is called in one process per core, with nothing else around it."""
+    with ProcessPoolExecutor(CORES, mp_context=get_context("spawn")) as pool:
+        list(pool.map(function, [warm] * CORES))
+        began = perf_counter()
+        done = sum(pool.map(function, shares))
+        return done / (perf_counter() - began)
+
+
+def embed_bare(texts: Sequence[str]) -> int:
+    return len(minilm.vectors(list(texts)))
+
+
+def read_bare(work: Sequence[tuple[str, str, int]]) -> int:
+    for path, type_, number in work:
+        read(path, type_, number, Limits())
+    return len(work)
+
+
+def dealt(things: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [things[at : at + size] for at in range(0, len(things), size)]
+
+
+async def embedding(folder: Path) -> Rate:
+    """The vector phase: chunks of scientific abstracts, 64 in one call."""
+    texts = abstracts()
+    files = [folder / f"{n}.md" for n in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    async with mill() as at:
+        await at.add(files[:40])
+        await at.grind("documents", "ocr", "vector")
+        await at.add(files[40:])
+        await at.grind("documents", "ocr")
+        async with at.db.transaction() as tx:
+            rows = await tx.all("SELECT heading, text FROM chunk ORDER BY id")
+        chunks = [f"{row.heading}\n{row.text}" for row in rows]
+        return Rate(bare(embed_bare, chunks[:64], dealt(chunks, 64)), await at.timed("vector.embed", "vector"))
+
+
+async def scans(folder: Path) -> Rate:
+    """The OCR phase on receipts, one picture a page."""
+    pictures = sorted((RECEIPTS / "img").glob("*.jpg"))[: SCANS + CORES]
+    work = [(str(picture), "image", 1) for picture in pictures]
+    async with mill() as at:
+        await at.add(pictures[:CORES])
+        await at.grind("documents", "ocr")
+        await at.add(pictures[CORES:])
+        await at.grind("documents")
+        return Rate(bare(read_bare, work[:1], dealt(work[CORES:], 1)), await at.timed("ocr.read", "ocr"))
+
+
+async def pdfs(folder: Path) -> Rate:
+    """The OCR phase on PDFs that carry their text: one task a page, split into chunks and written."""
+    files = [folder / f"book-{n}.pdf" for n in range(BOOKS + 1)]
+    for n, file in enumerate(files):
+        file.write_bytes(book(n))
+    work = [(str(file), "pdf", number) for file in files[1:] for number in range(1, BOOK + 1)]
+    async with mill() as at:
+        await at.add(files[:1])
+        await at.grind("documents", "ocr")
+        await at.add(files[1:])
+        await at.grind("documents")
+        return Rate(bare(read_bare, work[:5], dealt(work, 25)), await at.timed("ocr.read", "ocr"))
+
+
+def book(seed: int) -> bytes:
+    """Pages of ordinary length: forty lines of words from the abstracts."""
+    chance = random.Random(seed)
+    words = " ".join(abstracts()[:200]).encode("ascii", "ignore").decode().split()
+    pdf = Pdf(f"Book {seed}", "Nobody", "20260101000000Z")
+    for _ in range(BOOK):
+        pdf.page()
+        for row in range(40):
+            pdf.line(" ".join(chance.choices(words, k=12))[:95], 50, 790 - 18 * row)
+    return pdf.data()
+
+
+def abstracts() -> list[str]:
+    lines = (CORPORA / "scifact" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[:ABSTRACTS]
+    records = [json.loads(line) for line in lines]
+    return [f"# {one['title']}\n\n{' '.join(one['sentences'])}" for one in records]
+
+
+async def main() -> None:
+    figures: dict[str, float] = {}
+    rows: list[tuple[str, str, str, str]] = []
+    for name, unit, measure in (
+        ("embed", "chunks/s", embedding), ("ocr", "scans/s", scans), ("pdf", "pages/s", pdfs),
+    ):  # fmt: skip
+        err.print(f"Measuring {name} …")
+        with tempfile.TemporaryDirectory() as folder:
+            rate = await measure(Path(folder))
+        figures[f"{name}_ratio"] = rate.ratio
+        rows.append((name, f"{rate.bare:,.1f} {unit}", f"{rate.mill:,.1f} {unit}", f"{rate.ratio:.2f}"))
+        err.print(f"  bare {rate.bare:,.1f} {unit}, through the mill {rate.mill:,.1f} {unit}: {rate.ratio:.2f}")
+    err.print("Reading the receipts and the hard pages …")
+    figures["ocr_cer_sroie"] = round(sroie_cer(), 4)
+    figures["olmocr_pass_rate"] = round(olmocr_pass_rate(read_page), 4)
+    write_section(table(rows, figures))
+    print(json.dumps(figures))
+
+
+def table(rows: Sequence[Sequence[str]], figures: dict[str, float]) -> str:
+    lines = ["| phase | bare engine | through the mill | ratio |", "|---|--:|--:|--:|"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    cer, passed = figures["ocr_cer_sroie"], figures["olmocr_pass_rate"]
+    quality = (
+        f"{cer:.1%} of the characters of 60 receipts (SROIE) are wrong, {passed:.0%} of olmOCR's sample tests pass."
+    )
+    return "\n".join([*lines, "", quality, "", f"`make bench-documents` on {CORES} cores."])
+
+
+def read_page(path: Path, number: int) -> str:
+    return read(str(path), "pdf", number, Limits()).text
+
+
+def write_section(text: str) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    body = f"{BEGIN}\n{text}\n{END}"
+    PAGE.write_text(
+        re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: body, page, flags=re.DOTALL), encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
