@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps -r
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types imports pytest external lock clean
+.PHONY: help run demo test lint types imports pytest corpora external lock clean
 .DELETE_ON_ERROR:
 
 help: ## what one can do here
@@ -31,6 +31,9 @@ imports: $(VENV)/dev.stamp
 
 pytest: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -n 4 --maxschedchunk 1 -q
+
+corpora: $(VENV)/dev.stamp ## read every odd file of the public collections (GRISTMILL_CORPORA, or ../shared/corpora)
+	@GRISTMILL_CORPORA=$${GRISTMILL_CORPORA:-$(abspath ../shared/corpora)} $(BIN)/python -m pytest -q -n 2 tests/documents/test_reading_corpora.py
 
 external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: PostgreSQL 16, or GRISTMILL_EXTERNAL_URL
 	@$(BIN)/python tests/external.py

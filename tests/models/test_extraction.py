@@ -1,6 +1,7 @@
 """What is drawn from text without an LLM, by the real model."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from gristmill.models import Extraction, Passage, RuleExtractor, entity_key
 from gristmill.models.extraction import extract, plain
 from gristmill.queue import ProcessPool
 
-DULCE = Path("/work/shared/corpora/operation-dulce/operation_dulce.md")
+CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
+DULCE = CORPORA / "operation-dulce" / "operation_dulce.md"
 
 
 def draw(text: str, **more: Any) -> Extraction:
