@@ -13,10 +13,11 @@ from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms
+from gristmill.knowledge.vectors import fill_vectors
 from gristmill.models import LlmExtractor, RouterLlm, RuleExtractor, embedder
 from gristmill.queue import Handler, Handlers, ProcessPool, bound, on
 from gristmill.settings import Settings
-from gristmill.tasks import FoldTerms
+from gristmill.tasks import FillVectors, FoldTerms
 
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
@@ -48,7 +49,8 @@ def handlers(db: Database, settings: Settings, bench: Bench | None = None) -> Ha
     bench = bench or Bench(settings)
     tools = Tools(db, bench.reading, settings.data / "spool", bench.embedder, bench.extractor, settings.documents)
     folding = on(FoldTerms, partial(fold_terms, db=db))
-    return bound(*document_handlers(tools), folding)
+    filling = on(FillVectors, partial(fill_vectors, db=db, embedder=bench.embedder))
+    return bound(*document_handlers(tools), folding, filling)
 
 
 def load_handlers(locator: str, db: Database, settings: Settings) -> Handlers:

@@ -75,4 +75,3 @@ class FillVectors:
 
     kind: ClassVar[str] = "knowledge.fill"
     model: int
-    after: int = 0

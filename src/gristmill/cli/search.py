@@ -9,7 +9,7 @@ from rich.text import Text
 from gristmill.cli.output import Json, emit, warn
 from gristmill.cli.session import Session, instant, run, session
 from gristmill.knowledge import Hit, Hits, Scope, search
-from gristmill.models import embedder
+from gristmill.models import MiniLm, embedder
 from gristmill.queue import ProcessPool
 
 
@@ -50,7 +50,9 @@ async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     """Search with a model of one's own, for as long as the question takes."""
     pool = ProcessPool(1)
     try:
-        return await search(at.db, embedder(at.settings.embedding, pool), query, scope, **how)
+        # while another model is being filled, vectors are those of the one before: most likely of the house's own
+        embedders = [embedder(at.settings.embedding, pool), MiniLm(pool)]
+        return await search(at.db, embedders, query, scope, **how)
     finally:
         await pool.close()
 

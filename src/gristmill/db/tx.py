@@ -33,6 +33,13 @@ class Tx:
     async def all(self, query: Query, **params: Any) -> list[Row]:
         return await (await self._run(query, params)).fetchall()
 
+    async def bare(self, query: Query, **params: Any) -> list[Row]:
+        """As `all`, in the server's own form: for many bytes, which would else be written out as text."""
+        await self.flush()
+        cursor = self._connection.cursor(row_factory=namedtuple_row, binary=True)
+        await cursor.execute(query, params)
+        return await cursor.fetchall()
+
     async def value(self, query: Query, **params: Any) -> Any:
         """The first column of the first row, or None."""
         row = await self.one(query, **params)

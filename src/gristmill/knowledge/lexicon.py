@@ -61,7 +61,7 @@ async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, seen: Overview) ->
     for term, rows in groupby(sorted(fresh), key=lambda row: row.term):
         lists[term] = [postings.made(*zip(*((row.chunk, row.length, row.count) for row in rows), strict=True))]
     words = await _telling(tx, seen, asked, Counter(row.term for row in fresh))
-    for row in await tx.all(SQL["postings"], segments=seen.segments, terms=_terms(words)) if words else ():
+    for row in await tx.bare(SQL["postings"], segments=seen.segments, terms=_terms(words)) if words else ():
         lists.setdefault(row.term, []).append(postings.unpacked(row.data))
     gone = [row.chunk for row in await tx.all(SQL["gone"], scopes=scopes)]
     of_words = [([one for term in word.terms for one in lists.get(term, ())], word.times) for word in words]

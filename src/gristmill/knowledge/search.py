@@ -12,7 +12,7 @@ from gristmill.errors import GristmillError, Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import lexicon, vectors
 from gristmill.knowledge.scopes import GLOBAL, Scope, visible
-from gristmill.knowledge.snippets import Snippet, snippet_of
+from gristmill.knowledge.snippets import Marks, Snippet, snippet_of
 from gristmill.knowledge.terms import Wanted, fold
 from gristmill.knowledge.vectors import Filter, Model
 from gristmill.models import Embedder
@@ -27,6 +27,7 @@ LONGEST_QUERY = 20_000  # characters
 PATIENCE = 10.0  # seconds for the query's vector
 FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed
 FADE = 0.5  # of the last hit's score, for each hop away
+NOTHING = Snippet("")
 QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
 
 
@@ -51,9 +52,10 @@ class Hit:
     start: int
     stop: int
     kind: str
+    language: str | None
     heading: str
     text: str
-    snippet: Snippet
+    snippet: Snippet = NOTHING
     via: tuple[str, ...] = ()  # the nodes that led here, for what the graph added
 
 
@@ -82,9 +84,11 @@ async def search(
         candidates = await _candidates(tx, embedders, query, scopes, alpha, only)
         hits.note = candidates.note
         best = await _looked_at(tx, candidates, scopes, only, query, max(limit * SHOWN, limit + 20))
-        hits += spread(best)[:limit]
+        hits += spread(best, limit)
         if expand and hits:
             hits += await _expanded(tx, hits, candidates, scopes, only, expand, limit)
+    marks = Marks(term for word in candidates.words for term in word.terms)
+    hits[:] = [replace(hit, snippet=snippet_of(hit.text, hit.language, marks)) for hit in hits]
     return hits
 
 
@@ -211,23 +215,22 @@ async def _hits(
     tx: Tx, chunks: Sequence[int], candidates: Candidates, scopes: Sequence[ScopeId], only: Filter
 ) -> list[Hit]:
     rows = await tx.all(SQL["details"], chunks=list(chunks), scopes=scopes, type=only.type, after=only.after)
-    terms = {term for word in candidates.words for term in word.terms}
-    found = {row.id: _hit(row, candidates, terms) for row in rows}
+    found = {row.id: _hit(row, candidates) for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 
 
-def _hit(row: Row, candidates: Candidates, terms: set[str]) -> Hit:
+def _hit(row: Row, candidates: Candidates) -> Hit:
     return Hit(
         score=round(candidates.score(row.id), 4), lexical=round(candidates.lexical(row.id), 4),
         bm25=round(candidates.bm25.get(row.id, 0.0), 4), similarity=candidates.similar.get(row.id), chunk=row.id,
         document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, version=row.version,
         client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop, kind=row.kind,
-        heading=row.heading, text=row.text, snippet=snippet_of(row.text, row.language, terms),
+        language=row.language, heading=row.heading, text=row.text,
     )  # fmt: skip
 
 
-def spread(hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits; what repeats another, an older version, or the fourth of one document come after all others."""
+def spread(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """The best; what repeats another, an older version, or the fourth of one document come after all others."""
     newest: dict[tuple[str, str, str], int] = {}
     for hit in hits:
         source = (hit.client, hit.project, hit.urn)
@@ -244,10 +247,14 @@ def spread(hits: Sequence[Hit]) -> list[Hit]:
         shown[hit.document] += 1
         texts.append(words)
         first.append(hit)
-    return first + behind
+        if len(first) == limit:
+            break
+    return (first + behind)[:limit]
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
+        return False
     return len(one & other) >= ALIKE * len(one | other)
 
 

@@ -1,11 +1,13 @@
 """The part of a chunk that shows best why it was found, with the words that matched."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Set
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gristmill.knowledge.terms import fold, forms, words
+from gristmill.knowledge.terms import ASCII_WORD, fold, forms, words
 
+BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
 
 
@@ -17,9 +19,32 @@ class Snippet:
     highlights: tuple[tuple[int, int], ...] = ()
 
 
-def snippet_of(text: str, language: str | None, terms: Set[str], length: int = LENGTH) -> Snippet:
+class Marks:
+    """Finds in any text the words that have one of these terms."""
+
+    def __init__(self, terms: Iterable[str]) -> None:
+        self._terms = frozenset(terms)
+        self._wholes = any(not term.isalnum() for term in self._terms)
+        self._known: dict[tuple[str, str | None], str | None] = {}  # most words stand in many chunks
+
+    def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
+        """Where they stand, and which term it is."""
+        if self._wholes or not text.isascii():
+            found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
+        else:
+            found = ((one.start(), one.end(), self._term(one[0], language)) for one in ASCII_WORD.finditer(text))
+        return sorted((start, stop, term) for start, stop, term in found if term)
+
+    def _term(self, word: str, language: str | None) -> str | None:
+        if (word, language) not in self._known:
+            own = (*forms(word, language), fold(word))
+            self._known[word, language] = next((term for term in own if term in self._terms), None)
+        return self._known[word, language]
+
+
+def snippet_of(text: str, language: str | None, marks: Marks, length: int = LENGTH) -> Snippet:
     """The stretch with the most different words that were asked for."""
-    spots = _matches(text, language, terms)
+    spots = marks.within(text, language)
     start = _start(text, [(at, term) for at, _, term in spots], length)
     stop = min(len(text), start + length)
     if stop < len(text) and (blank := text.rfind(" ", start + length // 2, stop)) > 0:
@@ -27,15 +52,6 @@ def snippet_of(text: str, language: str | None, terms: Set[str], length: int = L
     return _on_one_line(
         text, start, stop, [(max(a, start), min(b, stop)) for a, b, _ in spots if a < stop and b > start]
     )
-
-
-def _matches(text: str, language: str | None, terms: Set[str]) -> list[tuple[int, int, str]]:
-    found: list[tuple[int, int, str]] = []
-    for word in words(text):
-        own = (fold(word.text),) if word.whole else (*forms(word.text, language), fold(word.text))
-        if match := next((term for term in own if term in terms), None):
-            found.append((word.start, word.stop, match))
-    return sorted(found)
 
 
 def _start(text: str, spots: list[tuple[int, str]], length: int) -> int:
@@ -50,22 +66,26 @@ def _start(text: str, spots: list[tuple[int, str]], length: int) -> int:
     return blank + 1 if start and blank > start - 40 else start
 
 
-def _on_one_line(text: str, start: int, stop: int, marks: list[tuple[int, int]]) -> Snippet:
+def _on_one_line(text: str, start: int, stop: int, spots: list[tuple[int, int]]) -> Snippet:
     """Blanks become one, so that what is marked moves with them."""
-    line: list[str] = ["…"] if start else []
-    moved: dict[int, int] = {}
-    for at in range(start, stop):
-        moved[at] = len(line)
-        if not text[at].isspace():
-            line.append(text[at])
-        elif line and line[-1] != " ":
-            line.append(" ")
-    moved[stop] = len(line)
-    shown = "".join(line).rstrip() + ("…" if stop < len(text) else "")
-    highlights: list[tuple[int, int]] = []
-    for first, last in ((moved[a], moved[b]) for a, b in marks):
-        if highlights and first < highlights[-1][1]:
-            highlights[-1] = highlights[-1][0], max(last, highlights[-1][1])
+    before = "…" if start else ""
+    line, at, moved = before, start, list[tuple[int, int]]()
+    for first, last in _joined(spots):
+        line += " ".join(BLANKS.split(text[at:first]))
+        begin = len(line)
+        line += " ".join(BLANKS.split(text[first:last]))
+        moved.append((begin, len(line)))
+        at = last
+    line += " ".join(BLANKS.split(text[at:stop])).rstrip()
+    return Snippet(line + ("…" if stop < len(text) else ""), tuple(moved))
+
+
+def _joined(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A whole and its parts are one mark."""
+    joined: list[tuple[int, int]] = []
+    for first, last in spots:
+        if joined and first < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(last, joined[-1][1])
         else:
-            highlights.append((first, last))
-    return Snippet(shown, tuple(highlights))
+            joined.append((first, last))
+    return joined

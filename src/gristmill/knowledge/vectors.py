@@ -4,18 +4,18 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import orjson
 
-from gristmill.db import Database, Tx, queries
+from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
 from gristmill.knowledge.terms import Terms
 from gristmill.models import Embedder
-from gristmill.queue import Done, Envelope, Skip, Unique, send
+from gristmill.queue import Done, Skip, Snooze, Unique, send
 from gristmill.tasks import FillVectors
 
 SQL = queries("gristmill.knowledge", "vectors.sql")
@@ -34,19 +34,28 @@ class Model:
 
 
 async def register(tx: Tx, embedder: Embedder) -> Model:
-    """The model of this embedder, with an index of its own; the first one ever is current at once."""
-    named = {"name": embedder.name, "dimensions": embedder.dimensions}
-    if found := await tx.one(SQL["find_model"], **named):
-        return Model(*found)
-    if not 1 <= embedder.dimensions <= MOST_DIMENSIONS:
-        raise Refused(
-            f"{embedder.name} makes vectors of {embedder.dimensions:,} numbers: an index holds {MOST_DIMENSIONS:,}."
-        )
+    """The model of this embedder, with an index of its own.
+
+    The first one ever is current at once; any other is filled in the background, and then takes the place of the one
+    before.
+    """
+    name, dimensions = embedder.name, embedder.dimensions
+    found = await tx.one(SQL["find_model"], name=name, dimensions=dimensions)
+    made = found or await _made(tx, name, dimensions)
+    if not made.current:
+        await send(tx, FillVectors(made.id), unique=Unique(f"fill:{made.id}"))
+    return Model(*made)
+
+
+async def _made(tx: Tx, name: str, dimensions: int) -> Row:
+    if not 1 <= dimensions <= MOST_DIMENSIONS:
+        raise Refused(f"{name} makes vectors of {dimensions:,} numbers: an index holds {MOST_DIMENSIONS:,}.")
     await tx.one(SQL["lock_models"])
+    named = {"name": name, "dimensions": dimensions}
     made = await tx.one(SQL["find_model"], **named) or await tx.one(SQL["make_model"], **named)
     assert made is not None
     await tx.one(SQL["make_index"], model=made.id, dimensions=made.dimensions)
-    return Model(*made)
+    return made
 
 
 async def current_model(tx: Tx) -> Model | None:
@@ -117,40 +126,25 @@ async def similarities(
 PORTION = 64  # chunks embedded at a time
 
 
-async def adopt(tx: Tx, embedder: Embedder) -> Model:
-    """The model of this embedder; if another is current, it is filled in the background and then takes its place."""
-    model = await register(tx, embedder)
-    if not model.current:
-        await send(tx, FillVectors(model.id), unique=Unique(f"fill {model.id}"))
-    return model
+async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip | Snooze:
+    """Gives a portion of chunks a vector of this model and comes back; when all have one, it becomes current.
 
-
-async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip:
-    """Gives one portion of chunks a vector of this model; after the last one it becomes current, and the others go."""
+    What a portion wrote stays if its task is killed: whoever goes on asks for what is still missing.
+    """
+    await embedder.prepare()
     async with db.transaction() as tx:
         model = await tx.one(SQL["find_model_by_id"], model=task.model)
-        rows = await tx.all(SQL["unfilled"], model=task.model, after=task.after, most=PORTION)
+        rows = await tx.all(SQL["unfilled"], model=task.model, most=PORTION)
     if model is None or (model.name, model.dimensions) != (embedder.name, embedder.dimensions):
         return Skip(f"{embedder.name} is the model now")
-    if not rows and task.after:  # some may have come behind us
-        return Done(then=[_filling(task.model, 0)])
     if not rows:
         return Done(write=partial(_take_over, model=task.model))
     found = [Chunk(*row) for row in rows]
     made = await embedder.embed([chunk.embedded for chunk in found])
-    return Done(
-        write=partial(_add, model=task.model, chunks=[chunk.id for chunk in found], made=made),
-        then=[_filling(task.model, found[-1].id)],
-    )
-
-
-def _filling(model: int, after: int) -> Envelope:
-    return Envelope(FillVectors(model, after), unique=Unique(f"fill {model} {after}"))
-
-
-async def _add(tx: Tx, *, model: int, chunks: Sequence[int], made: Sequence[bytes]) -> None:
-    for chunk, vector in zip(chunks, made, strict=True):
-        await tx.execute(SQL["add_vector"], model=model, chunk=chunk, vector=written(vector))
+    async with db.transaction() as tx:
+        for chunk, vector in zip(found, made, strict=True):
+            await tx.execute(SQL["add_vector"], model=task.model, chunk=chunk.id, vector=written(vector))
+    return Snooze(timedelta(0))
 
 
 async def _take_over(tx: Tx, *, model: int) -> None:

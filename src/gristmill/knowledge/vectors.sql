@@ -56,11 +56,11 @@ SELECT c.id
  LIMIT %(most)s;
 
 -- name: unfilled
--- chunks that have a vector, but none of this model
-SELECT DISTINCT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, c.kind, c.language, c.heading,
+-- chunks that have a vector of the current model, but none of this one
+SELECT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, c.kind, c.language, c.heading,
        c.text, c.hash
   FROM embedding e JOIN chunk c ON c.id = e.chunk
- WHERE e.chunk > %(after)s AND e.model <> %(model)s::smallint
+ WHERE e.model = (SELECT id FROM embedding_model WHERE current) AND e.model <> %(model)s::smallint
    AND NOT EXISTS (SELECT FROM embedding f WHERE f.chunk = e.chunk AND f.model = %(model)s::smallint)
  ORDER BY c.id LIMIT %(most)s;
 
