@@ -124,6 +124,33 @@ async def test_progress_of_a_child_process_is_seen_while_it_runs(db: Database) -
         await until_status(db, task, "cancelled")
 
 
+@pytest.mark.parametrize("batch", [None, 2])
+async def test_calls_that_wait_for_something_scarce_leave_the_slots_to_other_queues(
+    db: Database, batch: int | None
+) -> None:
+    here, most, scarce = 0, 0, asyncio.Event()
+
+    async def wait(letters: Any) -> Any:
+        nonlocal here, most
+        here, most = here + 1, max(most, here + 1)
+        await scarce.wait()
+        here -= 1
+        return [None for _ in letters] if batch else None
+
+    await sent_many(db, 12)
+    async with working(db, on(Grind, wait, at_once=2, batch=batch), on(Bake, double_bake), concurrency=4):
+        await until(lambda: _true(here == 2))
+        other = await sent(db, Bake())
+        await until_status(db, other, "completed")
+        scarce.set()
+        await until(lambda: ask(db, "SELECT 1 HAVING NOT EXISTS (SELECT FROM tasks WHERE status <> 'completed')"))
+    assert most == 2
+
+
+async def _true(value: bool) -> bool:
+    return value
+
+
 async def test_a_batch_knows_all_its_tasks_and_none_as_the_only_one(db: Database) -> None:
     told: list[Any] = []
 

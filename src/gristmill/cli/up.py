@@ -26,7 +26,6 @@ from gristmill.knowledge import Scope, graph
 from gristmill.settings import environment
 
 SHOWN = 200  # documents that are looked at for the board
-SLOTS = 16
 GRACE = 30.0
 
 
@@ -70,13 +69,18 @@ async def _workers(at: Session) -> AsyncGenerator[Process]:
     """Workers as a process of their own, so that what they log does not run through the board."""
     with _log(at) as file:
         worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gristmill", "worker", "--concurrency", str(SLOTS), stdin=asyncio.subprocess.DEVNULL,
-            stdout=file, stderr=file, env=environment(), start_new_session=True,
+            sys.executable, "-m", "gristmill", "worker", "--concurrency", str(_slots(at)),
+            stdin=asyncio.subprocess.DEVNULL, stdout=file, stderr=file, env=environment(), start_new_session=True,
         )  # fmt: skip
     try:
         yield worker
     finally:
         await _stop(worker)
+
+
+def _slots(at: Session) -> int:
+    """Enough that no phase with all its children at work keeps the others, or what is opened, from a slot."""
+    return 4 * ((at.settings.documents.processes or os.cpu_count() or 1) + 1) + 4
 
 
 def _log(at: Session) -> BinaryIO:
@@ -100,7 +104,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
     if not added:
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
-    found = await follow(at.db, ids, as_json=as_json)
+    found = await follow(at.db, ids, quiet=as_json)
     if as_json:
         say_json({"documents": [as_dict(one) for one in found]})
         return any(one.status == "failed" for one in found)

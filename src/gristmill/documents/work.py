@@ -36,14 +36,17 @@ def document_handlers(tools: Tools) -> list[Handler]:
     desk = Desk(tools.reading, settings)
     spool = Spool(db, tools.spool, settings.spool)
     longest = settings.timeout * 10  # waiting for a child counts, too; the call itself is limited in the child
+    few = tools.reading.size + 1  # one gets ready while the others are read; more would only keep slots from other work
     opening = partial(
         open_document, db=db, desk=desk, spool=spool, max_bytes=settings.max_bytes, max_depth=settings.max_depth
     )
+    embedding = partial(embed_chunks, db=db, embedder=tools.embedder)
+    building = partial(build_graph, db=db, extractor=tools.extractor)
     return [
         on(OpenDocument, opening, timeout=longest),
-        on(ReadPage, partial(read_page, db=db, desk=desk, spool=spool), timeout=longest),
-        on(EmbedChunk, partial(embed_chunks, db=db, embedder=tools.embedder), batch=CHUNKS_AT_ONCE, timeout=longest),
-        on(BuildGraph, partial(build_graph, db=db, extractor=tools.extractor), batch=CHUNKS_AT_ONCE, timeout=longest),
+        on(ReadPage, partial(read_page, db=db, desk=desk, spool=spool), timeout=longest, at_once=few),
+        on(EmbedChunk, embedding, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
+        on(BuildGraph, building, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
         on(SealPhase, partial(seal_phase, db=db)),
         on(FinishDocument, partial(finish_document, db=db)),
     ]

@@ -19,6 +19,7 @@ class Handler:
     batch: int | None = None  # how many letters one call takes at most; None: one letter, not a list
     timeout: timedelta | None = None  # None: as the queue says
     memory: int | None = None  # bytes a call may use, in process mode
+    at_once: int | None = None  # how many calls run in one worker; None: as many as it has slots or children for
 
     @property
     def queue(self) -> str:
@@ -30,9 +31,12 @@ Handlers = Mapping[str, Handler]
 
 def on(
     letter: type[Letter], run: Callable[..., Any], *, process: bool = False, batch: int | None = None,
-    timeout: timedelta | None = None, memory: int | None = None,
+    timeout: timedelta | None = None, memory: int | None = None, at_once: int | None = None,
 ) -> Handler:  # fmt: skip
-    """A coroutine function runs in the loop, a plain one in a thread or, with `process`, in a child process."""
+    """A coroutine function runs in the loop, a plain one in a thread or, with `process`, in a child process.
+
+    `at_once` is for calls that wait for something scarce: more of them would only keep other queues from their slots.
+    """
     function = run
     while hasattr(function, "func"):  # what a partial wraps decides
         function = function.func  # type: ignore[attr-defined]
@@ -40,7 +44,7 @@ def on(
     if process and is_async:
         raise ValueError(f"{letter.kind}: a coroutine cannot run in a child process; bind a plain function")
     mode = "process" if process else "async" if is_async else "thread"
-    return Handler(letter, run, mode, batch, timeout, memory)
+    return Handler(letter, run, mode, batch, timeout, memory, at_once)
 
 
 def bound(*handlers: Handler) -> Handlers:

@@ -49,6 +49,7 @@ class ProcessPool:
     """
 
     def __init__(self, size: int, *, recycle_after: int = 200) -> None:
+        self.size = size
         self._recycle_after = recycle_after
         self._slots = asyncio.Semaphore(size)  # fair: who waits longest is served first
         self._children: set[_Child] = set()

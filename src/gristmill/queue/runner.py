@@ -41,8 +41,9 @@ class Room:
     @classmethod
     def of(cls, handlers: Handlers, queue: str, processes: int) -> Self:
         mine = [handler for handler in handlers.values() if handler.queue == queue]
-        only_processes = all(handler.mode == "process" for handler in mine)
-        return cls(processes if only_processes else None, max(handler.batch or 1 for handler in mine))
+        slots = [handler.at_once or (processes if handler.mode == "process" else None) for handler in mine]
+        most = None if None in slots else max(n for n in slots if n is not None)
+        return cls(most, max(handler.batch or 1 for handler in mine))
 
 
 class Runner:
@@ -79,8 +80,13 @@ class Runner:
         room = self._rooms.get(queue, Room())
         if room.slots is None and room.batch == 1:
             return self._hands.free + self._hands.ahead()
-        slots = self._hands.free if room.slots is None else min(self._hands.free, room.slots - self._in_queue[queue])
+        slots = self._hands.free if room.slots is None else min(self._hands.free, room.slots - self._taken(queue, room))
         return max(0, slots) * room.batch
+
+    def _taken(self, queue: str, room: Room) -> int:
+        """How many slots a queue has, or will have when what is in our hands has begun."""
+        waiting = sum(claim.queue == queue for claim in self._hands.waiting)
+        return self._in_queue[queue] + -(-waiting // room.batch)
 
     def dispatch(self) -> None:
         """Open a slot, if there is a task and room for it.
