@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from gristmill.cli.grinding import errors_of, follow
-from gristmill.cli.output import COLOURS, Json, emit, err, out, plain, table
+from gristmill.cli.grinding import as_dict, errors_of, follow
+from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, table
 from gristmill.cli.session import Session, run, session
-from gristmill.documents import Added, add_file, files_in
+from gristmill.documents import Added, add_file, files_in, name_of
 from gristmill.documents import Progress as Document
 from gristmill.knowledge import Scope
 
@@ -51,26 +51,26 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
     async with session() as at:
         added = await take_in(at, files, scope)
         new = [one.document for one in added if one.document is not None and one.status != "unchanged"]
-        emit(as_json and not wait, [plain(one) for one in added], lambda: None if as_json else _told(added))
-        refused = any(one.status == "refused" for one in added)
-        if not wait or not new:
-            return refused
-        found = await follow(at.db, new, as_json=as_json)
-        if not as_json:
+        if not (as_json and wait):
+            emit(as_json, added, lambda: _told(added))
+        found = await follow(at.db, new, quiet=as_json) if wait and new else []
+        if as_json and wait:
+            say_json({"added": added, "documents": [as_dict(one) for one in found]})
+        elif found:
             out.print(ended(found))
             for one, error in await errors_of(at.db, found):
                 out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
-        return refused or any(one.status == "failed" for one in found)
+        return any(one.status == "refused" for one in added) or any(one.status == "failed" for one in found)
 
 
 async def take_in(at: Session, files: Sequence[Path], scope: Scope) -> list[Added]:
     """Add files, with a bar where somebody watches."""
     added: list[Added] = []
-    columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         step = bar.add_task("", total=len(files))
         for file in files:
-            bar.update(step, description=file.name)
+            bar.update(step, description=name_of(file))
             added.append(await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes))
             bar.advance(step)
     return added

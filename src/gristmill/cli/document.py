@@ -64,7 +64,7 @@ def retry(
     if phase is not None and phase not in KINDS:
         raise typer.BadParameter(f"a phase is one of {', '.join(KINDS)}", param_hint="--phase")
     done = run(_retry(DocumentId(document), phase))
-    emit(json, done, lambda: revived(done))
+    emit(json, done, lambda: _retried(document, phase, done))
     if not done.tasks:
         raise typer.Exit(1)
 
@@ -164,6 +164,11 @@ def _view(one: Progress, parts: list[Progress], rows: list[Any], errors: list[Fa
         for failure in errors
     ]
     return Group(*below)
+
+
+def _retried(document: int, phase: str | None, done: Revived) -> str:
+    part = f"its phase {phase}" if phase else "it"
+    return revived(done) if done.tasks else f"Document {document} stays as it is: nothing of {part} has failed."
 
 
 def _removed(gone: Removed) -> RenderableType:

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gristmill.cli.output import COLOURS, err, plain, say_json, short
+from gristmill.cli.output import COLOURS, err, plain, short
 from gristmill.db import Database
 from gristmill.documents import PhaseProgress, Progress, failures, progress, with_parts
 from gristmill.errors import Refused
@@ -24,10 +24,10 @@ QUEUES = ("documents", "ocr", "vector", "graph")
 BAR = 12
 
 
-async def follow(db: Database, ids: Iterable[DocumentId], *, as_json: bool = False) -> list[Progress]:
+async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False) -> list[Progress]:
     """Show these documents, and what is found in them, until all have ended; how they ended."""
     asked = list(ids)
-    live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not as_json else None
+    live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not quiet else None
     told: dict[DocumentId, Any] = {}
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -38,8 +38,8 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, as_json: bool = Fal
                 served = loop.time() - began < SERVED_WITHIN or await _anybody_works(tx)
             if live:
                 live.update(board(found, rows=err.height - 3), refresh=True)
-            else:
-                _tell_changes(found, told, as_json)
+            elif not quiet:
+                _tell_changes(found, told)
             if all(one.ended for one in found):
                 return found
             if not served:
@@ -55,16 +55,13 @@ async def _anybody_works(tx: Any) -> bool:
     return any(reports[name].workers for name in QUEUES if name in reports)
 
 
-def _tell_changes(found: Sequence[Progress], told: dict[DocumentId, Any], as_json: bool) -> None:
+def _tell_changes(found: Sequence[Progress], told: dict[DocumentId, Any]) -> None:
     """Without a terminal, a line whenever a document moves on."""
     for one in found:
-        state = (one.status, one.summary) if as_json or one.ended else one.status
+        state = (one.status, one.summary) if one.ended else one.status
         if told.get(one.id) != state:
             told[one.id] = state
-            if as_json:
-                say_json(as_dict(one))
-            else:
-                err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
+            err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
 
 
 def as_dict(one: Progress) -> dict[str, Any]:
@@ -72,9 +69,9 @@ def as_dict(one: Progress) -> dict[str, Any]:
 
 
 def board(found: Sequence[Progress], *, rows: int) -> RenderableType:
-    """What moves first, then what ended last; never more than fits."""
-    moving = [one for one in found if not one.ended]
-    ended = [one for one in found if one.ended]
+    """What moves first, then what waits, then what ended last; never more than fits."""
+    moving = sorted((one for one in found if not one.ended), key=lambda one: (one.status != "processing", one.id))
+    ended = sorted((one for one in found if one.ended), key=lambda one: one.id)
     shown = [*moving, *reversed(ended)][: max(rows, 3)]
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("document", "ocr", "vector", "graph", ""):

@@ -23,8 +23,8 @@ class Misused(GristmillError):
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
 
 PAPER = 160  # columns where there is no terminal to ask
-out = Console(highlight=False, width=None if sys.stdout.isatty() else PAPER)
-err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PAPER)
+out = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PAPER)
+err = Console(stderr=True, highlight=False, markup=False, width=None if sys.stderr.isatty() else PAPER)
 
 COLOURS = {
     "pending": "yellow", "processing": "cyan", "completed": "green", "skipped": "blue", "failed": "red",

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from gristmill.cli.output import Json, emit, warn
@@ -81,11 +82,11 @@ def _hit(n: int, hit: Hit) -> RenderableType:
     return Group(head, *where, _snippet(hit), why, "")
 
 
-def _snippet(hit: Hit) -> Text:
-    text = Text("    ")
+def _snippet(hit: Hit) -> RenderableType:
+    text = Text()
     at = 0
     for start, stop in hit.snippet.highlights:
         text.append(hit.snippet.text[at:start])
         text.append(hit.snippet.text[start:stop], style="bold yellow")
         at = stop
-    return text.append(hit.snippet.text[at:])
+    return Padding(text.append(hit.snippet.text[at:]), (0, 0, 0, 4))

@@ -1,6 +1,6 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
-from gristmill.documents.intake import Added, add_again, add_file, files_in
+from gristmill.documents.intake import Added, add_again, add_file, files_in, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
     Failure,
@@ -31,6 +31,7 @@ __all__ = [
     "files_in",
     "listing",
     "load",
+    "name_of",
     "pages",
     "progress",
     "remove",

@@ -10,8 +10,8 @@ from typing import BinaryIO, Literal
 from gristmill.db import Database, Tx
 from gristmill.documents import blobs, store
 from gristmill.documents.model import Document
-from gristmill.documents.reading import Part
-from gristmill.errors import Refused
+from gristmill.documents.reading import Part, tidy
+from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Scope, scope_id
 
@@ -55,14 +55,27 @@ def urn_of(path: Path) -> str:
     return path.resolve().as_uri()
 
 
+def name_of(path: Path) -> str:
+    """The name of a file as it can be shown: whatever bytes a file system allows in it."""
+    return tidy.line(path.name) or "file"
+
+
 async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int) -> Added:
     """A new version if the file is new or has changed."""
-    name, urn = path.name, urn_of(path)
+    name, urn = name_of(path), urn_of(path)
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             return await _add_open(db, file, name, urn, scope, max_bytes)
     except OSError as error:
         return Added(name, urn, None, "refused", f"it cannot be read ({error.strerror or error})")
+    except Permanent as error:
+        return Added(name, urn, None, "refused", str(error))
+
+
+def _opened(path: Path) -> BinaryIO:
+    if path.exists() and not path.is_file():  # whoever opens a pipe waits for a writer
+        raise Permanent("it is neither a file nor a folder")
+    return path.open("rb")
 
 
 async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, max_bytes: int) -> Added:

@@ -1,0 +1,57 @@
+"""`gristmill add`, `documents` and `document`: what people see of their files, whatever those are called."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    return inbox
+
+
+def test_a_file_whose_name_is_not_utf8_is_taken_in_like_its_neighbours(cli, folder):
+    (folder / "after.md").write_text("# After\n")
+    Path(os.fsdecode(os.fsencode(folder) + b"/bef\xffre.md")).write_text("# Before\n")
+    added = cli("add", folder, "--json").json
+    assert [(one["name"], one["status"]) for one in added] == [("after.md", "added"), ("bef�re.md", "added")]
+    assert [one["status"] for one in cli("add", folder, "--json").json] == ["unchanged", "unchanged"]
+
+
+def test_a_name_is_shown_as_it_is_and_does_nothing_to_the_terminal(cli, folder):
+    (folder / "[red]plan.md").write_text("# Plan\n")
+    (folder / "\x1b[2Jwiped\n.md").write_text("# Wiped\n")
+    shown = cli("add", folder).out
+    assert "[red]plan.md" in shown
+    assert "[2Jwiped .md" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_pipe_is_refused_and_does_not_stop_what_comes_after_it(cli, folder):
+    os.mkfifo(folder / "pipe")
+    (folder / "plan.md").write_text("# Plan\n")
+    said = cli("add", folder / "pipe", folder / "plan.md", "--json")
+    assert said.code == 1
+    assert [(one["status"], one["reason"]) for one in said.json] == [
+        ("refused", "it is neither a file nor a folder"),
+        ("added", None),
+    ]
+
+
+def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, folder):
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder)
+    assert cli("document", "retry", 1).out == "Document 1 stays as it is: nothing of it has failed.\n"
+    said = cli("document", "retry", 1, "--phase", "ocr")
+    assert (said.code, said.out) == (1, "Document 1 stays as it is: nothing of its phase ocr has failed.\n")
+
+
+def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder):
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder)
+    said = cli("add", folder, "--wait", "--json")
+    assert (said.code, said.json["documents"]) == (0, [])
+    assert [one["status"] for one in said.json["added"]] == ["unchanged"]
