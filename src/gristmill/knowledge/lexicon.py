@@ -35,6 +35,8 @@ class Overview:
     size: int  # in chunks
     length: int  # of all of them, in words
     languages: list[str | None]
+    fresh: int  # chunks in no segment yet
+    gone: list[int]  # chunks that may still be in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Found:
 async def overview(tx: Tx, scopes: Sequence[ScopeId]) -> Overview:
     row = await tx.one(SQL["overview"], scopes=scopes)
     assert row is not None
-    return Overview(row.segments, row.size, row.length, row.languages)
+    return Overview(row.segments, row.size, row.length, row.languages, row.fresh, row.gone)
 
 
 async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, seen: Overview) -> Found:
@@ -57,15 +59,14 @@ async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, seen: Overview) ->
 
     lists: dict[str, list[Postings]] = {}
     asked = wanted(query, seen.languages)[:LOOKED_UP]
-    fresh = await tx.all(SQL["fresh_postings"], scopes=scopes, terms=_terms(asked)) if asked else []
+    fresh = await tx.all(SQL["fresh_postings"], scopes=scopes, terms=_terms(asked)) if asked and seen.fresh else []
     for term, rows in groupby(sorted(fresh), key=lambda row: row.term):
         lists[term] = [postings.made(*zip(*((row.chunk, row.length, row.count) for row in rows), strict=True))]
     words = await _telling(tx, seen, asked, Counter(row.term for row in fresh))
     for row in await tx.bare(SQL["postings"], segments=seen.segments, terms=_terms(words)) if words else ():
         lists.setdefault(row.term, []).append(postings.unpacked(row.data))
-    gone = [row.chunk for row in await tx.all(SQL["gone"], scopes=scopes)]
     of_words = [([one for term in word.terms for one in lists.get(term, ())], word.times) for word in words]
-    return Found(postings.ranked(postings.Corpus(seen.size, seen.length), of_words, gone), words)
+    return Found(postings.ranked(postings.Corpus(seen.size, seen.length), of_words, seen.gone), words)
 
 
 async def _telling(tx: Tx, seen: Overview, asked: Sequence[Wanted], found: Counter[str]) -> list[Wanted]:

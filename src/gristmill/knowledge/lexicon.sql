@@ -1,7 +1,7 @@
 -- Terms of chunks: fresh ones, and those gathered in segments.
 
 -- name: overview
--- what can be seen from these scopes: its segments, how many chunks of which length, and their languages
+-- what can be seen from these scopes: its segments, how many chunks of which length, their languages, and what is gone
 WITH old AS (
   SELECT coalesce(array_agg(id), '{}') AS segments, coalesce(sum(size), 0)::bigint AS size,
          coalesce(sum(length), 0)::bigint AS length
@@ -11,6 +11,7 @@ WITH old AS (
     FROM fresh_terms WHERE scope = ANY(%(scopes)s)
 )
 SELECT old.segments, old.size + fresh.size AS size, old.length + fresh.length AS length,
+       fresh.size AS fresh, ARRAY(SELECT chunk FROM gone_chunk WHERE scope = ANY(%(scopes)s)) AS gone,
        ARRAY(SELECT unnest(fresh.languages)
               UNION SELECT unnest(s.languages) FROM segment s WHERE s.id = ANY(old.segments)) AS languages
   FROM old, fresh;
@@ -28,9 +29,6 @@ SELECT term, data FROM posting WHERE segment = ANY(%(segments)s) AND term = ANY(
 SELECT w.term, f.chunk, f.length, (f.terms -> w.term)::int AS count
   FROM fresh_terms f, unnest(%(terms)s::text[]) AS w (term)
  WHERE f.scope = ANY(%(scopes)s) AND f.terms ? w.term;
-
--- name: gone
-SELECT chunk FROM gone_chunk WHERE scope = ANY(%(scopes)s);
 
 -- name: lock_scope
 -- one fold of a scope at a time

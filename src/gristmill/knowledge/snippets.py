@@ -5,9 +5,10 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gristmill.knowledge.terms import ASCII_WORD, fold, forms, words
+from gristmill.knowledge.terms import fold, forms, words
 
 BLANKS = re.compile(r"\s+")
+PREFIXED = ("id", "ga")  # languages whose stems lose their beginning
 LENGTH = 280  # characters
 
 
@@ -24,15 +25,18 @@ class Marks:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        self._wholes = any(not term.isalnum() for term in self._terms)
+        beginnings = {term[:2] for term in self._terms if term.isascii()}
+        # a stem begins as its word does; only such words are looked at, or most of the time would go into the others
+        self._likely = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(beginnings))})[^\W_]*", re.IGNORECASE)
+        self._wholes = not beginnings or any(not term.isalnum() for term in self._terms)
         self._known: dict[tuple[str, str | None], str | None] = {}  # most words stand in many chunks
 
     def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
         """Where they stand, and which term it is."""
-        if self._wholes or not text.isascii():
+        if self._wholes or not text.isascii() or language in PREFIXED:
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
         else:
-            found = ((one.start(), one.end(), self._term(one[0], language)) for one in ASCII_WORD.finditer(text))
+            found = ((one.start(), one.end(), self._term(one[0], language)) for one in self._likely.finditer(text))
         return sorted((start, stop, term) for start, stop, term in found if term)
 
     def _term(self, word: str, language: str | None) -> str | None:
