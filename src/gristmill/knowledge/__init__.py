@@ -2,6 +2,7 @@
 
 from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
+from gristmill.knowledge.notebook import index_document, search_hybrid, store_chunk
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id, visible
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
@@ -17,11 +18,14 @@ __all__ = [
     "Terms",
     "chunks",
     "graph",
+    "index_document",
     "keys",
     "lexicon",
     "make_searchable",
     "scope_id",
     "search",
+    "search_hybrid",
+    "store_chunk",
     "terms_of",
     "vectors",
     "visible",
