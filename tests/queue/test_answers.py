@@ -43,7 +43,7 @@ def test_what_is_returned_is_an_outcome(answer: Any, outcome: Any) -> None:
         (Snooze(timedelta.max), "its wait must be between nothing and ten years"),
         (
             Done(then=("x",)),
-            "returned Done(write=None, then=('x',), result=None): its then must be a sequence of letters",
+            "returned Done(write=None, then=('x',), result=None, seals=()): its then must be a sequence of letters",
         ),  # type: ignore[arg-type]
         (Done(then="x"), "its then must be a sequence of letters"),  # type: ignore[arg-type]
         (Done(then=Bake(1)), "its then must be a sequence of letters"),  # type: ignore[arg-type]

@@ -360,6 +360,24 @@ async def test_a_person_overtakes_the_background_of_a_limited_queue(db: Database
     assert order.index("person") < 3, order
 
 
+async def test_an_outage_of_the_database_costs_a_handler_no_attempt(db: Database) -> None:
+    calls = 0
+
+    async def grind(letters: Sequence[Grind]) -> list[None]:
+        nonlocal calls
+        calls += 1
+        async with db.transaction() as tx:
+            if calls == 1:
+                await tx.one("SELECT pg_terminate_backend(pg_backend_pid())")
+        return [None] * len(letters)
+
+    async with db.transaction() as tx:
+        await send_many(tx, [Grind(i) for i in range(3)])
+    await worked(db, on(Grind, grind, batch=8))
+    assert calls == 2, "they are not tried one by one either"
+    assert await ask(db, "SELECT outcome, attempts, error FROM task") == [("completed", 1, None)] * 3
+
+
 async def test_what_could_not_be_given_back_at_a_stop_is_not_suspected(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gristmill.errors import Cancelled, GristmillError, LeaseLost, Overloaded, Permanent, Refused, Transient
-from gristmill.queue.outcome import Bury, Retry, Stop
+from gristmill.errors import (
+    Cancelled,
+    GristmillError,
+    LeaseLost,
+    Overloaded,
+    Permanent,
+    Refused,
+    Transient,
+    Unreachable,
+)
+from gristmill.queue.outcome import Bury, Retry, Snooze, Stop
 from gristmill.queue.retry import LONGEST, RetryPolicy, backoff, decide, described
 
 SECOND = timedelta(seconds=1)
@@ -34,10 +43,12 @@ FOR_EVER = RetryPolicy(attempts=None)
         (ValueError("odd"), 1, RetryPolicy(), Retry(10 * SECOND, "ValueError: odd")),
         (ValueError("odd"), 3, RetryPolicy(), Bury("ValueError: odd")),
         (Refused("sealed"), 1, RetryPolicy(), Bury("sealed", permanent=True)),
+        (Unreachable("away"), 1, RetryPolicy(), Snooze(SECOND)),
+        (Unreachable("away"), 3, RetryPolicy(), Snooze(SECOND)),
     ],
 )
 def test_what_an_error_means(
-    error: Exception, attempt: int, policy: RetryPolicy, expected: Retry | Bury | Stop
+    error: Exception, attempt: int, policy: RetryPolicy, expected: Retry | Bury | Stop | Snooze
 ) -> None:
     assert decide(error, attempt=attempt, policy=policy, chance=0.5) == expected
 

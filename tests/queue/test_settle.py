@@ -1,5 +1,6 @@
 """Settling: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -510,6 +511,40 @@ async def test_settling_a_child_counts_in_its_group_in_the_same_transaction(db: 
         await settled(tx, worker, [claim])
         assert await group(tx, parent) == {"completed": 1}
         assert await status(tx, parent) == "completed"
+
+
+async def test_a_group_that_an_answer_seals_ends_in_the_same_transaction(db: Database) -> None:
+    async with db.transaction() as tx:
+        sealed, open_ = await open_group(tx), await open_group(tx)
+        await send_many(tx, [Grind(1), Envelope(Grind(2), parent=sealed), Envelope(Grind(3), parent=open_)])
+        worker = await registered(tx)
+        claims = await claimed(tx, worker, 3)
+    await flushed(db, worker, (claims[0], Done(seals=[sealed])), *((claim, Done()) for claim in claims[1:]))
+    async with db.transaction() as tx:
+        assert (await status(tx, sealed), await status(tx, open_)) == ("completed", "pending")
+        await audit(tx)
+
+
+async def test_answers_that_seal_the_groups_of_each_others_tasks_do_not_meet_in_a_deadlock(db: Database) -> None:
+    async with db.transaction() as tx:
+        groups = [await open_group(tx) for _ in range(20)]
+        await send_many(tx, [Grind(), Grind(), *(Envelope(Grind(), parent=one) for one in groups)])
+        worker, other = await registered(tx), await registered(tx)
+        sealers, children = await claimed(tx, worker, 2), await claimed(tx, other, len(groups))
+    upwards, downwards = (Done(seals=order) for order in (groups, groups[::-1]))
+
+    async def settle_as(who: WorkerId, *batch: tuple[Claim, Outcome]) -> None:
+        async with db.transaction() as tx:
+            await settle(tx, who, batch)
+
+    await asyncio.gather(
+        settle_as(worker, (sealers[0], upwards)),
+        settle_as(worker, (sealers[1], downwards)),
+        settle_as(other, *((claim, Done()) for claim in children)),
+    )
+    async with db.transaction() as tx:
+        assert {await status(tx, one) for one in groups} == {"completed"}
+        await audit(tx)
 
 
 async def test_letters_that_follow_are_held_to_the_limit_of_the_settings(db: Database) -> None:

@@ -86,8 +86,12 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Tx]:
-        """One transaction: committed at the end, rolled back on any error; all of a `snapshot` is of one moment."""
+        """One transaction: committed at the end, rolled back on any error; all of a `snapshot` is of one moment.
+
+        Unreachable if the server goes away meanwhile.
+        """
         assert self._pool, "open the database first: async with Database(url) as db"
+        connection = None
         try:
             async with self._pool.connection() as connection:
                 tx = Tx(connection)
@@ -98,6 +102,10 @@ class Database:
         except PoolTimeout as error:
             await self.refresh()
             raise Unreachable(f"the database at {self.shown} does not answer") from error
+        except (OperationalError, InterfaceError) as error:
+            if connection is None or connection.closed:  # none: the pool was exchanged while we waited for it
+                raise Unreachable(f"the connection to the database at {self.shown} was lost") from error
+            raise
 
     async def connect(self, name: str, **session: str) -> Connection:
         """A connection of one's own, with session settings; the caller closes it."""

@@ -1,6 +1,7 @@
 """Reads what a handler returned, or says in one sentence what is wrong with it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -42,10 +43,10 @@ def read_all(answers: Any, n: int, kind: str) -> Sequence[Any]:
 
 
 def _done(answer: Done) -> Done:
-    if answer.write is None and answer.result is None and answer.then == ():
+    if answer.write is None and answer.result is None and answer.then == () and answer.seals == ():
         return BARE
     _expect_bonds(answer)
-    return answer if answer.result is None else Done(answer.write, answer.then, _kept(answer.result, answer))
+    return answer if answer.result is None else replace(answer, result=_kept(answer.result, answer))
 
 
 def _expect_bonds(answer: Done | Skip) -> None:

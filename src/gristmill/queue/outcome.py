@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from gristmill.db import Tx
+from gristmill.ids import TaskId
 from gristmill.queue.letters import Envelope, Letter
 
 Write = Callable[[Tx], Awaitable[None]]
@@ -13,11 +14,16 @@ Write = Callable[[Tx], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is done: `write` and the letters in `then` commit together with the completion, or not at all."""
+    """It is done: `write` and the letters in `then` commit together with the completion, or not at all.
+
+    `seals` names groups that get no more children. A write may do that, too; yet these are locked together with the
+    groups of all tasks that are settled in the same transaction, and so never in the way of another worker.
+    """
 
     write: Write | None = None
     then: Sequence[Letter | Envelope] = ()
     result: Any = None
+    seals: Sequence[TaskId] = ()
 
 
 @dataclass(frozen=True, slots=True)

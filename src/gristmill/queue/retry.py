@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
 
-from gristmill.errors import Cancelled, Overloaded, Permanent, Refused
-from gristmill.queue.outcome import Bury, Retry, Stop
+from gristmill.errors import Cancelled, Overloaded, Permanent, Refused, Unreachable
+from gristmill.queue.outcome import Bury, Retry, Snooze, Stop
 
 LONGEST = timedelta(days=30)  # whatever the other side says
+OUTAGE = timedelta(seconds=1)  # nothing can be settled before the database is back
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,16 @@ class RetryPolicy:
         return self if max_attempts is None else replace(self, attempts=max_attempts)
 
 
-def decide(error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5) -> Retry | Bury | Stop:
+def decide(
+    error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5
+) -> Retry | Bury | Stop | Snooze:
     """`chance`, between 0 and 1, spreads the waits by ±20 % so that what failed together does not return together."""
     text = described(error)
     match error:
         case Cancelled():
             return Stop(text)
+        case Unreachable():  # our own database: no attempt, and no sign that a stage is ill
+            return Snooze(OUTAGE)
         case Permanent() | Refused():
             return Bury(text, permanent=True)
         case _ if policy.attempts is not None and attempt >= policy.attempts:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
-from gristmill.errors import Permanent, Transient
+from gristmill.errors import Permanent, Transient, Unreachable
 from gristmill.ids import TaskId
 from gristmill.queue.answers import read, read_all
 from gristmill.queue.breaker import Health
@@ -197,8 +197,8 @@ class Runner:
         except asyncio.CancelledError:
             outcomes.update({claim.id: self._ended(claim) for claim in fitting})
         except Exception as error:  # noqa: BLE001 as above
-            if len(fitting) == 1:
-                outcomes[fitting[0].id] = self._decided(fitting[0], error)
+            if len(fitting) == 1 or isinstance(error, Unreachable):  # that is the fault of none of them
+                outcomes.update({claim.id: self._decided(claim, error) for claim in fitting})
             else:
                 outcomes.update(await self._one_by_one(handler, fitting))
         return [outcomes[claim.id] for claim in work]

@@ -15,7 +15,7 @@ from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
-from gristmill.queue.send import MAX_PAYLOAD, send_many
+from gristmill.queue.send import MAX_PAYLOAD, seal, send_many
 from gristmill.queue.statements import LEASE_LOST, SQL, array
 
 Settled = tuple[Claim, Outcome]
@@ -40,6 +40,8 @@ async def fenced(statement: Awaitable[Any]) -> None:
 
 def writes(outcome: Outcome) -> bool:
     """Whether it wants something of its own written: then that may be what fails, or never ends."""
+    if isinstance(outcome, Done) and outcome.seals:
+        return True
     return isinstance(outcome, Done | Skip) and (outcome.write is not None or bool(outcome.then))
 
 
@@ -78,8 +80,10 @@ async def settle(
                 assert_never(outcome)
         rest.append((claim, outcome))
     letters = [letter for _, outcome in batch if isinstance(outcome, Done | Skip) for letter in outcome.then]
-    if bool(plain) + bool(closing) + bool(again) > 1 or any(isinstance(letter, Envelope) for letter in letters):
-        await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters)
+    seals = sorted({group for _, outcome in batch if isinstance(outcome, Done) for group in outcome.seals})
+    enclosed = any(isinstance(letter, Envelope) for letter in letters)
+    if seals or enclosed or bool(plain) + bool(closing) + bool(again) > 1:
+        await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters, seals)
     if plain:
         await tx.execute(SQL["complete"], **completion(worker, plain))
     if closing:
@@ -94,12 +98,16 @@ async def settle(
             await outcome.write(tx)
     if letters:
         await send_many(tx, letters, max_payload=max_payload)
+    for group in seals:
+        await seal(tx, group)
 
 
-async def _lock_families(tx: Tx, worker: WorkerId, ids: Sequence[TaskId], letters: Sequence[Letter | Envelope]) -> None:
+async def _lock_families(
+    tx: Tx, worker: WorkerId, ids: Sequence[TaskId], letters: Sequence[Letter | Envelope], seals: Sequence[TaskId]
+) -> None:
     """One step locks tasks, then groups, as a sender does; where there are several, that takes all locks beforehand."""
     outside = [letter for letter in letters if isinstance(letter, Envelope)]
-    joined = {one.parent for one in outside if one.parent is not None}
+    joined = {one.parent for one in outside if one.parent is not None}.union(seals)
     awaited = {one.after for one in outside if one.after is not None}
     await tx.all(SQL["lock_families"], worker=worker, ids=array(ids), tasks=array(awaited), groups=array(joined))
 
