@@ -5,6 +5,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +14,7 @@ from gristmill.errors import Permanent
 
 SQL = queries("gristmill.documents", "blobs.sql")
 PIECE = 1 << 20
+SHARE = 16  # a spool is looked through when it may have grown by this part of its limit
 
 
 def digest(file: BinaryIO) -> tuple[bytes, int]:
@@ -54,6 +56,7 @@ class Spool:
         self._db = db
         self._folder = folder
         self._limit = limit
+        self._unseen = limit  # bytes that came since we last looked
         self._coming: dict[bytes, asyncio.Task[Path]] = {}
 
     async def file(self, hash_: bytes, size: int) -> Path:
@@ -88,10 +91,24 @@ class Spool:
         return path
 
     def _make_room(self, size: int) -> None:
-        known = sorted((entry.stat().st_mtime, entry.stat().st_size, entry) for entry in self._folder.iterdir())
+        """Not for every file: with many small ones, looking at all of them costs more than fetching one."""
+        self._unseen += size
+        if self._unseen < self._limit // SHARE:
+            return
+        self._unseen = 0
+        known = sorted(self._lying())
         used = sum(bytes_ for _, bytes_, _ in known) + size
         for _, bytes_, entry in known:
             if used <= self._limit:
                 return
             entry.unlink(missing_ok=True)
             used -= bytes_
+
+    def _lying(self) -> list[tuple[float, int, Path]]:
+        """When each file was last used, and its size; other workers fetch and remove while we look."""
+        found: list[tuple[float, int, Path]] = []
+        for entry in self._folder.iterdir():
+            with suppress(FileNotFoundError):
+                about = entry.stat()
+                found.append((about.st_mtime, about.st_size, entry))
+        return found

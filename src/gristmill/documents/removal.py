@@ -9,7 +9,7 @@ from gristmill.documents.store import SQL
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import graph
-from gristmill.queue import Unique, forget, send
+from gristmill.queue import Envelope, Unique, forget, send_many
 from gristmill.tasks import FoldTerms
 
 
@@ -42,13 +42,13 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     assert gone is not None
     await tx.execute(SQL["delete_unused_blobs"], hashes=gone.hashes)
     for scope in gone.scopes:
-        await fold(tx, scope)
+        await send_many(tx, [folding(scope)])
     return Removed(
         documents=len(meant), pages=held.pages, chunks=len(held.chunks), tasks=tasks, nodes=len(losses.nodes_gone),
         edges=len(losses.edges_gone), nodes_weaker=len(losses.nodes_weaker), edges_weaker=len(losses.edges_weaker),
     )  # fmt: skip
 
 
-async def fold(tx: Tx, scope: ScopeId) -> None:
-    """Have the terms of this scope put in order, once for all who ask until it begins."""
-    await send(tx, FoldTerms(scope), unique=Unique(f"fold:{scope}"))
+def folding(scope: ScopeId) -> Envelope:
+    """Has the terms of this scope put in order, once for all who ask until it begins."""
+    return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"))

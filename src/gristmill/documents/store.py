@@ -77,10 +77,6 @@ async def save_page(tx: Tx, document: Document, number: int, page: PageText, key
     await tx.execute(SQL["save_page"], document=document.id, number=number, method=page.method, text=page.text, key=key)
 
 
-async def seal_phase(tx: Tx, document: Document, phase: str) -> None:
-    await seal(tx, document.phases[phase])
-
-
 async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
     """The newest version of a source, locked against others who would add one."""
     await tx.one(SQL["lock_source"], scope=scope, urn=urn)

@@ -45,7 +45,7 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
         document = (await store.load(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
-    return Done(write=partial(store.seal_phase, document=document, phase=letter.phase))
+    return Done(seals=(document.phases[letter.phase],))
 
 
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:
@@ -53,11 +53,11 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
         document = (await store.load(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
-    return Done(write=partial(_finished, document=document))
+    # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
+    return Done(write=partial(_finished, document=document), then=(removal.folding(document.scope),))
 
 
 async def _finished(tx: Tx, *, document: Document) -> None:
     older = await store.complete(tx, document.id)
     if older:
         await removal.remove(tx, older)
-    await removal.fold(tx, document.scope)

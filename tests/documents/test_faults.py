@@ -1,0 +1,110 @@
+"""What a page can do to the child that reads it, and what that costs: attempts of this page, and nothing else."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from documents.grindstone import Mill, a_mill
+from documents.misreading import misread
+from gristmill.db import Database
+from gristmill.documents import Progress, desk, failures
+from gristmill.documents.blobs import Spool, hashed
+from gristmill.queue import set_queue
+
+GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-01{n} in Hamburg.\n" for n in range(3)]
+BAD = "# Bad\n\nBen Holt of Harbour Mills Inc reviewed the invoice INV-2024-007 in Lisbon.\n"
+
+
+@pytest.fixture
+async def mill(db: Database, tmp_path: Path) -> AsyncIterator[Mill]:
+    """One that tries a page twice, the second time soon, and gives it 512 MB."""
+    async with a_mill(db, tmp_path, memory=512 << 20) as made:
+        async with db.transaction() as tx:
+            await set_queue(tx, "ocr", retry_base="50ms", max_attempts=2)
+        yield made
+
+
+async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Progress, list[Progress]]:
+    """The bad document and the good ones, all ground by one worker that lives to the end."""
+    patch.setattr(desk, "read_and_split", partial(misread, how, str(mill.folder / "mark")))
+    added = [await mill.add("bad.md", BAD)] + [await mill.add(f"{n}.md", text) for n, text in enumerate(GOOD)]
+    await mill.grind()
+    bad, *good = await mill.looks([one.document for one in added if one.document is not None])
+    return bad, good
+
+
+async def begun(mill: Mill) -> dict[str, int]:
+    """How often each page was begun."""
+    rows = await mill.rows(
+        "SELECT d.name, t.attempts FROM tasks t JOIN document d ON t.owner = 'document:' || d.id"
+        " WHERE t.kind = 'ocr.read'"
+    )
+    return {row.name: row.attempts for row in rows}
+
+
+async def test_a_child_that_is_killed_costs_one_attempt_of_its_page(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await misground(mill, "dies once", monkeypatch)
+    assert {one.status for one in (bad, *good)} == {"completed"}
+    assert await begun(mill) == {"bad.md": 2, "0.md": 1, "1.md": 1, "2.md": 1}
+
+
+async def test_a_page_that_eats_memory_is_buried_with_a_sentence_and_the_others_go_on(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await misground(mill, "eats memory", monkeypatch)
+    await buried(mill, bad, "it needed more than the 512 MiB of memory it may use", attempts=2)
+    assert {one.status for one in good} == {"completed"}
+    assert await begun(mill) == {"bad.md": 2, "0.md": 1, "1.md": 1, "2.md": 1}
+
+
+async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_mill(db, tmp_path, timeout="20s") as mill:
+        async with db.transaction() as tx:
+            await set_queue(tx, "ocr", max_attempts=1)
+        bad, good = await misground(mill, "hangs", monkeypatch)
+        await buried(mill, bad, "it was not done after 20 s and its process was killed", attempts=1)
+        assert {one.status for one in good} == {"completed"}
+
+
+async def buried(mill: Mill, document: Progress, sentence: str, *, attempts: int) -> None:
+    assert (document.status, document.summary) == ("failed", "0 of 1 page")
+    async with mill.db.transaction() as tx:
+        (dead,) = await failures(tx, document.id)
+    assert (dead.page, dead.error, dead.attempts) == (1, sentence, attempts)
+
+
+async def test_a_child_that_is_killed_from_outside_is_replaced_and_its_page_read_again(mill: Mill) -> None:
+    """As the system does it when memory runs out; whoever it hits, each page is read in the end."""
+    added = [await mill.add(f"{n}.md", text) for n, text in enumerate([*GOOD, BAD])]
+    grinding = asyncio.create_task(mill.grind())
+    while not (children := psutil.Process().children()):  # noqa: ASYNC110 nobody announces it
+        await asyncio.sleep(0.01)
+    children[0].kill()
+    await grinding
+    found = await mill.looks([one.document for one in added if one.document is not None])
+    assert {one.status for one in found} == {"completed"}
+
+
+async def test_copies_of_files_keep_to_their_room_while_others_come_and_go(mill: Mill) -> None:
+    texts = [f"{n} {text}" * 40 for n in range(20) for text in GOOD]
+    for n, text in enumerate(texts):
+        await mill.add(f"{n}.txt", text)
+    folder = mill.folder / "small"
+    folder.mkdir()
+    (folder / "gone").symlink_to("nowhere")  # as if another worker had removed it while we look
+
+    async def fetch(spool: Spool) -> None:
+        for text in texts:
+            path = await spool.file(hashed(text.encode()), len(text.encode()))
+            assert path.name == hashed(text.encode()).hex()
+
+    await asyncio.gather(*(fetch(Spool(mill.db, folder, limit=20_000)) for _ in range(4)))
+    assert sum(path.lstat().st_size for path in folder.iterdir()) <= 40_000
