@@ -109,6 +109,21 @@ async def test_eleven_good_pages_of_twelve_go_on_while_the_bad_one_shows_its_err
     assert ((await mill.look(one.id)).status, (await mill.look(one.id)).phases[0].done) == ("completed", 12)
 
 
+async def test_a_letter_is_read_before_the_last_pages_of_a_book_that_came_earlier(mill: Mill) -> None:
+    good = mill.handlers.pop("ocr.read")
+    long, short = await mill.add("book.pdf", book(12)), await mill.add("note.md", NOTE)
+    await mill.grind()
+    begun: list[tuple[Any, int]] = []
+
+    async def read(letter: ReadPage) -> Any:
+        begun.append((letter.document, letter.page))
+        return await good.run(letter)
+
+    mill.handlers["ocr.read"] = on(ReadPage, read, at_once=1)
+    await mill.grind()
+    assert begun[10:] == [(short.document, 1), (long.document, 11), (long.document, 12)]
+
+
 async def test_a_file_that_is_no_document_says_so_and_stops_nobody(mill: Mill) -> None:
     bad = await mill.add("broken.pdf", b"%PDF-1.7\nnothing of the kind")
     good = await mill.ground("note.md", NOTE)

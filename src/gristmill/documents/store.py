@@ -13,6 +13,7 @@ from gristmill.queue import Envelope, open_group, seal, send, send_many
 from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
 
 SQL = queries("gristmill.documents", "documents.sql")
+FIRST_PAGES = 10
 
 
 async def create(
@@ -54,10 +55,18 @@ async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
         SQL["opened"], id=document.id, type=seen.type, title=seen.title, meta=orjson.dumps(seen.meta).decode(),
         written_at=seen.written_at, pages=seen.pages,
     )  # fmt: skip
-    pages = (ReadPage(document.id, page) for page in range(1, seen.pages + 1))
-    await send_many(tx, [Envelope(page, parent=document.phases[OCR], owner=document.owner) for page in pages])
+    phase, owner = document.phases[OCR], document.owner
+    await send_many(tx, [
+        Envelope(ReadPage(document.id, page), parent=phase, owner=owner, priority=_urgency(page))
+        for page in range(1, seen.pages + 1)
+    ])  # fmt: skip
     await seal(tx, document.phases[OCR])
     await seal(tx, document.task)
+
+
+def _urgency(page: int) -> int:
+    """The first pages of every document go before the rest of long ones: a letter does not wait for a book."""
+    return 0 if page <= FIRST_PAGES else -1
 
 
 async def open_further(tx: Tx, document: Document, offset: int) -> None:

@@ -84,7 +84,7 @@ class Feeder:
         return sum(-(-n // self._width(queue)) for queue, n in Counter([claim.queue for claim in claims]).items())
 
     async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
-        wanted = [(key, mark, share) for key, mark in lanes if (share := self._share(key.queue)) > 0]
+        wanted, later = self._asked(lanes, n)
         if not wanted:
             return []
         lease = self._next_lease()
@@ -108,7 +108,27 @@ class Feeder:
         self._line.handed(claims)
         if len(claims) < n:
             self._line.drained([key for key, _, _ in wanted], claims)
-        return claims
+        return claims if claims or not later else await self._claim_lanes(connection, later, n)
+
+    def _asked(
+        self, lanes: Sequence[tuple[Lane, int]], n: int
+    ) -> tuple[list[tuple[Lane, int, int]], list[tuple[Lane, int]]]:
+        """The lanes to claim from with the share of each, and those for when these are empty: a queue that has less
+        room than the worker is asked for its foremost lane alone, or each lane would give as much as there is room."""
+        now: list[tuple[Lane, int, int]] = []
+        later: list[tuple[Lane, int]] = []
+        narrow: set[str] = set()
+        for key, mark in lanes:
+            share = self._share(key.queue)
+            if share <= 0:
+                continue
+            if key.queue in narrow:
+                later.append((key, mark))
+                continue
+            now.append((key, mark, share))
+            if share < n:
+                narrow.add(key.queue)
+        return now, later
 
     async def _claim_limited(self, connection: Connection, config: QueueConfig, n: int) -> list[Claim]:
         lanes = self._line.lanes([config.name])
