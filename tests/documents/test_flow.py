@@ -1,6 +1,8 @@
 """The life of documents: from bytes to pages to chunks to a graph, each unit by itself, exactly once."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +10,15 @@ import pytest
 
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
-from gristmill.documents import add_again, remove
+from gristmill.documents import Removed, add_again, load, remove
 from gristmill.documents.desk import Desk
-from gristmill.errors import Permanent
+from gristmill.documents.intake import add_part
+from gristmill.documents.reading import Part
+from gristmill.errors import Permanent, Refused
+from gristmill.ids import DocumentId
 from gristmill.knowledge import Scope
-from gristmill.queue import on, retry_tasks, why
-from gristmill.tasks import ReadPage
+from gristmill.queue import Snooze, on, retry_tasks, why
+from gristmill.tasks import OpenDocument, ReadPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
 
@@ -142,14 +147,7 @@ async def test_a_file_that_is_no_document_says_so_and_stops_nobody(mill: Mill) -
 
 
 async def test_attachments_are_documents_of_their_own_linked_to_their_mail(mill: Mill) -> None:
-    mail = (
-        "From: Anna Berg <anna@example.com>\nTo: Ben Holt <ben@example.com>\nSubject: The plan\n"
-        'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n'
-        "--b\nContent-Type: text/plain\n\nDear Ben, the plan is attached.\n"
-        '--b\nContent-Type: text/markdown; name="plan.md"\n'
-        f'Content-Disposition: attachment; filename="plan.md"\n\n{NOTE}\n--b--\n'
-    )
-    one = await mill.ground("mail.eml", mail)
+    one = await mill.ground("mail.eml", mail_with(NOTE))
     family = await mill.family(one.id)
     assert {(part.name, part.type, part.container, part.status) for part in family} == {
         ("mail.eml", "mail", None, "completed"),
@@ -159,6 +157,97 @@ async def test_attachments_are_documents_of_their_own_linked_to_their_mail(mill:
         gone = await remove(tx, [one.id])
     assert gone.documents == 2
     assert not any((await counted(mill)).values())
+
+
+def mail_with(plan: str) -> str:
+    return (
+        "From: Anna Berg <anna@example.com>\nTo: Ben Holt <ben@example.com>\nSubject: The plan\n"
+        'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n'
+        "--b\nContent-Type: text/plain\n\nDear Ben, the plan is attached.\n"
+        '--b\nContent-Type: text/markdown; name="plan.md"\n'
+        f'Content-Disposition: attachment; filename="plan.md"\n\n{plan}\n--b--\n'
+    )
+
+
+async def test_the_attachment_of_a_changed_mail_stays_until_its_own_new_version_is_whole(mill: Mill) -> None:
+    await mill.ground("mail.eml", mail_with(NOTE))
+    good = mill.handlers["ocr.read"]
+
+    async def read(letter: ReadPage) -> Any:
+        (row,) = await mill.rows("SELECT name, version FROM document WHERE id = %(id)s", id=letter.document)
+        if row == ("plan.md", 2):
+            raise Permanent("The page cannot be read.")
+        return await good.run(letter)
+
+    mill.handlers["ocr.read"] = on(ReadPage, read)
+    new = await mill.ground("mail.eml", mail_with(NOTE.replace("Hamburg", "Bremen")))
+    rows = await mill.rows("SELECT name, version, container FROM document ORDER BY name, version")
+    assert rows == [("mail.eml", 2, None), ("plan.md", 1, new.id), ("plan.md", 2, new.id)]
+    assert await mill.rows("SELECT FROM mention WHERE name = 'Hamburg'")
+
+    mill.handlers["ocr.read"] = good
+    async with mill.db.transaction() as tx:
+        (part,) = await tx.all("SELECT task FROM document WHERE name = 'plan.md' AND version = 2")
+        await retry_tasks(tx, [part.task])
+    await mill.grind()
+    rows = await mill.rows("SELECT name, version, container FROM document ORDER BY name")
+    assert rows == [("mail.eml", 2, None), ("plan.md", 2, new.id)]
+
+
+async def test_the_parts_of_an_older_version_that_is_opened_late_undo_no_newer_ones(mill: Mill) -> None:
+    old = await mill.add("mail.eml", mail_with(NOTE))
+    new = await mill.add("mail.eml", mail_with(NOTE.replace("Hamburg", "Bremen")))
+    good = mill.handlers["documents.open"]
+
+    async def open_(letter: OpenDocument) -> Any:
+        if letter.document == old.document and not await mill.rows("SELECT FROM document WHERE name = 'plan.md'"):
+            return Snooze(timedelta(milliseconds=50))
+        return await good.run(letter)
+
+    mill.handlers["documents.open"] = on(OpenDocument, open_)
+    await mill.grind()
+    rows = await mill.rows("SELECT name, version, container FROM document ORDER BY name")
+    assert rows == [("mail.eml", 2, None), ("plan.md", 1, new.document)]
+    assert await mill.rows("SELECT FROM mention WHERE name = 'Bremen'")
+
+
+async def test_an_attachment_made_anew_still_lies_in_its_mail(mill: Mill) -> None:
+    mail = await mill.ground("mail.eml", mail_with(NOTE))
+    (part,) = [one for one in await mill.family(mail.id) if one.id != mail.id]
+    async with mill.db.transaction() as tx:
+        new = await add_again(tx, part.id)
+    await mill.grind()
+    assert {one.id for one in await mill.family(mail.id)} == {mail.id, new}
+
+
+async def test_an_old_version_is_not_made_anew_over_a_newer_one(mill: Mill) -> None:
+    old = await mill.add("note.md", NOTE)
+    new = await mill.add("note.md", NOTE.replace("Hamburg", "Bremen"))
+    assert old.document is not None
+    with pytest.raises(Refused, match=f"reindex document {new.document}"):
+        async with mill.db.transaction() as tx:
+            await add_again(tx, old.document)
+
+
+async def test_parts_that_come_while_their_container_is_removed_go_with_it(mill: Mill) -> None:
+    added = await mill.add("mail.eml", mail_with(NOTE))
+    assert added.document is not None
+    (opening,) = await mill.rows("SELECT opening AS id FROM document")
+    async with mill.db.transaction() as settling:
+        (document,) = (await load(settling, [added.document])).values()
+        await settling.all("SELECT FROM task WHERE id = %(id)s FOR UPDATE", id=opening.id)
+        await add_part(settling, document, Part("plan.md", NOTE.encode(), "attachment=1"))
+        await settling.flush()
+        removing = asyncio.create_task(_removed(mill, added.document))
+        while not await mill.rows("SELECT FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 only the server knows
+            await asyncio.sleep(0.01)
+    assert (await removing).documents == 2
+    assert not any((await counted(mill)).values())
+
+
+async def _removed(mill: Mill, document: DocumentId) -> Removed:
+    async with mill.db.transaction() as tx:
+        return await remove(tx, [document])
 
 
 async def test_removing_a_document_says_what_went_and_what_only_lost_evidence(mill: Mill) -> None:

@@ -6,7 +6,8 @@ SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
 
 -- name: latest
 SELECT d.id, d.version, d.hash, d.completed_at,
-       EXISTS (SELECT FROM blob_piece p WHERE p.hash = d.hash) OR b.size = 0 AS has_bytes
+       EXISTS (SELECT FROM blob_piece p WHERE p.hash = d.hash) OR b.size = 0 AS has_bytes,
+       (SELECT c.version FROM document c WHERE c.id = d.container) AS container_version
   FROM document d JOIN blob b ON b.hash = d.hash
  WHERE d.scope = %(scope)s AND d.urn = %(urn)s
  ORDER BY d.version DESC LIMIT 1;
@@ -23,7 +24,7 @@ UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
 INSERT INTO phase (document, name, ordinal, task) VALUES (%(document)s, %(name)s, %(ordinal)s, %(task)s);
 
 -- name: documents
-SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.name, d.type, d.title, d.meta, d.pages, d.task,
+SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta, d.pages, d.task,
        (WITH RECURSIVE above AS (
           SELECT d.container AS id UNION ALL
           SELECT c.container FROM above a JOIN document c ON c.id = a.id)
@@ -56,6 +57,13 @@ UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS
 SELECT o.id FROM document d JOIN document o ON o.scope = d.scope AND o.urn = d.urn AND o.version < d.version
  WHERE d.id = %(id)s ORDER BY o.id;
 
+-- name: hand_over
+-- A part that went with an older version of its container stays until its own newer version is whole, too.
+UPDATE document o SET container = n.container
+  FROM document n
+ WHERE o.container = ANY (%(older)s) AND n.scope = o.scope AND n.urn = o.urn AND n.version > o.version
+   AND n.container = %(id)s AND n.completed_at IS NULL;
+
 -- name: with_parts
 -- documents and everything that lies in them, the innermost first
 WITH RECURSIVE inner_ AS (
@@ -70,14 +78,15 @@ SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
        (SELECT coalesce(array_agg(id), '{}') FROM chunk WHERE document = ANY (%(ids)s)) AS chunks;
 
 -- name: delete_documents
-WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope, hash)
-SELECT array_agg(DISTINCT scope) AS scopes, array_agg(DISTINCT hash) AS hashes FROM gone;
+WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope)
+SELECT array_agg(DISTINCT scope) AS scopes FROM gone;
+
+-- name: lock_blobs
+-- before their documents go: whoever adds or removes the same bytes right now is done with it when we look
+SELECT hash FROM blob WHERE hash IN (SELECT hash FROM document WHERE id = ANY (%(ids)s)) ORDER BY hash FOR UPDATE;
 
 -- name: delete_unused_blobs
--- FOR UPDATE: somebody who adds the same bytes right now holds the row, and keeps it
-DELETE FROM blob b
- WHERE b.hash IN (SELECT hash FROM blob WHERE hash = ANY (%(hashes)s) ORDER BY hash FOR UPDATE SKIP LOCKED)
-   AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);
+DELETE FROM blob b WHERE b.hash = ANY (%(hashes)s) AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);
 
 -- name: progress
 SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,

@@ -100,14 +100,20 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     if known is None:
         raise Refused(f"There is no document {document}.")
     last = await store.latest(tx, known.scope, known.urn)
-    return await store.create(tx, known.scope, known.urn, known.hash, known.name, version=last.version + 1)
+    if last.id != document:
+        raise Refused(f"Document {document} has a newer version, which would be undone: reindex document {last.id}.")
+    return await store.create(
+        tx, known.scope, known.urn, known.hash, known.name, version=last.version + 1, container=known.container
+    )
 
 
-async def add_part(tx: Tx, container: Document, part: Part) -> DocumentId:
+async def add_part(tx: Tx, container: Document, part: Part) -> None:
     """What lies in a document (an attachment, a mail in a mailbox) is a document of its own."""
-    hash_ = blobs.hashed(part.data)
-    await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
     urn = f"{container.urn}#{part.suffix}"
     last = await store.latest(tx, container.scope, urn)
+    if last and (last.container_version or 0) > container.version:
+        return  # a newer version of the container was opened before this one: its part is the newer one
+    hash_ = blobs.hashed(part.data)
+    await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
     version = last.version + 1 if last else 1
-    return await store.create(tx, container.scope, urn, hash_, part.name, version=version, container=container.id)
+    await store.create(tx, container.scope, urn, hash_, part.name, version=version, container=container.id)

@@ -21,6 +21,7 @@ class Document:
     version: int
     hash: bytes
     size: int
+    container: DocumentId | None
     name: str
     type: str | None
     title: str | None

@@ -93,7 +93,10 @@ async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
 
 
 async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:
-    """This version is whole: the older ones that it takes the place of."""
+    """This version is whole: the older ones that it takes the place of, without parts that are still needed."""
     if await tx.one(SQL["completed"], id=document) is None:
         return ()
-    return [row.id for row in await tx.all(SQL["older_versions"], id=document)]
+    older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
+    if older:
+        await tx.execute(SQL["hand_over"], id=document, older=older)
+    return older

@@ -1,5 +1,6 @@
 """Removes what nobody needs any more, a small batch at a time, so that no store grows for ever."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gristmill.db import Tx, queries
@@ -93,11 +94,17 @@ async def _fell(tx: Tx, root: TaskId, n: int) -> int:
 
 async def forget(tx: Tx, owner: str) -> int:
     """Remove all tasks of an owner, with all that is within them; what runs loses its lease and writes nothing."""
-    reason = "cancelled because what it belonged to was removed"
-    if not await tx.all(SQL["owned"], owner=owner):
-        return 0
-    running = (await cancel(tx, [row.id for row in await tx.all(SQL["owned"], owner=owner)], reason=reason)).asked
+    known: set[TaskId] = set()
+    # again: what was being settled while we waited for it may have sent more
+    while fresh := [row.id for row in await tx.all(SQL["owned"], owner=owner) if row.id not in known]:
+        await _end(tx, fresh, "cancelled because what it belonged to was removed")
+        known.update(fresh)
+    return await erase(tx, sorted(known))
+
+
+async def _end(tx: Tx, ids: Sequence[TaskId], reason: str) -> None:
+    """Cancel tasks, those that run included."""
+    running = (await cancel(tx, ids, reason=reason)).asked
     if running:
         ended = [row.id for row in await tx.all(SQL["wrest"], ids=array(running), reason=reason)]
         await tx.one(statements.SQL["conclude"], ids=array(ended), was="processing")
-    return await erase(tx, [row.id for row in await tx.all(SQL["owned"], owner=owner)])
