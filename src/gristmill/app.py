@@ -40,6 +40,7 @@ class Bench:
 
     async def close(self) -> None:
         await self._llm.close()
+        await self.embedder.close()
         for pool in (self.reading, self._vectors, self._names):
             await pool.close()
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from gristmill.errors import Permanent
-from gristmill.models import ocr, pictures, rapid, tesseract
+from gristmill.models import engines, ocr, pictures, rapid, tesseract
 
 LETTER = [
     "Mill Street 12, Brno, 3 May 2026",
@@ -137,7 +137,7 @@ def test_one_thread_per_process() -> None:
 
 # --- Tesseract, where it is installed
 
-installed = pytest.mark.skipif(not tesseract.available(), reason="tesserocr or its English data are not installed")
+installed = pytest.mark.skipif(not engines.has_tesseract(), reason="tesserocr or its English data are not installed")
 
 
 @installed
@@ -165,7 +165,7 @@ def test_a_page_on_its_side_is_not_left_to_tesseract() -> None:
 
 
 def test_asking_for_tesseract_where_there_is_none_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tesseract, "available", lambda: False)
+    monkeypatch.setattr(ocr, "has_tesseract", lambda: False)
     assert ocr.recognise(letter()).engine == "rapidocr"
     with pytest.raises(Permanent, match=r"pip install gristmill\[tesseract\]"):
         ocr.recognise(letter(), engine="tesseract")

@@ -26,22 +26,27 @@ BAR = 12
 
 async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False) -> list[Progress]:
     """Show these documents, and what is found in them, until all have ended; how they ended."""
-    asked = list(ids)
+    open_ = list(ids)
+    found: dict[DocumentId, Progress] = {}
     live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not quiet else None
     told: dict[DocumentId, Any] = {}
     loop = asyncio.get_running_loop()
     began = loop.time()
     with live or nullcontext():
         while True:
-            async with db.transaction() as tx:
-                found = await progress(tx, await with_parts(tx, asked))
+            async with db.transaction(snapshot=True) as tx:  # one moment, or parts that just came would be missed
+                looked = await progress(tx, await with_parts(tx, open_))
                 served = loop.time() - began < SERVED_WITHIN or await _anybody_works(tx)
+            found |= {one.id: one for one in looked}
+            for id_ in set(open_).difference(one.id for one in looked):
+                found.pop(id_, None)  # removed, or a newer version took its place
             if live:
-                live.update(board(found, rows=err.height - 3), refresh=True)
+                live.update(board(list(found.values()), rows=err.height - 3), refresh=True)
             elif not quiet:
-                _tell_changes(found, told)
-            if all(one.ended for one in found):
-                return found
+                _tell_changes(looked, told)
+            open_ = [one.id for one in looked if not one.ended]
+            if not open_:
+                return [found[id_] for id_ in sorted(found)]
             if not served:
                 raise Refused(
                     "Nobody works on these documents: start gristmill up, or gristmill worker, and look again with "

@@ -2,14 +2,16 @@
 
 import dataclasses
 import json
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -23,8 +25,27 @@ class Misused(GristmillError):
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
 
 PAPER = 160  # columns where there is no terminal to ask
-out = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PAPER)
-err = Console(stderr=True, highlight=False, markup=False, width=None if sys.stderr.isatty() else PAPER)
+# What a terminal would obey instead of showing: controls, and what turns the direction of writing.
+UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class Screen(Console):
+    """Shows texts as they are: what names and documents contain is neither markup nor a command to the terminal."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        width = None if (sys.stderr if stderr else sys.stdout).isatty() else PAPER
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not UNSHOWN.search(segment.text):
+                yield segment
+            else:
+                yield Segment(UNSHOWN.sub("", segment.text), segment.style)  # as wide as it was measured
+
+
+out = Screen()
+err = Screen(stderr=True)
 
 COLOURS = {
     "pending": "yellow", "processing": "cyan", "completed": "green", "skipped": "blue", "failed": "red",

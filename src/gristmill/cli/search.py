@@ -50,11 +50,12 @@ async def _search(
 async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     """Search with a model of one's own, for as long as the question takes."""
     pool = ProcessPool(1)
+    ours = embedder(at.settings.embedding, pool)
     try:
         # while another model is being filled, vectors are those of the one before: most likely of the house's own
-        embedders = [embedder(at.settings.embedding, pool), MiniLm(pool)]
-        return await search(at.db, embedders, query, scope, **how)
+        return await search(at.db, [ours, MiniLm(pool)], query, scope, **how)
     finally:
+        await ours.close()
         await pool.close()
 
 

@@ -51,17 +51,29 @@ def up(
         raise Refused(f"There is no folder {folder}.")
     if once and folder is None:
         raise typer.BadParameter("--once needs a folder: without one there is nothing to be done with")
-    if run(_up(folder, scope, once, json)):
+    try:
+        failed = run(_up(folder, scope, once, json))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    if failed:
         raise typer.Exit(1)
 
 
 async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> bool:
+    _end_in_order()
     async with session(size=4) as at, _workers(at) as worker:
         if once:
             assert folder is not None
             return await _grind(at, folder, scope, as_json)
         await _serve(at, folder, scope, worker, as_json)
     return False
+
+
+def _end_in_order() -> None:
+    """A SIGTERM ends like a Ctrl-C: the workers are a session of their own, and would outlive us."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 @asynccontextmanager
@@ -97,6 +109,7 @@ async def _stop(worker: Process) -> None:
                 await worker.wait()
     if worker.returncode is None:
         worker.kill()
+        await worker.wait()
 
 
 async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
@@ -173,6 +186,8 @@ async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event,
         for one in added:
             if as_json:
                 say_json(plain(one))
+            elif one.status == "refused":
+                err.print(f"{one.name}: refused, {one.reason}", soft_wrap=True)
 
 
 async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:

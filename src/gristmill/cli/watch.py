@@ -1,6 +1,7 @@
 """`gristmill watch`: take in whatever appears or changes in a folder, for as long as it runs."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -60,7 +61,7 @@ async def taken_in(
     """What is in the folder, then what appears or changes there. The watch begins before the first look, so that
     nothing slips in between."""
     changes = awatch(
-        folder, watch_filter=_Visible(), debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
+        folder, watch_filter=_Visible(folder), debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
         rust_timeout=FIRST,
     )  # fmt: skip
     first = True
@@ -76,7 +77,11 @@ async def taken_in(
 class _Visible(DefaultFilter):
     """Hidden files, and what editors and downloads leave lying about, are not meant."""
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder.resolve()
+
     def __call__(self, change: Change, path: str) -> bool:
-        hidden = any(part.startswith(".") for part in Path(path).parts[-1:])
+        hidden = any(part.startswith(".") for part in Path(os.path.relpath(path, self._folder)).parts)
         unfinished = path.endswith((".part", ".crdownload", ".tmp", "~"))
         return change != Change.deleted and not hidden and not unfinished and super().__call__(change, path)

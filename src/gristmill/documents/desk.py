@@ -12,11 +12,13 @@ from gristmill.documents import reading
 from gristmill.documents.model import Document
 from gristmill.documents.reading import Inspection, Limits, PageText
 from gristmill.knowledge import Piece, chunks
+from gristmill.models import engines
 from gristmill.queue import ProcessPool
 from gristmill.settings import DocumentSettings
 
 P = ParamSpec("P")
 R = TypeVar("R")
+PICTURES = ("pdf", "image")  # the types of which pages may be pictures
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,15 @@ class Read:
 class Desk:
     """Opens, reads and splits; nothing a file contains can do more than cost one call."""
 
-    def __init__(self, pool: ProcessPool, settings: DocumentSettings) -> None:
+    def __init__(self, pool: ProcessPool, settings: DocumentSettings, window: int) -> None:
+        """`window` is how many tokens the embedder sees: no chunk is longer."""
         self._pool = pool
+        self._longest = min(window + chunks.SPECIAL, chunks.LONGEST)
         self._time = settings.timeout.total_seconds()
         self._memory = settings.memory
         self._limits = Limits(
             bytes=settings.max_bytes, pages=settings.max_pages, pixels=settings.max_pixels,
-            unpacked=settings.max_unpacked, parts=settings.max_parts, depth=settings.max_depth,
+            unpacked=settings.max_unpacked, parts=settings.max_parts, messages=settings.max_parts,
         )  # fmt: skip
 
     async def inspect(self, path: Path, name: str, offset: int) -> Inspection:
@@ -44,25 +48,27 @@ class Desk:
 
     async def read(self, path: Path, document: Document, number: int) -> Read:
         assert document.type is not None, "a page is read when its document was opened"
-        return await self._run(read_and_split, str(path), document.type, number, self._limits, document.title or "")
+        title = document.title or ""
+        return await self._run(read_and_split, str(path), document.type, number, self._limits, title, self._longest)
 
     async def split(self, page: PageText, title: str) -> Read:
-        return await self._run(split_page, page, title)
+        return await self._run(split_page, page, title, self._longest)
 
     def key(self, document: Document, number: int) -> bytes:
-        """What the text of a page depends on: the bytes, the page, the program and its limits."""
-        means = [document.hash.hex(), document.type, number, reading.VERSION, self._limits.pixels]
+        """What the text of a page depends on: the bytes, the page, the program, its limits and who reads pictures."""
+        eyes = engines.reader() if document.type in PICTURES else ""
+        means = [document.hash.hex(), document.type, number, reading.VERSION, self._limits.pixels, eyes]
         return hashlib.sha256(orjson.dumps(means)).digest()
 
     async def _run(self, function: Callable[P, R], *args: P.args, **_: P.kwargs) -> R:
         return await self._pool.run(function, *args, timeout=self._time, memory=self._memory)
 
 
-def read_and_split(path: str, type_: str, number: int, limits: Limits, title: str) -> Read:
+def read_and_split(path: str, type_: str, number: int, limits: Limits, title: str, longest: int) -> Read:
     """In a child process."""
-    return split_page(reading.read(path, type_, number, limits), title)
+    return split_page(reading.read(path, type_, number, limits), title, longest)
 
 
-def split_page(page: PageText, title: str) -> Read:
+def split_page(page: PageText, title: str, longest: int) -> Read:
     """In a child process."""
-    return Read(page, tuple(chunks.split(page.text, title=title)))
+    return Read(page, tuple(chunks.split(page.text, title=title, limit=longest)))

@@ -96,16 +96,28 @@ SELECT id, filename, client, project, urn, version, type, title, container, adde
  WHERE id = ANY (%(ids)s) ORDER BY id;
 
 -- name: listing
--- the page of documents is chosen before anything is counted
-SELECT p.id, p.filename, p.client, p.project, p.urn, p.version, p.type, p.title, p.container, p.added_at, p.completed_at, p.status,
-       p.total_pages, p.ocr_status, p.ocr_completed_pages, p.ocr_failed_pages, p.vector_index_status, p.total_chunks,
-       p.vector_completed_chunks, p.vector_failed_chunks, p.graphrag_index_status, p.graphrag_completed_chunks,
-       p.graphrag_failed_chunks
-  FROM document_progress p
- WHERE (%(client)s::text IS NULL OR p.client = %(client)s) AND (%(project)s::text IS NULL OR p.project = %(project)s)
-   AND (%(before)s::bigint IS NULL OR p.id < %(before)s)
-   AND (%(status)s::text IS NULL OR p.status = %(status)s::task_status)
- ORDER BY p.id DESC LIMIT %(limit)s;
+-- all, or those that are completed
+SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
+       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+  FROM document_progress
+ WHERE id < %(before)s AND (%(status)s::text IS NULL OR completed_at IS NOT NULL)
+   AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
+ ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: listing_incomplete
+-- of those that are not: what most look for, and few of many
+SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
+       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+  FROM document_progress
+ WHERE id < %(before)s AND completed_at IS NULL AND status = %(status)s::task_status
+   AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
+ ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: scopes_of
+SELECT array_agg(id) FROM scope
+ WHERE (%(client)s::text IS NULL OR client = %(client)s) AND (%(project)s::text IS NULL OR project = %(project)s);
 
 -- name: pages_of
 SELECT * FROM page_status WHERE document_id = %(id)s ORDER BY page_number;

@@ -8,10 +8,11 @@ from typing import Any
 from gristmill.db import Tx
 from gristmill.documents.model import GRAPH, OCR, VECTOR, owner_of
 from gristmill.documents.store import SQL
-from gristmill.ids import DocumentId, TaskId
+from gristmill.ids import DocumentId, ScopeId, TaskId
 
 FINAL = frozenset({"completed", "failed", "cancelled"})
 MOST_FAILURES = 20
+ENDLESS = 2**63 - 1  # an id that no document reaches
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,11 @@ async def listing(
     before: DocumentId | None = None, limit: int = 50,
 ) -> list[Progress]:  # fmt: skip
     """The newest first."""
-    rows = await tx.all(SQL["listing"], client=client, project=project, status=status, before=before, limit=limit)
+    scopes: list[ScopeId] | None = None
+    if client is not None or project is not None:
+        scopes = await tx.value(SQL["scopes_of"], client=client, project=project) or []
+    which = SQL["listing"] if status in (None, "completed") else SQL["listing_incomplete"]
+    rows = await tx.all(which, scopes=scopes, status=status, before=before or ENDLESS, limit=limit)
     return [_progress(row) for row in rows]
 
 

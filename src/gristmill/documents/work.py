@@ -33,7 +33,7 @@ class Tools:
 
 def document_handlers(tools: Tools) -> list[Handler]:
     db, settings = tools.db, tools.settings
-    desk = Desk(tools.reading, settings)
+    desk = Desk(tools.reading, settings, tools.embedder.window)
     spool = Spool(db, tools.spool, settings.spool)
     longest = settings.timeout * 10  # waiting for a child counts, too; the call itself is limited in the child
     few = tools.reading.size + 1  # one gets ready while the others are read; more would only keep slots from other work

@@ -16,6 +16,7 @@ from gristmill.models import tokens
 SQL = queries("gristmill.knowledge", "chunks.sql")
 
 SPECIAL = 2  # what the model puts around every text
+LONGEST = 256  # tokens of a chunk, those two included
 BETWEEN = " › "  # the headings of a path
 SMALL = 4  # a chunk smaller than this part of the limit takes in a section below its own …
 TINY = 16  # … and one smaller than that, what is of another kind: “The results are:” and the table
@@ -73,7 +74,7 @@ def embedded(heading: str, text: str) -> str:
     return f"{heading}\n{text}" if heading else text
 
 
-def split(text: str, *, title: str = "", limit: int = 256) -> list[Piece]:
+def split(text: str, *, title: str = "", limit: int = LONGEST) -> list[Piece]:
     """The chunks of a page of Markdown: all that is not blank, once and in order, none above `limit` tokens."""
     if not text.strip():
         return []

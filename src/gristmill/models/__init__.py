@@ -3,7 +3,7 @@
 What only child processes may load is taken as a module, in the child: `from gristmill.models import ocr`.
 """
 
-from gristmill.models import tokens
+from gristmill.models import engines, tokens
 from gristmill.models.embedding import Embedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder
 from gristmill.models.entities import Entity, Extraction, Passage, Relation, entity_key, relation_type
 from gristmill.models.extractors import Extractor, LlmExtractor, RuleExtractor
@@ -30,6 +30,7 @@ __all__ = [
     "RuleExtractor",
     "TokenCount",
     "embedder",
+    "engines",
     "entity_key",
     "relation_type",
     "schema_of",

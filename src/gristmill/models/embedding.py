@@ -45,6 +45,10 @@ class Embedder(Protocol):
         """A vector per text, in their order: float32, little-endian."""
         ...
 
+    async def close(self) -> None:
+        """Lets go of what it holds itself; the pool is its maker's."""
+        ...
+
 
 def embedder(settings: EmbeddingSettings, pool: ProcessPool) -> Embedder:
     """The embedder that the settings name."""
@@ -73,6 +77,9 @@ class MiniLm:
         shares = [list(texts[at : at + self._share]) for at in range(0, len(texts), self._share)]
         calls = [self._pool.run(_vectors, share, timeout=self._timeout, memory=self._memory) for share in shares]
         return [vector for vectors in await asyncio.gather(*calls) for vector in vectors]
+
+    async def close(self) -> None:
+        """Nothing: the pool is its maker's."""
 
 
 def _load() -> None:
@@ -105,6 +112,10 @@ class _Endpoint:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the HTTP session."""
         if self._http is not None:
             await self._http.close()
             self._http = None

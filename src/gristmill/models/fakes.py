@@ -64,6 +64,9 @@ class FakeEmbedder:
         self.embedded += texts
         return [self._vector(text) for text in texts]
 
+    async def close(self) -> None:
+        """Holds nothing."""
+
     def _vector(self, text: str) -> bytes:
         numbers = [0.0] * self.dimensions
         for word in text.lower().split() or [""]:

@@ -6,10 +6,9 @@ from PIL.Image import Image
 
 from gristmill.errors import Permanent
 from gristmill.models import rapid, tesseract
+from gristmill.models.engines import has_tesseract
 from gristmill.models.layout import page_text
 from gristmill.models.pictures import is_blank, pixels
-
-VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,11 @@ def recognise(picture: Image, *, engine: str = "auto") -> Recognised:
     page = pixels(picture)
     if is_blank(page):
         return Recognised("", "none", 1.0)
-    if engine == "tesseract" and not tesseract.available():
+    if engine == "tesseract" and not has_tesseract():
         raise Permanent(
             "Tesseract is not installed: pip install gristmill[tesseract], and its data (tesseract-ocr-eng)."
         )
-    if engine != "rapidocr" and tesseract.available() and (found := tesseract.read(page)):
+    if engine != "rapidocr" and has_tesseract() and (found := tesseract.read(page)):
         return Recognised(page_text(found[0]), "tesseract", found[1])
     lines, sure = rapid.read(page)
     return Recognised(page_text(lines), "rapidocr", sure)

@@ -1,28 +1,21 @@
 """Reads pictures with Tesseract where it is installed; imported by child processes only."""
 
 import importlib
-import importlib.util
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import cv2
 import numpy as np
 
+from gristmill.models.engines import languages, tessdata
 from gristmill.models.layout import Line
 from gristmill.models.pictures import Pixels, flattened, gray, ink
 
-FOLDERS = ("/usr/share/tesseract-ocr/*/tessdata", "/usr/share/tessdata", "/usr/local/share/tessdata")
 LETTER = 30  # pixels: the height of lines at which it reads best
 SKEW = 15.0  # degrees at which a page counts as turned rather than skewed
 COVERED = 0.85  # the share of a page's ink that words must account for
 DOUBT = 88.0  # percent: being sure proves nothing, but being less sure than this is reason enough to ask again
-
-
-def available() -> bool:
-    """Whether both the library and English data for it are there."""
-    return importlib.util.find_spec("tesserocr") is not None and _data() is not None
 
 
 def read(page: Pixels) -> tuple[list[Line], float] | None:
@@ -40,19 +33,10 @@ def read(page: Pixels) -> tuple[list[Line], float] | None:
 
 
 @cache
-def _data() -> Path | None:
-    found = (folder for pattern in FOLDERS for folder in sorted(Path("/").glob(pattern[1:]), reverse=True))
-    return next((folder for folder in found if (folder / "eng.traineddata").exists()), None)
-
-
-@cache
 def _engine() -> Any:
     """Knows every language whose data are installed; tesserocr has no types."""
     tesserocr: Any = importlib.import_module("tesserocr")
-    languages = "+".join(
-        sorted(file.stem for file in cast("Path", _data()).glob("*.traineddata") if file.stem != "osd")
-    )
-    return tesserocr.PyTessBaseAPI(path=str(_data()), lang=languages, psm=tesserocr.PSM.AUTO)
+    return tesserocr.PyTessBaseAPI(path=str(tessdata()), lang=languages(), psm=tesserocr.PSM.AUTO)
 
 
 def _straight(clean: Pixels) -> Pixels:

@@ -1,0 +1,39 @@
+"""Which documents are listed, and under which names."""
+
+import os
+from pathlib import Path
+
+from gristmill.db import Database
+from gristmill.documents import Progress, add_file, listing
+from gristmill.ids import DocumentId
+from gristmill.knowledge import GLOBAL, Scope
+
+MOST = 1 << 20
+
+
+async def listed(db: Database, **which: object) -> list[Progress]:
+    async with db.transaction() as tx:
+        return await listing(tx, **which)  # pyright: ignore[reportArgumentType]
+
+
+async def test_documents_are_listed_by_client_project_and_status_the_newest_first(db: Database, tmp_path: Path) -> None:
+    for n, scope in enumerate((GLOBAL, Scope("acme"), Scope("acme", "moon"), Scope("zenith", "moon"))):
+        (tmp_path / f"{n}.txt").write_text(f"note {n}")
+        await add_file(db, tmp_path / f"{n}.txt", scope, max_bytes=MOST)
+    assert [one.name for one in await listed(db)] == ["3.txt", "2.txt", "1.txt", "0.txt"]
+    assert [one.name for one in await listed(db, client="acme")] == ["2.txt", "1.txt"]
+    assert [one.name for one in await listed(db, client="acme", project="moon")] == ["2.txt"]
+    assert [one.name for one in await listed(db, client="nobody")] == []
+    assert [one.name for one in await listed(db, client="")] == ["0.txt"]
+    assert len(await listed(db, status="pending")) == 4
+    assert await listed(db, status="failed") == await listed(db, status="completed") == []
+    third = (await listed(db))[1].id
+    assert [one.name for one in await listed(db, before=DocumentId(third), limit=1)] == ["1.txt"]
+
+
+async def test_any_name_that_a_file_can_have_is_taken(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9 \x1b[2J[b].txt")
+    path.write_text("Good day.")
+    added = await add_file(db, path, GLOBAL, max_bytes=MOST)
+    assert (added.status, added.name) == ("added", "caf\ufffd [2J[b].txt")
+    assert (await add_file(db, path, GLOBAL, max_bytes=MOST)).status == "unchanged"
