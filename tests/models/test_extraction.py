@@ -206,3 +206,17 @@ def test_the_people_of_a_novel_are_found() -> None:
     found = set[str]().union(*(keys(one) for one in extract(passages)))
     assert {"person::alex mercer", "person::taylor cruz", "person::jordan hayes", "person::sam rivera"} <= found
     assert not any("’s" in key or "'s" in key or "agent" in key for key in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("Jane Doe met John Smith in Berlin.", {"person::jane doe", "person::john smith", "place::berlin"}),
+        ("Anna Berg works for Nordwind GmbH.", {"person::anna berg", "organisation::nordwind gmbh"}),
+        ("Nordwind GmbH paid Acme Ltd yesterday.", {"organisation::nordwind gmbh", "organisation::acme ltd"}),
+        ("Receipt: Miller & Sons Ltd, London", {"organisation::miller & sons ltd", "place::london"}),
+    ],
+)
+def test_short_sentences_are_english_by_their_words_and_companies_are_no_people(text: str, keys: set[str]) -> None:
+    (found,) = extract([Passage(text)])
+    assert {one.key for one in found.entities} == keys

