@@ -1,9 +1,18 @@
 """`gristmill add`, `documents` and `document`: what people see of their files, whatever those are called."""
 
+import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
+from desk import MILL
+
+from gristmill.cli.session import Session
+from gristmill.cli.watch import taken_in
+from gristmill.db import Database
+from gristmill.knowledge import GLOBAL
+from gristmill.settings import Settings
 
 
 @pytest.fixture
@@ -55,3 +64,25 @@ def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder
     said = cli("add", folder, "--wait", "--json")
     assert (said.code, said.json["documents"]) == (0, [])
     assert [one["status"] for one in said.json["added"]] == ["unchanged"]
+
+
+async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when_it_is_back(db: Database, folder: Path):
+    stop = asyncio.Event()
+    (folder / "plan.md").write_text("# Plan\n")
+    seen = taken_in(Session(db, Settings()), folder, GLOBAL, stop=stop)
+    async with asyncio.timeout(60):
+        assert [one.name for one in await anext(seen)] == ["plan.md"]
+        back = asyncio.create_task(anext(seen))
+        shutil.rmtree(folder)
+        await asyncio.sleep(1)
+        os.mkdir(folder)
+        (folder / "again.md").write_text("# Again\n")
+        while [one.name for one in await back] != ["again.md"]:  # the empty folder may be looked at first
+            back = asyncio.create_task(anext(seen))
+    stop.set()
+    await seen.aclose()
+
+
+def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):
+    said = cli("worker", "--app", MILL, "--under", os.getpid())  # which is not the parent of this process
+    assert (said.code, said.err.splitlines()[-1]) == (0, "Stopped; nothing is left in hand.")

@@ -81,7 +81,7 @@ async def _workers(at: Session) -> AsyncGenerator[Process]:
     """Workers as a process of their own, so that what they log does not run through the board."""
     with _log(at) as file:
         worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gristmill", "worker", "--concurrency", str(_slots(at)),
+            sys.executable, "-m", "gristmill", "worker", "--concurrency", str(_slots(at)), "--under", str(os.getpid()),
             stdin=asyncio.subprocess.DEVNULL, stdout=file, stderr=file, env=environment(), start_new_session=True,
         )  # fmt: skip
     try:
@@ -98,7 +98,7 @@ def _slots(at: Session) -> int:
 def _log(at: Session) -> BinaryIO:
     path = at.settings.data / "worker.log"
     path.parent.mkdir(parents=True, exist_ok=True)
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
 async def _stop(worker: Process) -> None:

@@ -14,7 +14,7 @@ from watchfiles import (
 )
 
 from gristmill.cli.add import Client, Project, scope_of, take_in
-from gristmill.cli.output import Json, err, plain, say_json
+from gristmill.cli.output import Json, err, plain, say_json, warn
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Added, files_in
 from gristmill.errors import Refused
@@ -58,20 +58,45 @@ async def _watch(folder: Path, scope: Scope, as_json: bool) -> None:
 async def taken_in(
     at: Session, folder: Path, scope: Scope, *, stop: asyncio.Event | None = None
 ) -> AsyncGenerator[Sequence[Added]]:
-    """What is in the folder, then what appears or changes there. The watch begins before the first look, so that
-    nothing slips in between."""
+    """What is in the folder, then what appears or changes there; if it goes away, again when it is back."""
+    while True:
+        async for added in _while_there(at, folder, scope, stop):
+            yield added
+        if stop is not None and stop.is_set():
+            return
+        warn(f"The folder {folder} was removed or replaced: it is watched again when it is there.")
+        while _identity(folder) is None and not (stop is not None and stop.is_set()):  # noqa: ASYNC110 nobody announces it
+            await asyncio.sleep(FIRST / 1000)
+
+
+async def _while_there(
+    at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
+) -> AsyncGenerator[Sequence[Added]]:
+    """The watch begins before the first look, so that nothing slips in between."""
+    meant = _identity(folder)
     changes = awatch(
         folder, watch_filter=_Visible(folder), debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
         rust_timeout=FIRST,
     )  # fmt: skip
     first = True
     async for seen in changes:
+        if _identity(folder) != meant:
+            return
         if first:
             first = False
             yield await take_in(at, files_in(str(folder)), scope)
         paths = sorted({Path(path) for _, path in seen})
         if files := [path for path in paths if path.is_file()]:
             yield await take_in(at, files, scope)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder it is that has this name, if any: a watch stays with the one it began with."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _Visible(DefaultFilter):

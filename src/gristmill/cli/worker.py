@@ -65,6 +65,9 @@ def worker(
     name: Annotated[str | None, typer.Option(help="What it is called; machine and process if not given.")] = None,
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     solo: Annotated[bool, typer.Option("--solo", hidden=True)] = False,
+    under: Annotated[
+        int | None, typer.Option(help="Stop when this process is no longer our parent.", hidden=True)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Answer tasks until told to stop: the first Ctrl-C lets running ones finish, the second does not.
@@ -73,14 +76,14 @@ def worker(
     """
     names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
     orders = Orders(names, concurrency, processes, app or "", host, port, once, name)
-    run(_child(orders, solo) if child else _supervise(orders, json))
+    run(_child(orders, solo) if child else _supervise(orders, json, under))
 
 
 def register(app: typer.Typer, text: str) -> None:
     app.command("worker")(worker)
 
 
-async def _supervise(given: Orders, as_json: bool) -> None:
+async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
     async with session() as at:
         orders, _ = _checked(given, at.db, at.settings)
         _refuse_taken_ports(orders)
@@ -97,7 +100,12 @@ async def _supervise(given: Orders, as_json: bool) -> None:
 
         _on_signals(stop)
         _tell(as_json, "started", orders)
-        await supervisor.run()
+        watch = asyncio.create_task(_when_orphaned(under, stop)) if under else None
+        try:
+            await supervisor.run()
+        finally:
+            if watch:
+                watch.cancel()
         if asked > 1:
             _tell(as_json, "killed", orders)
             raise typer.Exit(130)
@@ -165,7 +173,7 @@ async def _child(given: Orders, solo: bool) -> None:
         health = None if solo else _health(orders, worker)
         drop_signals_in_copies()
         _on_signals(_stopper(worker, at.settings.queue.stop.total_seconds() + TIDYING))
-        watch = asyncio.create_task(_stop_when_orphaned(worker))
+        watch = asyncio.create_task(_when_orphaned(os.getppid(), worker.stop))
         try:
             await worker.run()
         finally:
@@ -210,9 +218,8 @@ def _end_after(seconds: float, code: int) -> None:
     timer.start()
 
 
-async def _stop_when_orphaned(worker: Worker) -> None:
-    """A supervisor that was killed cannot tell its processes to stop."""
-    parent = os.getppid()
+async def _when_orphaned(parent: int, stop: Callable[[], None]) -> None:
+    """Whoever started us and was killed cannot tell us to stop."""
     while os.getppid() == parent:  # noqa: ASYNC110 nobody announces it
         await asyncio.sleep(ORPHANED)
-    worker.stop()
+    stop()
