@@ -83,7 +83,10 @@ def _told(added: Sequence[Added]) -> RenderableType:
         status: sum(one.status == status for one in added) for status in ("added", "changed", "unchanged", "refused")
     }
     line = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
-    rows = [(one.document, short(one.name, 60), one.status, one.reason or "") for one in added[:MOST_ROWS]]
+    rows = [
+        (one.document and str(one.document), short(one.name, 60), one.status, one.reason or "")
+        for one in added[:MOST_ROWS]
+    ]
     more = [Text(f"… and {len(added) - MOST_ROWS} more", style="dim")] if len(added) > MOST_ROWS else []
     return Group(table((">document", "file", "", ""), rows, empty=""), *more, Text(line))
 
@@ -91,7 +94,13 @@ def _told(added: Sequence[Added]) -> RenderableType:
 def ended(found: Sequence[Document]) -> RenderableType:
     """How documents ended, one line each."""
     rows: list[tuple[Any, ...]] = [
-        (one.id, short(one.name, 60), one.type or "–", Text(one.status, style=COLOURS.get(one.status, "")), one.summary)
+        (
+            str(one.id),
+            short(one.name, 60),
+            one.type or "–",
+            Text(one.status, style=COLOURS.get(one.status, "")),
+            one.summary,
+        )
         for one in found[:MOST_ROWS]
     ]
     return table((">document", "file", "type", "status", ""), rows, empty="")

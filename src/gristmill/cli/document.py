@@ -157,7 +157,7 @@ def _view(one: Progress, parts: list[Progress], rows: list[Any], errors: list[Fa
     if parts:
         below += ["", table(
             (">document", "part", "status", ""),
-            [(part.id, short(part.name, 60), part.status, part.summary) for part in parts], empty="",
+            [(str(part.id), short(part.name, 60), part.status, part.summary) for part in parts], empty="",
         )]  # fmt: skip
     below += [
         Text(f"{failure.kind} (task {failure.task}): {where(failure.page, failure.error)}", style="red")

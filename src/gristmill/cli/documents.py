@@ -56,7 +56,7 @@ async def _list(
 
 def _view(found: Sequence[Progress]) -> RenderableType:
     rows = [
-        (one.id, short(one.name, 40), one.type, _whose(one), one.status, *map(counts, one.phases), one.summary)
+        (str(one.id), short(one.name, 40), one.type, _whose(one), one.status, *map(counts, one.phases), one.summary)
         for one in found
     ]  # fmt: skip
     return table((">document", "file", "type", "client", "status", "ocr", "vector", "graph", ""), rows, empty=NOTHING)
