@@ -18,6 +18,8 @@ COMMANDS = {
     "watch": "Take in whatever appears or changes in a folder.",
     "documents": "List documents, with how far each phase is.",
     "document": "One document: look at, retry, reindex, remove.",
+    "search": "Find what documents say, by words and by meaning.",
+    "graph": "The graph: show a node, the path between two, find, export, aliases.",
     "worker": "Run workers that answer tasks.",
     "queue": "Queues: list, look at, limit, pause, resume, watch.",
     "task": "Tasks: list, look at, ask why, send, cancel, retry, move.",
@@ -25,9 +27,7 @@ COMMANDS = {
     "dead": "Dead letters: count, list, cluster, replay, purge.",
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
-    "search": "Find what documents say, by words and by meaning.",
     "router": "Serve every LLM client on one port, with priorities.",
-    "graph": "The graph: show a node, the path between two, find, export, aliases.",
     "db": "The database: status, start, stop, migrate, url, psql.",
     "doctor": "Check everything, and say what to do.",
 }

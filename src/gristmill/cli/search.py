@@ -1,5 +1,6 @@
 """`gristmill search`: find what documents say, by words and by meaning."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from gristmill.cli.output import Json, emit, warn
 from gristmill.cli.session import Session, instant, run, session
+from gristmill.errors import GristmillError
 from gristmill.knowledge import Hit, Hits, Scope, search
 from gristmill.models import MiniLm, embedder
 from gristmill.queue import ProcessPool
@@ -52,6 +54,8 @@ async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     pool = ProcessPool(1)
     ours = embedder(at.settings.embedding, pool)
     try:
+        with suppress(GristmillError):  # without its vectors, search goes by words and says so
+            await ours.prepare()  # a cold model takes its time, which is not that of the question
         # while another model is being filled, vectors are those of the one before: most likely of the house's own
         return await search(at.db, [ours, MiniLm(pool)], query, scope, **how)
     finally:

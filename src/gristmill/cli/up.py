@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gristmill.cli.add import Client, Project, ended, scope_of, take_in
 from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
-from gristmill.cli.output import Json, err, out, plain, say_json
+from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.search import find, hits_view
 from gristmill.cli.session import Session, run, session
 from gristmill.cli.watch import taken_in
@@ -142,7 +142,10 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     query = _sample(found)
     if query:
         out.print(f'\n$ gristmill search "{query}"')
-        out.print(hits_view(await find(at, query, scope, limit=3), query))
+        hits = await find(at, query, scope, limit=3)
+        if hits.note:
+            warn(hits.note)
+        out.print(hits_view(hits, query))
 
 
 def _sample(found: Sequence[Progress]) -> str | None:
