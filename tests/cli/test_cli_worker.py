@@ -184,13 +184,19 @@ def test_processes_whose_supervisor_was_killed_stop_by_themselves(cli, start):
         (["--queues", "demo-extrat"], "did you mean demo-extract?"),
         (["--queues", "ocr"], "it has demo-broken"),
         (["--app", "nowhere:handlers"], "There is no module nowhere"),
-        (["--app", "gristmill.app:handlers"], "binds no handlers yet"),
     ],
 )
 def test_orders_that_cannot_be_followed_are_refused(cli, words, sentence):
     said = cli("worker", "--app", MILL, *words)
     assert said.code == 1
     assert sentence in said.err
+
+
+def test_an_app_without_handlers_is_refused(cli, tmp_path):
+    (tmp_path / "nothing_bound.py").write_text("handlers = {}\n")
+    said = cli("worker", "--app", f"{tmp_path / 'nothing_bound.py'}:handlers")
+    assert said.code == 1
+    assert "binds no handlers yet" in said.err
 
 
 def test_a_taken_port_is_refused(cli):
