@@ -99,8 +99,9 @@ def test_an_oversized_letter_is_refused(cli, monkeypatch):
     assert "too large (limit 1,000): store the data and send its id" in said.err
 
 
-def test_a_kind_without_any_handlers_says_how_to_name_them(cli):
-    said = cli("task", "send", "documents.read", "{}")
+def test_a_kind_without_any_handlers_says_how_to_name_them(cli, tmp_path):
+    (tmp_path / "none_bound.py").write_text("handlers = {}\n")
+    said = cli("task", "send", "documents.read", "{}", "--app", f"{tmp_path / 'none_bound.py'}:handlers")
     assert said.code == 1
     assert "name yours with --app module:name" in said.err
 

@@ -126,7 +126,8 @@ async def test_a_letter_is_read_before_the_last_pages_of_a_book_that_came_earlie
 
     mill.handlers["ocr.read"] = on(ReadPage, read, at_once=1)
     await mill.grind()
-    assert begun[10:] == [(short.document, 1), (long.document, 11), (long.document, 12)]
+    assert len(begun) == 13
+    assert begun.index((short.document, 1)) < begun.index((long.document, 11))
 
 
 async def test_a_file_that_is_no_document_says_so_and_stops_nobody(mill: Mill) -> None:

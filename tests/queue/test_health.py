@@ -26,6 +26,7 @@ METRICS: dict[str, tuple[str, set[str]]] = {
     "worker_claim_seconds": ("histogram", {"worker"}),
     "worker_claim_batch_size": ("histogram", {"worker"}),
     "worker_settle_batch_size": ("histogram", {"worker"}),
+    "graph_llm_extractions": ("counter", set()),  # without a sample until an LLM is asked
 }
 
 
