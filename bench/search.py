@@ -10,6 +10,7 @@ import argparse  # noqa: E402
 import asyncio  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
+import random  # noqa: E402
 import re  # noqa: E402
 import shutil  # noqa: E402
 import statistics  # noqa: E402
@@ -19,6 +20,7 @@ from collections import defaultdict  # noqa: E402
 from collections.abc import AsyncIterator, Iterator, Sequence  # noqa: E402
 from contextlib import asynccontextmanager  # noqa: E402
 from hashlib import sha256  # noqa: E402
+from itertools import permutations  # noqa: E402
 from math import log2  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -166,7 +168,8 @@ def p95(times: Sequence[float]) -> float:
 
 
 SYLLABLES = [c + v for c in "bdfghklmnprstvwz" for v in "aeiou"]
-VOCAB = ["".join(SYLLABLES[(n * 7919 + k * 31 + n // 80**k) % 80] for k in range(2 + n % 3)) for n in range(VOCABULARY)]
+VOCAB = ["".join(word) for word in permutations(SYLLABLES, 3)][:: 80 * 79 * 78 // VOCABULARY][:VOCABULARY]
+random.Random(7).shuffle(VOCAB)
 WEIGHTS = 1 / (np.arange(VOCABULARY) + 2.7)
 CUMULATED = np.cumsum(WEIGHTS / WEIGHTS.sum())
 

@@ -65,7 +65,8 @@ async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, seen: Overview) ->
     words = await _telling(tx, seen, asked, Counter(row.term for row in fresh))
     for row in await tx.bare(SQL["postings"], segments=seen.segments, terms=_terms(words)) if words else ():
         lists.setdefault(row.term, []).append(postings.unpacked(row.data))
-    of_words = [([one for term in word.terms for one in lists.get(term, ())], word.times) for word in words]
+    joined = {term: postings.joined(parts) for term, parts in lists.items()}
+    of_words = [([joined[term] for term in word.terms if term in joined], word.times) for word in words]
     return Found(postings.ranked(postings.Corpus(seen.size, seen.length), of_words, seen.gone), words)
 
 

@@ -64,6 +64,11 @@ def chunks_of(postings: Postings) -> Ids:
     return chunks
 
 
+def joined(parts: Sequence[Postings]) -> Postings:
+    """The same, as one list."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, POSTING)
+
+
 def without(data: bytes, gone: Sequence[int]) -> bytes:
     """The postings of chunks that are still there."""
     postings = unpacked(data)
@@ -124,7 +129,7 @@ class Ranking:
 
 
 def ranked(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone: Sequence[int]) -> Ranking:
-    """BM25: `words` are the postings of all terms of a word, and how often the word was asked for."""
+    """BM25: `words` are the postings of each term of a word, and how often the word was asked for."""
     parts: list[tuple[Ids, Scores]] = []
     best = 0.0
     for found, times in words:
@@ -142,11 +147,10 @@ def ranked(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone
 
 def _as_one(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
     """The postings of a word's terms: a chunk that has several of them has the word as often as the most frequent."""
-    filled = [one for one in found if len(one)]
-    postings = np.concatenate(filled) if len(filled) != 1 else filled[0]
+    postings = joined(found)
     chunks = chunks_of(postings)
     lengths, counts = postings["length"].astype(np.float32), postings["count"].astype(np.float32)
-    if len(filled) > 1:
+    if len(found) > 1:
         order = np.lexsort((-counts, chunks))
         chunks, lengths, counts = chunks[order], lengths[order], counts[order]
         first = np.concatenate(([True], chunks[1:] != chunks[:-1]))
