@@ -8,10 +8,10 @@ from gristmill.documents.desk import Read, read_and_split
 from gristmill.documents.reading import Limits
 
 
-def misread(how: str, mark: str, path: str, type_: str, number: int, limits: Limits, title: str) -> Read:
+def misread(how: str, mark: str, path: str, type_: str, number: int, limits: Limits, title: str, longest: int) -> Read:
     if "Ben Holt" in Path(path).read_text():
         misbehave(how, Path(mark))
-    return read_and_split(path, type_, number, limits, title)
+    return read_and_split(path, type_, number, limits, title, longest)
 
 
 def misbehave(how: str, mark: Path) -> None:
