@@ -1,6 +1,7 @@
 """What a page can do to the child that reads it, and what that costs: attempts of this page, and nothing else."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -108,3 +109,17 @@ async def test_copies_of_files_keep_to_their_room_while_others_come_and_go(mill:
 
     await asyncio.gather(*(fetch(Spool(mill.db, folder, limit=20_000)) for _ in range(4)))
     assert sum(path.lstat().st_size for path in folder.iterdir()) <= 40_000
+
+
+async def test_a_copy_that_another_worker_still_writes_is_left_and_an_abandoned_one_goes(mill: Mill) -> None:
+    text = GOOD[0].encode()
+    await mill.add("a.md", text.decode())
+    folder = mill.folder / "small"
+    folder.mkdir()
+    fresh, abandoned = folder / "coming-fresh", folder / "coming-abandoned"
+    fresh.write_bytes(bytes(30_000))
+    abandoned.write_bytes(bytes(30_000))
+    os.utime(abandoned, (0, 0))
+    await Spool(mill.db, folder, limit=20_000).file(hashed(text), len(text))
+    assert fresh.exists()
+    assert not abandoned.exists()

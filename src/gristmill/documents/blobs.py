@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from gristmill.errors import Permanent
 SQL = queries("gristmill.documents", "blobs.sql")
 PIECE = 1 << 20
 SHARE = 16  # a spool is looked through when it may have grown by this part of its limit
+COMING = "coming-"  # how the name of a copy begins until it is whole
+ABANDONED = 3600  # seconds after its last byte, a copy that is not whole has lost its writer
 
 
 def digest(file: BinaryIO) -> tuple[bytes, int]:
@@ -75,7 +78,7 @@ class Spool:
     async def _fetch(self, hash_: bytes, size: int, path: Path) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._make_room(size)
-        with tempfile.NamedTemporaryFile(dir=self._folder, prefix="coming-", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=COMING, delete=False) as file:
             try:
                 async with self._db.transaction() as tx:
                     for n in range(-(-size // PIECE)):
@@ -86,7 +89,8 @@ class Spool:
                 file.flush()
                 os.replace(file.name, path)
             except BaseException:
-                os.unlink(file.name)
+                with suppress(FileNotFoundError):
+                    os.unlink(file.name)
                 raise
         return path
 
@@ -105,10 +109,13 @@ class Spool:
             used -= bytes_
 
     def _lying(self) -> list[tuple[float, int, Path]]:
-        """When each file was last used, and its size; other workers fetch and remove while we look."""
+        """When each file was last used, and its size; other workers fetch and remove while we look.
+
+        What another is still writing is not ours to remove."""
         found: list[tuple[float, int, Path]] = []
         for entry in self._folder.iterdir():
             with suppress(FileNotFoundError):
                 about = entry.stat()
-                found.append((about.st_mtime, about.st_size, entry))
+                if not entry.name.startswith(COMING) or time.time() - about.st_mtime > ABANDONED:
+                    found.append((about.st_mtime, about.st_size, entry))
         return found
