@@ -10,7 +10,7 @@ from bench.scenes.sizes import Sizes
 from bench.scenes.throughput import drained
 from bench.stage import NotMeasuredError, Stage, Workers
 
-MOST = 4_000_000
+MOST = 6_000_000
 SPARE = 1.25  # the line must not run dry, so it is made longer than the expected work
 
 
