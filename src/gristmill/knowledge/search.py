@@ -20,7 +20,7 @@ from gristmill.models import Embedder
 SQL = queries("gristmill.knowledge", "search.sql")
 
 CANDIDATES = 100  # of each kind
-SHOWN = 5  # times the limit are looked at closely, so that there is a choice of sources
+SHOWN = 3  # times the limit are looked at closely, so that there is a choice of sources
 PER_DOCUMENT = 3  # hits of one document before others had their turn
 ALIKE = 0.9  # of the words of two chunks in common: one says nothing that the other does not
 LONGEST_QUERY = 20_000  # characters
@@ -150,12 +150,11 @@ async def _candidates(
             asked.cancel()
     if model is None or vector is None:
         return Candidates(found.words, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
-    by_meaning = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES)
     if alpha == 1:
         by_words = []
-    rest = [chunk for chunk in by_words if chunk not in by_meaning]
-    similar = by_meaning | await vectors.similarities(tx, model, vector, rest)
-    return Candidates(found.words, found.ranking.best, _bm25(found, [*similar, *rest]), similar, alpha, note)
+    similar = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES, by_words)
+    bm25 = _bm25(found, list(similar.keys() | set(by_words)))
+    return Candidates(found.words, found.ranking.best, bm25, similar, alpha, note)
 
 
 def _bm25(found: lexicon.Found, chunks: Sequence[int]) -> dict[int, float]:

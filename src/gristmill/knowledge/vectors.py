@@ -97,28 +97,20 @@ class Filter:
 
 
 async def near(
-    tx: Tx, model: Model, vector: bytes, scopes: Sequence[ScopeId], size: int, only: Filter, most: int
-) -> dict[int, float]:
-    """The most similar chunks and their cosine; `size` is how many chunks these scopes hold."""
+    tx: Tx, model: Model, vector: bytes, scopes: Sequence[ScopeId], size: int, only: Filter, most: int,
+    others: Sequence[int] = (),
+) -> dict[int, float]:  # fmt: skip
+    """The cosine of the most similar chunks, and of these others; `size` is how many chunks the scopes hold."""
     asked = {"scopes": scopes, "type": only.type, "after": only.after}
+    given = {"model": model.id, "near": written(vector)}
     if size <= FEW or not only.passes_all:
         few = [row.id for row in await tx.all(SQL["few"], **asked, most=FEW + 1)]
         if len(few) <= FEW:
-            return await similarities(tx, model, vector, few, most)
-    rows = await tx.all(
-        SQL["nearest"], model=model.id, dimensions=model.dimensions, near=written(vector), **asked, most=most
-    )
-    return dict(rows)
-
-
-async def similarities(
-    tx: Tx, model: Model, vector: bytes, chunks: Sequence[int], most: int | None = None
-) -> dict[int, float]:
-    """The cosine of each of these chunks that has a vector."""
-    if not chunks:
-        return {}
-    given = {"model": model.id, "near": written(vector), "chunks": list(chunks)}
-    return dict(await tx.all(SQL["nearest_of"], **given, most=most))
+            rows = await tx.all(SQL["nearest_of"], **given, chunks=few, most=most)
+            rest = list(set(others) - {row.chunk for row in rows})
+            return dict(rows + (await tx.all(SQL["nearest_of"], **given, chunks=rest, most=None) if rest else []))
+    given |= {"dimensions": model.dimensions, "others": list(others), "most": most}
+    return dict(await tx.all(SQL["nearest"], **asked, **given))
 
 
 # --- another model

@@ -37,9 +37,17 @@ VALUES (%(chunk)s, %(scope)s, %(language)s, %(length)s, %(terms)s::jsonb)
 ON CONFLICT (chunk) DO NOTHING;
 
 -- name: nearest
-SELECT chunk, similarity
-  FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
-               %(after)s::timestamptz, %(most)s::int);
+-- and what is already known to be of interest, however far it is: in one statement, since sending a vector takes its time
+WITH near AS MATERIALIZED (
+  SELECT chunk, similarity
+    FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
+                 %(after)s::timestamptz, %(most)s::int)
+)
+SELECT chunk, similarity FROM near
+UNION ALL
+SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector)
+  FROM embedding e
+ WHERE e.chunk = ANY(%(others)s::bigint[]) AND e.model = %(model)s::smallint AND e.chunk NOT IN (SELECT chunk FROM near);
 
 -- name: nearest_of
 -- exact, of few
