@@ -23,6 +23,7 @@ import pytest_asyncio
 import uvloop
 
 from gristmill.errors import Permanent, Transient
+from gristmill.queue.child import tell
 from gristmill.queue.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
 
 LONG = 30.0  # a bound that only a broken pool reaches
@@ -84,6 +85,13 @@ def translate_lack_of_memory() -> None:
         bytearray(1024 * MB)
     except MemoryError as error:
         raise ValueError("the page cannot be drawn") from error
+
+
+def count_slowly(n: int) -> int:
+    for number in range(n):
+        tell(number)
+        time.sleep(0.3)
+    return n
 
 
 def divide(a: int, b: int) -> float:
@@ -160,6 +168,14 @@ async def test_fifty_megabytes_travel_there_and_back_while_the_loop_goes_on(pool
         turns += 1
     assert await call == data + b"!"
     assert turns > 10
+
+
+async def test_the_time_of_a_call_in_steps_begins_anew_with_each_word(pool: ProcessPool) -> None:
+    heard: list[int] = []
+    assert await pool.run(count_slowly, 6, timeout=1.0, hear=heard.append, in_steps=True) == 6
+    assert heard == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(TimedOut):
+        await pool.run(count_slowly, 60, timeout=1.0, hear=heard.append)
 
 
 async def test_an_error_comes_back_as_itself_with_its_story(pool: ProcessPool) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -311,6 +311,58 @@ async def test_a_member_that_is_cancelled_costs_the_others_nothing(db: Database)
         for task, status in zip(ids, ["completed", "cancelled", "completed"], strict=True):
             await until_status(db, task, status)
     assert [(await row(db, id_)).attempts for id_ in ids] == [1, 1, 1]
+
+
+async def test_what_a_batch_has_answered_is_settled_while_it_goes_on(db: Database) -> None:
+    go = asyncio.Event()
+
+    async def as_they_come(letters: Sequence[Grind]) -> AsyncIterator[tuple[int, Any]]:
+        yield 1, letters[1].grain
+        yield 0, Permanent("torn")
+        await go.wait()
+        yield 2, Skip("no")
+
+    ids = await sent_many(db, 3)
+    async with working(db, on(Grind, as_they_come, batch=3), concurrency=1):
+        await until_status(db, ids[1], "completed")
+        await until_status(db, ids[0], "failed")
+        assert (await row(db, ids[2])).status == "processing"
+        go.set()
+        await until_status(db, ids[2], "skipped")
+
+
+async def test_a_batch_that_breaks_off_is_called_one_by_one_for_the_rest_alone(db: Database) -> None:
+    calls: list[list[int]] = []
+
+    async def breaking(letters: Sequence[Grind]) -> AsyncIterator[tuple[int, int]]:
+        calls.append([letter.grain for letter in letters])
+        for place, letter in enumerate(letters):
+            if letter.grain == 2:
+                raise ValueError("two spoils it")
+            yield place, letter.grain
+
+    ids = await sent_many(db, 4, max_attempts=1)
+    await worked(db, on(Grind, breaking, batch=4), concurrency=1)
+    assert [(await row(db, id_)).status for id_ in ids] == ["completed", "completed", "failed", "completed"]
+    assert calls == [[0, 1, 2, 3], [2], [3]]
+
+
+@pytest.mark.parametrize("said", [(7, 1), (-1, 1), 1, ("a", 1), (0, 1, 2)])
+async def test_an_answer_without_a_place_is_refused_with_a_sentence(db: Database, said: Any) -> None:
+    async def confused(letters: Sequence[Grind]) -> AsyncIterator[Any]:
+        yield said
+
+    (task,) = await sent_many(db, 1, max_attempts=1)
+    await worked(db, on(Grind, confused, batch=2), concurrency=1)
+    assert "yield (place in the list, answer), each place once" in (await row(db, task)).error
+
+
+def test_a_generator_of_answers_needs_a_batch() -> None:
+    async def one(letters: Sequence[Grind]) -> AsyncIterator[Any]:
+        yield 0, letters
+
+    with pytest.raises(ValueError, match="say how many letters it takes"):
+        on(Grind, one)
 
 
 # --- what cannot be answered

@@ -1,6 +1,6 @@
 """Reads what a handler returned, or says in one sentence what is wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
@@ -37,9 +37,24 @@ def read_all(answers: Any, n: int, kind: str) -> Sequence[Any]:
     if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
         raise Permanent(f"the handler of {kind} returned {_shown(answers)}: a batch is answered with a list")
     found = cast(Sequence[Any], answers)
-    if len(found) != n:
-        raise Permanent(f"the handler of {kind} answered {len(found)} of {n} letters: a batch is answered in full")
+    expect_all(len(found), n, kind)
     return found
+
+
+def expect_all(answered: int, n: int, kind: str) -> None:
+    if answered != n:
+        raise Permanent(f"the handler of {kind} answered {answered} of {n} letters: a batch is answered in full")
+
+
+def read_placed(answer: Any, waiting: Container[int], kind: str) -> tuple[int, Any]:
+    """One answer of a batch that is answered one by one."""
+    match answer:
+        case (int() as place, one) if place in waiting:
+            return place, one
+        case _:
+            raise Permanent(
+                f"the handler of {kind} yielded {_shown(answer)}: yield (place in the list, answer), each place once"
+            )
 
 
 def _done(answer: Done) -> Done:

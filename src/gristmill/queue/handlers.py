@@ -20,6 +20,7 @@ class Handler:
     timeout: timedelta | None = None  # None: as the queue says
     memory: int | None = None  # bytes a call may use, in process mode
     at_once: int | None = None  # how many calls run in one worker; None: as many as it has slots or children for
+    streams: bool = False  # an async generator: answers of a batch as they come, each with the place of its letter
 
     @property
     def queue(self) -> str:
@@ -36,15 +37,20 @@ def on(
     """A coroutine function runs in the loop, a plain one in a thread or, with `process`, in a child process.
 
     `at_once` is for calls that wait for something scarce: more of them would only keep other queues from their slots.
+    An async generator takes a batch, too, and yields (place in the list, answer) for each letter in any order: what it
+    has answered is settled while it goes on with the others.
     """
     function = run
     while hasattr(function, "func"):  # what a partial wraps decides
         function = function.func  # type: ignore[attr-defined]
-    is_async = inspect.iscoroutinefunction(function)
+    streams = inspect.isasyncgenfunction(function)
+    is_async = streams or inspect.iscoroutinefunction(function)
+    if streams and not batch:
+        raise ValueError(f"{letter.kind}: an async generator answers batches; say how many letters it takes")
     if process and is_async:
         raise ValueError(f"{letter.kind}: a coroutine cannot run in a child process; bind a plain function")
     mode = "process" if process else "async" if is_async else "thread"
-    return Handler(letter, run, mode, batch, timeout, memory, at_once)
+    return Handler(letter, run, mode, batch, timeout, memory, at_once, streams)
 
 
 def bound(*handlers: Handler) -> Handlers:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing import spawn
 from typing import Any, TypeVar, cast
 
@@ -58,17 +59,19 @@ class ProcessPool:
 
     async def run(
         self, function: Callable[..., R], *args: Any, timeout: float, memory: int | None = None,
-        about: Any = None, hear: Callable[[Any], None] = lambda _: None,
+        about: Any = None, hear: Callable[[Any], None] = lambda _: None, in_steps: bool = False,
     ) -> R:  # fmt: skip
         """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had.
 
-        The function finds `about` in `child.about`; `hear` gets what it says on its way with `child.tell`.
+        The function finds `about` in `child.about`; `hear` gets what it says on its way with `child.tell`. The time of
+        a call `in_steps` begins anew with each word.
         """
+        terms = _Terms(timeout, memory, hear, in_steps)
         call = _written(function, args, about)
         try:
-            return cast(R, await self._run(call, timeout, memory, hear))
+            return cast(R, await self._run(call, terms))
         except _NeverBegan:  # its child died while idle; once, lest a call that no child can read goes on
-            return cast(R, await self._run(call, timeout, memory, hear))
+            return cast(R, await self._run(call, terms))
 
     async def close(self) -> None:
         """Ends all children, hanging ones too; calls that run or wait end with Transient."""
@@ -83,12 +86,11 @@ class ProcessPool:
         if self._children:
             await asyncio.wait([child.gone for child in self._children], timeout=2 * FAREWELL)
 
-    async def _run(self, call: list[bytes], timeout: float, memory: int | None, hear: Callable[[Any], None]) -> Any:
+    async def _run(self, call: list[bytes], terms: "_Terms") -> Any:
         await self._slots.acquire()
         child = await self._free_child()
-        child.hear = hear
         try:
-            return _answer(await child.ask(call, timeout, memory), memory)
+            return _answer(await child.ask(call, terms), terms.memory)
         except OutOfMemory:
             child.kill()  # nobody knows which of its libraries took it badly
             raise
@@ -138,6 +140,16 @@ class ProcessPool:
             self._idle.remove(child)
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """On which a call is made."""
+
+    timeout: float
+    memory: int | None = None
+    hear: Callable[[Any], None] = lambda _: None
+    in_steps: bool = False
+
+
 class _Child(asyncio.Protocol):
     """One process and our end of its pipe."""
 
@@ -160,29 +172,29 @@ class _Child(asyncio.Protocol):
         self._failure: Exception | None = None
         self._unread = False
         self._code: int | None = None
-        self._memory: int | None = None
+        self._terms = _Terms(START)
+        self._timer: asyncio.TimerHandle | None = None
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.usable = True
-        self.hear: Callable[[Any], None] = lambda _: None
         self.calls = -1  # the greeting is none
 
     async def connect(self) -> None:
         """Returns when the child is ready for calls."""
         await self._loop.create_unix_connection(lambda: self, sock=self._pipe)
         try:
-            await self.ask([pickle.dumps(_main_module())], START, None)
+            await self.ask([pickle.dumps(_main_module())], _Terms(START))
         except TimedOut as error:
             raise Crashed(f"its process was not ready after {START:g} s") from error
 
-    async def ask(self, call: list[bytes], timeout: float, memory: int | None) -> memoryview:
+    async def ask(self, call: list[bytes], terms: _Terms) -> memoryview:
         """Its reply; whoever does not wait for it leaves a child that is of no use to others."""
         if self._failure is not None or self._transport is None:
             raise self._failure or Crashed("its process has no pipe")
         self.calls += 1
-        self._memory = memory
+        self._terms = terms
         self._reply = self._loop.create_future()
-        timer = self._loop.call_later(timeout, self._too_late, timeout)
-        self._transport.write(CALL.pack(sum(map(len, call)), memory or 0))
+        self._wind_up()
+        self._transport.write(CALL.pack(sum(map(len, call)), terms.memory or 0))
         for part in call:  # one by one: joining them would copy tens of megabytes
             self._transport.write(part)
         try:
@@ -191,7 +203,13 @@ class _Child(asyncio.Protocol):
             self.kill()
             raise
         finally:
-            timer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _wind_up(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(self._terms.timeout, self._too_late)
 
     def fail(self, error: Exception) -> None:
         """Answers the call that waits, or the one that comes too late to hear."""
@@ -233,7 +251,9 @@ class _Child(asyncio.Protocol):
         if self._reply is None or self._reply.done():
             return
         if kind == NEWS:
-            self.hear(pickle.loads(body))
+            if self._terms.in_steps:
+                self._wind_up()
+            self._terms.hear(pickle.loads(body))
         else:
             self._reply.set_result(body)
 
@@ -247,8 +267,8 @@ class _Child(asyncio.Protocol):
         else:  # it is dying, and may do so in its own way; or the function closed the pipe
             self._loop.call_later(FAREWELL, self.kill)
 
-    def _too_late(self, timeout: float) -> None:
-        self.fail(TimedOut(f"it was not done after {timeout:g} s and its process was killed"))
+    def _too_late(self) -> None:
+        self.fail(TimedOut(f"it was not done after {self._terms.timeout:g} s and its process was killed"))
         self.kill()
 
     def _ended(self) -> None:
@@ -267,7 +287,7 @@ class _Child(asyncio.Protocol):
     def _buried(self, code: int) -> None:
         self.gone.set_result(None)
         error = _NeverBegan if self._unread else Crashed
-        self.fail(error(_how_it_died(code, self._memory)))
+        self.fail(error(_how_it_died(code, self._terms.memory)))
 
 
 def _started(pipe: socket.socket) -> subprocess.Popen[bytes]:

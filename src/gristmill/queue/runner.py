@@ -3,14 +3,14 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
 from gristmill.errors import Permanent, Transient, Unreachable
 from gristmill.ids import TaskId
-from gristmill.queue.answers import read, read_all
+from gristmill.queue.answers import expect_all, read, read_all, read_placed
 from gristmill.queue.breaker import Health
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
@@ -142,21 +142,24 @@ class Runner:
                 running[claim.id] = claim
                 self._notes.begin(claim)
             if handler is not None and handler.batch:
-                outcomes = await self._batch(handler, work)
+                async for claim, outcome in self._batch(handler, work):
+                    self._deliver(claim, outcome)
             else:
-                outcomes = (await self._one(handler, work[0]),)
+                self._deliver(work[0], await self._one(handler, work[0]))
         finally:
             self._in_queue[queue] -= 1
             for claim in work:
                 running.pop(claim.id, None)
         self._metrics.took(queue, loop.time() - began)
-        for claim, outcome in zip(work, outcomes, strict=True):
-            if claim.end == "lost":
-                self._notes.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
-                continue
-            self._hands.answers.append((claim, outcome))
-            if self._configs[queue].breaker:
-                self._note(claim, outcome)
+
+    def _deliver(self, claim: Claim, outcome: Outcome) -> None:
+        self._hands.running.pop(claim.id, None)
+        if claim.end == "lost":
+            self._notes.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
+            return
+        self._hands.answers.append((claim, outcome))
+        if self._configs[claim.queue].breaker:
+            self._note(claim, outcome)
         self._ripe.set()
 
     async def _one(self, handler: Handler | None, claim: Claim) -> Outcome:
@@ -178,44 +181,67 @@ class Runner:
         except BaseException as wish:  # noqa: BLE001 a handler does not decide about its worker
             return self._decided(claim, _a_wish_to_end(wish))
 
-    async def _batch(self, handler: Handler, work: Sequence[Claim]) -> list[Outcome]:
+    async def _batch(self, handler: Handler, work: Sequence[Claim]) -> AsyncIterator[tuple[Claim, Outcome]]:
         """One call for all; if the call as a whole fails, one call each, so that each gets an answer of its own."""
         letters: list[Letter] = []
         fitting: list[Claim] = []
-        outcomes: dict[TaskId, Outcome] = {}
         for claim in work:
             try:
                 letters.append(decode(handler.letter, claim.payload))
                 fitting.append(claim)
             except Permanent as error:
-                outcomes[claim.id] = self._decided(claim, error)
+                yield claim, self._decided(claim, error)
+        waiting = dict(enumerate(fitting))
         try:
             if fitting:
                 enter(Running(fitting, self._report, self._limiters, self._metrics, batch=True))
-                answers = read_all(await self._call(handler, letters, fitting), len(fitting), handler.letter.kind)
-                outcomes.update({c.id: self._member(c, answer) for c, answer in zip(fitting, answers, strict=True)})
+                async for placed in self._answers(handler, letters, fitting):
+                    place, answer = read_placed(placed, waiting, handler.letter.kind)
+                    claim = waiting.pop(place)
+                    yield claim, self._member(claim, answer)
+                    _begin_anew(waiting.values())
+                expect_all(len(fitting) - len(waiting), len(fitting), handler.letter.kind)
         except asyncio.CancelledError:
-            outcomes.update({claim.id: self._ended(claim) for claim in fitting})
+            for claim in waiting.values():
+                yield claim, self._ended(claim)
         except Exception as error:  # noqa: BLE001 as above
+            rest = list(waiting.values())
             if len(fitting) == 1 or isinstance(error, Unreachable):  # that is the fault of none of them
-                outcomes.update({claim.id: self._decided(claim, error) for claim in fitting})
+                for claim in rest:
+                    yield claim, self._decided(claim, error)
             else:
-                outcomes.update(await self._one_by_one(handler, fitting))
-        return [outcomes[claim.id] for claim in work]
+                async for claim, outcome in self._one_by_one(handler, rest):
+                    yield claim, outcome
 
-    async def _one_by_one(self, handler: Handler, work: Sequence[Claim]) -> dict[TaskId, Outcome]:
-        outcomes: dict[TaskId, Outcome] = {}
+    async def _answers(self, handler: Handler, letters: Sequence[Letter], work: Sequence[Claim]) -> AsyncIterator[Any]:
+        """The answers of a batch, each with the place of its letter: as they come, or all at the end."""
+        if not handler.streams:
+            answers = read_all(await self._call(handler, letters, work), len(work), handler.letter.kind)
+            for placed in enumerate(answers):
+                yield placed
+            return
+        try:
+            async for placed in handler.run(letters):
+                end_copy(self._born)
+                yield placed
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as wish:
+            raise _a_wish_to_end(wish) from wish
+        finally:
+            end_copy(self._born)
+
+    async def _one_by_one(self, handler: Handler, work: Sequence[Claim]) -> AsyncIterator[tuple[Claim, Outcome]]:
         for place, claim in enumerate(work):
             if claim.end:  # we were interrupted: no more calls
-                outcomes[claim.id] = self._ended(claim)
+                yield claim, self._ended(claim)
                 continue
             if claim.cancelled:
-                outcomes[claim.id] = Stop()
+                yield claim, Stop()
                 continue
-            for waiting in work[place:]:  # the time of the others does not begin before theirs
-                waiting.since = asyncio.get_running_loop().time()
-            (outcomes[claim.id],) = await self._batch(handler, [claim])
-        return outcomes
+            _begin_anew(work[place:])
+            async for _, outcome in self._batch(handler, [claim]):
+                yield claim, outcome
 
     def _member(self, claim: Claim, answer: Any) -> Outcome:
         if claim.cancelled:
@@ -304,6 +330,13 @@ class Runner:
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
+
+
+def _begin_anew(waiting: Iterable[Claim]) -> None:
+    """The time of those whose turn comes now does not begin before it."""
+    now = asyncio.get_running_loop().time()
+    for claim in waiting:
+        claim.since = now
 
 
 def _a_wish_to_end(wish: BaseException) -> Transient:
