@@ -5,7 +5,7 @@ from rich.progress import Progress, TextColumn
 
 from gristmill.cli.output import Screen, facts, table
 
-NASTY = "\x1b]0;owned\x07[/x] :smile: \x9b2J\u202egpj.exe"
+NASTY = "\x1b]0;owned\x07[/x] :smile: \x9b2J\u202egpj\u206a\ufeff\U000e0041.exe"
 SHOWN = "]0;owned[/x] :smile: 2Jgpj.exe"
 
 

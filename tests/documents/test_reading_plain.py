@@ -58,6 +58,19 @@ def test_a_broken_byte_costs_one_letter(tmp_path: Path) -> None:
     assert read(path, "text", 1, LIMITS).text == f"{CZECH}�\n{CZECH.strip()}"
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.eml"])
+def test_a_stray_nul_costs_one_letter(tmp_path: Path, name: str) -> None:
+    head = {"a.html": "<html><body>", "a.eml": "From: a@example.com\nSubject: Rye\n\n"}.get(name, "")
+    path = put(tmp_path, name, f"{head}The wheel\0turns.")
+    found = inspect(path, name, LIMITS)
+    assert read(path, found.type, 1, LIMITS).text.endswith("The wheel�turns.")
+
+
+def test_a_text_about_pdf_is_a_text(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.txt", "A PDF ends with\n\nstartxref\n123\n%%EOF\n")
+    assert inspect(path, "a.txt", LIMITS).type == "text"
+
+
 def test_text_holds_nothing_a_database_refuses(tmp_path: Path) -> None:
     path = put(tmp_path, "log.txt", "one\x0ctwo\x07\r\nthree\rfour\n\n\n\n\nfive\n")
     assert read(path, "text", 1, LIMITS).text == "onetwo\nthree\nfour\n\nfive"
@@ -107,3 +120,17 @@ def test_html_becomes_markdown_in_the_encoding_it_names(tmp_path: Path) -> None:
     assert "- oak" in page.text
     assert "alert" not in page.text
     assert "color" not in page.text
+
+
+def test_words_that_lie_too_deep_for_the_converter_are_read_all_the_same(tmp_path: Path) -> None:
+    deep = "<div>" * 100_000 + "The wheel turns &amp; turns." + "</div>" * 100_000
+    path = put(tmp_path, "deep.html", f"<html><body><p>Before.</p>{deep}<script>grind()</script></body></html>")
+    assert read(path, "html", 1, LIMITS).text == "Before.\n\nThe wheel turns & turns."
+
+
+def test_pictures_that_a_page_carries_as_text_are_no_text(tmp_path: Path) -> None:
+    picture = '<img alt="mill" src="data:image/png;base64,iVBORw0KGgo=">'
+    path = put(
+        tmp_path, "a.html", f"<html><body><p>The wheel turns.</p>{picture}<svg><text>x</text></svg></body></html>"
+    )
+    assert read(path, "html", 1, LIMITS).text == "The wheel turns."

@@ -14,6 +14,7 @@ from gristmill.queue import ProcessPool
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 NOISE = bytes(range(256)) * 8
+HEADLESS = "The PDF is damaged and cannot be opened (it does not begin like one)."
 BOMB = Limits(ratio=100)
 
 
@@ -44,6 +45,11 @@ def locked() -> bytes:
         ("a.png", b"\x89PNG\r\n\x1a\nno picture", "The picture is damaged and cannot be opened."),
         ("a.docx", b"PK\x03\x04torn", "The zip container is damaged and cannot be opened."),
         ("a.docx", zipped({"word/document.xml": "<w"}), "The Word file is damaged and cannot be opened."),
+        ("a.docx", zipped({"word/document.xml": "no XML at all"}), "The Word file is damaged and cannot be opened."),
+        ("a.docx", docx(""), "There is no text in the Word file."),
+        ("a.html", b"<html><body><script>grind()</script></body></html>", "There is no text in the page."),
+        ("a.pdf", pdf(["The wheel turns."])[8:], HEADLESS),
+        ("a.txt", bytes(b"x" * 3000) + pdf(["The wheel turns."]), HEADLESS),
         ("a.docx", docx("text")[:-40], "The zip container is damaged and cannot be opened."),
         ("a.docx", locked(), "The file is encrypted: remove its password and add it again."),
         ("a.docx", bomb(), "The file unpacks to more than 100 times its size: it may be a zip bomb."),

@@ -26,7 +26,9 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON d
 
 PAPER = 160  # columns where there is no terminal to ask
 # What a terminal would obey instead of showing: controls, and what turns the direction of writing.
-UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+UNSHOWN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 class Screen(Console):

@@ -1,6 +1,7 @@
 """What a file is, by its content: its name is heard only where content cannot tell."""
 
 import lzma
+import os
 import re
 import zipfile
 import zlib
@@ -15,6 +16,8 @@ from gristmill.errors import Permanent
 
 HEAD = 64 << 10  # bytes that decide
 PDF_WITHIN = 1024  # readers accept a PDF that begins a little later
+PDF_END = re.compile(rb"startxref\s+\d+\s+%%EOF")
+PDF_OBJECT = re.compile(rb"\b\d+ \d+ obj\b")
 
 PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"GIF87a", b"GIF89a")
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -77,6 +80,8 @@ def detect(path: str, name: str, limits: Limits) -> Type:
     if not head:
         raise refusals.empty()
     found = _by_signature(path, head, limits)
+    if found is None and _ends_like_pdf(path, head):
+        raise refusals.corrupt("PDF", "it does not begin like one")
     return found or _by_text(head, name)
 
 
@@ -96,6 +101,13 @@ def _by_signature(path: str, head: bytes, limits: Limits) -> Type | None:
         if head.startswith(start) and (len(start) > 3 or looks_binary(head)):
             raise _stranger(kind)
     return None
+
+
+def _ends_like_pdf(path: str, head: bytes) -> bool:
+    """Without its beginning; a text about PDF has no objects."""
+    with open(path, "rb") as file:
+        file.seek(max(os.path.getsize(path) - PDF_WITHIN, 0))
+        return bool(PDF_END.search(file.read()) and PDF_OBJECT.search(head))
 
 
 def _stranger(kind: str) -> Permanent:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import decoded, paginated, stem
+from gristmill.documents.reading.plain import decoded, decoded_as, paginated, stem
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Part, Type
 from gristmill.documents.reading.web import html_text, markdown
@@ -149,7 +149,7 @@ def _decoded(part: Message, data: bytes) -> str:
     charset = str(part.get_content_charset() or "").strip("\"' ;")
     if charset and charset not in ("us-ascii", "unknown-8bit", "default"):
         try:
-            return data.decode(charset)
+            return decoded_as(data, charset)
         except (UnicodeDecodeError, LookupError, ValueError):
             pass
     return decoded(data)

@@ -1,9 +1,11 @@
 """Office files: slides and sheets are pages, and so are the pages of a text where it says where they end."""
 
 import re
+import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from xml.parsers import expat
 
 from kreuzberg import ExtractionConfig, ExtractionResult, KreuzbergError, PageConfig, extract_file_sync
 
@@ -56,6 +58,25 @@ def _file(path: str, type: Type) -> Opened:
     return {"docx": texts, "pptx": slides, "xlsx": sheets}[type].get(path)
 
 
+def _spoken(opened: Opened, path: str, mime: str) -> Opened:
+    """The converter passes over what is no XML, as if nothing had been there."""
+    if any(page.strip() for page in opened.pages):
+        return opened
+    raise refusals.corrupt(NAMES[mime]) if _is_broken(path) else refusals.no_text(NAMES[mime])
+
+
+def _is_broken(path: str) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".xml"):
+                with archive.open(name) as file:
+                    try:
+                        expat.ParserCreate().ParseFile(file)
+                    except expat.ExpatError:
+                        return True
+    return False
+
+
 def _extracted(path: str, mime: str) -> ExtractionResult:
     try:
         return extract_file_sync(path, mime, CONFIG)
@@ -67,13 +88,13 @@ def _text(path: str) -> Opened:
     found = _extracted(path, WORD)
     pages = [page["content"] for page in found.pages or ()]
     whole = pages if len(pages) > 1 else [found.content]
-    return Opened([part for page in whole for part in paginated(page)], dict(found.metadata))
+    return _spoken(Opened([part for page in whole for part in paginated(page)], dict(found.metadata)), path, WORD)
 
 
 def _slides(path: str) -> Opened:
     found = _extracted(path, SLIDES)
     pages = [page.strip() for page in BETWEEN.split(found.content)]
-    return Opened(pages[1:] if len(pages) > 1 else pages, dict(found.metadata))
+    return _spoken(Opened(pages[1:] if len(pages) > 1 else pages, dict(found.metadata)), path, SLIDES)
 
 
 def _sheets(path: str) -> Opened:
@@ -83,7 +104,7 @@ def _sheets(path: str) -> Opened:
     tables = {table.page_number: table.cells for table in found.tables}
     names: list[str] = meta.get("sheet_names") or [f"Sheet {number}" for number in sorted(tables)]
     pages = [page for number, name in enumerate(names, 1) for page in _sheet(name, tables.get(number, []))]
-    return Opened(pages or [""], meta)
+    return _spoken(Opened(pages or [""], meta), path, SHEETS)
 
 
 def _sheet(name: str, rows: list[list[str]]) -> list[str]:

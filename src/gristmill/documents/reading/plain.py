@@ -15,6 +15,7 @@ from gristmill.documents.reading.results import Inspection, PageText, Type
 PAGE = 40_000  # characters of a page, for formats that know none
 ROWS = 400  # of a page of a table
 SAMPLE = 64 << 10  # bytes from which a legacy encoding is guessed
+STRAY = 0.001  # of the bytes of a text may be NUL: somebody's program was careless
 GUESSABLE = 100  # bytes; from fewer a guess is as good as none
 LEGACY = [
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258"),
@@ -126,16 +127,20 @@ def decoded(data: bytes) -> str:
     """Every byte becomes something: a wrong guess costs letters, never the file."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
-    wide = _wide(data)
-    if wide:
-        return data.decode(wide, "replace")
+            return decoded_as(data[len(mark) :], encoding, "replace")
+    if wide := _wide(data):
+        return decoded_as(data, wide, "replace")
     try:
-        return data.decode()
+        return decoded_as(data, "utf-8")
     except UnicodeDecodeError as error:
         if error.start > 0.99 * len(data) or _almost_unicode(data):
-            return data.decode("utf-8", "replace")
-    return data.decode(_legacy(data), "replace")
+            return decoded_as(data, "utf-8", "replace")
+    return decoded_as(data, _legacy(data), "replace")
+
+
+def decoded_as(data: bytes, encoding: str, errors: str = "strict") -> str:
+    """In an encoding that is known. A stray NUL shows as the mark of a lost character: without it, words would join."""
+    return data.decode(encoding, errors).replace("\0", "�")
 
 
 def _legacy(data: bytes) -> str:
@@ -167,5 +172,5 @@ def looks_binary(head: bytes) -> bool:
     """Text has marks or is wide or has (almost) no control characters."""
     if any(head.startswith(mark) for mark, _ in MARKS) or _wide(head):
         return False
-    controls = sum(byte < 32 and byte not in b"\t\n\r\f\b\x1b" for byte in head)
-    return head.count(0) > 0 or controls > 0.02 * len(head)
+    controls = sum(0 < byte < 32 and byte not in b"\t\n\r\f\b\x1b" for byte in head)
+    return head.count(0) > max(1, STRAY * len(head)) or controls > 0.02 * len(head)

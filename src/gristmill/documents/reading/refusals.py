@@ -24,6 +24,10 @@ def corrupt(what: str, why: str = "") -> Permanent:
     return Permanent(f"The {what} is damaged and cannot be opened{f' ({why})' if why else ''}.")
 
 
+def no_text(what: str) -> Permanent:
+    return Permanent(f"There is no text in the {what}.")
+
+
 def too_many(what: str, found: int, limit: int) -> Permanent:
     return Permanent(f"The file has {found:,} {what}; at most {limit:,} are read.")
 

@@ -8,7 +8,7 @@ from kreuzberg import ExtractionConfig, KreuzbergError, extract_bytes_sync
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import decoded, paginated, title_of
+from gristmill.documents.reading.plain import decoded, decoded_as, paginated, title_of
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Type
 
@@ -17,6 +17,15 @@ TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 # The converter would make a preamble of them, which says nothing to a reader.
 PREAMBLE = re.compile(r"<head\b.*?</head\s*>|<title\b.*?</title\s*>|<meta\b[^>]*>", re.IGNORECASE | re.DOTALL)
+# What it leaves out on purpose; the rest of the words should be there when it is done.
+UNREAD = re.compile(
+    r"<(script|style|template|noscript|nav|form|select|svg|iframe)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL
+)
+BLOCK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|section|article|blockquote|pre)\b[^>]*>", re.IGNORECASE)
+TAG = re.compile(r"</?[a-z!][^>]*>", re.IGNORECASE)
+INLINE_PICTURE = re.compile(r"!\[[^\]]*\]\(data:[^)]*\)")
+WORD = re.compile(r"\w+")
+ENOUGH = 0.5  # of the words of a page: with less, the converter gave up on what is nested too deep for it
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
@@ -36,14 +45,26 @@ def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
 
 
 def markdown(html: str) -> str:
-    """The readable part of a page."""
+    """The readable part of a page; without its structure, where the converter would lose words of it."""
     body = PREAMBLE.sub("", html)
     if not body.strip():
         return ""
     try:
-        return extract_bytes_sync(body.encode("utf-8", "replace"), "text/html", CONFIG).content
+        found = extract_bytes_sync(body.encode("utf-8", "replace"), "text/html", CONFIG).content
     except KreuzbergError as error:
         raise refusals.corrupt("HTML page") from error
+    found, bare = INLINE_PICTURE.sub("", found), _bare(body)
+    return found if _words(found) >= ENOUGH * _words(bare) else bare
+
+
+def _bare(body: str) -> str:
+    """Nothing but the words, a block a line."""
+    lines = unescape(TAG.sub("", BLOCK.sub("\n", UNREAD.sub(" ", body)))).splitlines()
+    return "\n\n".join(line for line in map(str.strip, lines) if line)
+
+
+def _words(text: str) -> int:
+    return sum(1 for _ in WORD.finditer(text))
 
 
 def html_text(data: bytes) -> str:
@@ -51,7 +72,7 @@ def html_text(data: bytes) -> str:
     said = CHARSET.search(data[:4096])
     if said and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         try:
-            return data.decode(said[1].decode())
+            return decoded_as(data, said[1].decode())
         except (UnicodeDecodeError, LookupError):
             pass
     return decoded(data)
@@ -59,7 +80,10 @@ def html_text(data: bytes) -> str:
 
 def _opened(path: str) -> tuple[str, list[str]]:
     html = html_text(Path(path).read_bytes())
-    return html, paginated(tidy.tidy(markdown(html)))
+    text = tidy.tidy(markdown(html))
+    if not text.strip():
+        raise refusals.no_text("page")
+    return html, paginated(text)
 
 
 opened = Recent(_opened)
