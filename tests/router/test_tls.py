@@ -10,6 +10,8 @@ import orjson
 import pytest
 from aiohttp import web
 
+from gristmill.router.tls import TlsExchange
+
 from .conftest import Router, Scene, until
 
 PEM = Path(__file__).parent / "data" / "loopback.pem"  # signed by itself, for 127.0.0.1, used by nothing else
@@ -103,6 +105,26 @@ async def test_a_client_that_leaves_closes_the_tls_request(scene: Scene, cloud: 
     task.cancel()
     await until(lambda: _runs(cloud, 0))
     await until(lambda: _free(router))
+
+
+async def test_who_leaves_in_the_moment_the_headers_come_closes_the_tls_request_too(scene: Scene, cloud: Cloud) -> None:
+    cloud.behaviour = "stall"
+    trusted = ssl.create_default_context(cafile=str(PEM))
+    address, key = f"https://127.0.0.1:{cloud.port}/v1/chat/completions", {"Authorization": "Bearer sk-cloud"}
+    response = await scene.http.post(address, json={}, headers=key, ssl=trusted)
+
+    async def arriving() -> Any:
+        return response
+
+    exchange = TlsExchange(arriving(), 60, 60)
+    reader = asyncio.create_task(exchange.begun())
+    await asyncio.sleep(0)  # it asks
+    await asyncio.sleep(0)  # the headers are there, and nobody has looked at them yet
+    reader.cancel()
+    await asyncio.wait([reader])
+    assert not exchange.status
+    assert await exchange.stop(1)
+    await until(lambda: _runs(cloud, 0))
 
 
 async def _runs(cloud: Cloud, count: int) -> bool:

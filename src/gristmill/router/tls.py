@@ -28,9 +28,14 @@ class TlsExchange:
         self._work: asyncio.Future[Any] | None = None
 
     async def begun(self) -> None:
-        response = await self._awaited(self._request, self._header_timeout, Failure.HEADER_TIMEOUT)
-        self._response, self.status = response, response.status
+        response = await self._awaited(self._responded(), self._header_timeout, Failure.HEADER_TIMEOUT)
+        self.status = response.status
         self.headers = [(name.lower(), value) for name, value in response.raw_headers]
+
+    async def _responded(self) -> aiohttp.ClientResponse:
+        # kept the moment it is there: whoever waits for it may be stopped in that same moment
+        self._response = await self._request
+        return self._response
 
     def taken(self) -> bytes | None:
         if self._error is not None:
