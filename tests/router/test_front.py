@@ -85,3 +85,13 @@ async def test_one_absurd_context_is_not_remembered_for_everybody(scene: Scene) 
     await router.chat("a", model="plain", options={"num_ctx": 2**40})
     assert router.scheduler is not None
     assert router.scheduler.pins.num_ctx("plain:latest") is None
+
+
+async def test_every_request_on_a_connection_speaks_for_itself(scene: Scene) -> None:
+    gpu = await scene.backend()
+    router = await scene.router(gpu, keys=[{"name": "a", "key": "sk-a"}], networks=[])
+    mine, other = b"Authorization: Bearer sk-a", b"Authorization: Bearer sk-b"
+    longer = ASKED.replace(b"hello", b"hello again")
+    heard = await said(router, post(ASKED, mine) + post(longer, mine) + post(ASKED, mine) + post(ASKED, other))
+    assert [part[:3] for part in heard.split(b"HTTP/1.1 ")[1:]] == [b"200", b"200", b"200", b"401"]
+    assert (await gpu.stats())["finished"] == 3

@@ -81,5 +81,4 @@ class Admin:
 
 
 def _session(request: Request, body: Json, sender: Sender) -> str:
-    named = body.get("session") or request.header(b"x-router-session") or ""
-    return str(named)[:200] or f"{sender.name}@{request.remote}"
+    return str(body.get("session") or "")[:200] or request.head.session(sender)

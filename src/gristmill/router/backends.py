@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import translate as as_regex
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import orjson
@@ -26,7 +26,7 @@ MOST_CONTEXT = 1024**2  # tokens: more than that is a mistake that must not beco
 UNSAID = ModelSettings(num_ctx=None, keep_alive=None, vram=None)
 
 
-class Outgoing(NamedTuple):
+class Outgoing(msgspec.Struct, frozen=True):
     """A request as one backend gets it."""
 
     call: Call

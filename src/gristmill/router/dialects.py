@@ -57,14 +57,14 @@ class Answer:
 class Lines:
     """Whole lines out of whatever pieces the network delivers."""
 
-    __slots__ = ("_rest",)
+    __slots__ = ("rest",)
 
     def __init__(self) -> None:
-        self._rest = b""
+        self.rest = b""
 
     def split(self, data: bytes) -> list[bytes]:
-        lines = (self._rest + data if self._rest else data).split(b"\n")
-        self._rest = lines.pop()
+        lines = (self.rest + data if self.rest else data).split(b"\n")
+        self.rest = lines.pop()
         return lines
 
 

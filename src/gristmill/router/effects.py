@@ -1,29 +1,29 @@
 """What the policy asks its owner to do; it does nothing itself."""
 
-from typing import NamedTuple
+import msgspec
 
 from gristmill.router.pool import Lease, Ticket
 
 
-class Grant(NamedTuple):
+class Grant(msgspec.Struct, frozen=True):
     """Send the request to the lease's backend."""
 
     lease: Lease
 
 
-class Preempt(NamedTuple):
+class Preempt(msgspec.Struct, frozen=True):
     """Stop the attempt; its client has not seen a byte and the ticket already waits for another place."""
 
     lease: Lease
 
 
-class End(NamedTuple):
+class End(msgspec.Struct, frozen=True):
     """Stop the attempt; its client has seen a part and gets an explicit error."""
 
     lease: Lease
 
 
-class Refuse(NamedTuple):
+class Refuse(msgspec.Struct, frozen=True):
     """Answer the request with an error."""
 
     ticket: Ticket
@@ -32,7 +32,7 @@ class Refuse(NamedTuple):
     retry_after: int
 
 
-class Load(NamedTuple):
+class Load(msgspec.Struct, frozen=True):
     """Bring a model into a backend's memory."""
 
     backend: str
@@ -40,14 +40,14 @@ class Load(NamedTuple):
     embeds: bool
 
 
-class CancelLoad(NamedTuple):
+class CancelLoad(msgspec.Struct, frozen=True):
     """Stop loading; the owner reports when it has ended."""
 
     backend: str
     model: str
 
 
-class Unload(NamedTuple):
+class Unload(msgspec.Struct, frozen=True):
     """Take a model out of a backend's memory; the owner reports when it is gone."""
 
     backend: str

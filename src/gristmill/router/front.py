@@ -10,13 +10,17 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import httptools
 from typing_extensions import override
 
-from gristmill.router.requests import Request
+from gristmill.router.requests import Head, Request
 from gristmill.router.wire import BadRequest, api_of, error_body
 
 MOST_HEAD = 64 * 1024  # bytes of a request's first line and headers
 MOST_AHEAD = 16  # requests that a client may send before the first of them is answered
 KEPT = 75.0  # seconds that a connection without a request is kept
 LINGER = 5.0  # seconds in which a refused client may read why before it is hung up on
+UPGRADES = (b"upgrade", b"connection", b"http2-settings")
+NO_HEAD = Head("GET", "/", [])
+
+Said = tuple[bytes, bytes, str, list[tuple[bytes, bytes]]]  # method, address, version, headers
 
 
 class Front:
@@ -24,7 +28,7 @@ class Front:
 
     def __init__(
         self,
-        admit: Callable[[Request], None],
+        admit: Callable[[Head], None],
         handle: Callable[[Request], Coroutine[Any, Any, None]],
         *,
         body_limit: int,
@@ -47,10 +51,10 @@ class Front:
         self._timer.cancel()
         if self._server is not None:
             self._server.close()
-        tasks = [line.task for line in self.lines if line.task is not None]
+        workers = [line.worker for line in self.lines if line.worker is not None]
         for line in list(self.lines):
             line.hang_up()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*workers, return_exceptions=True)
 
     def _sweep(self) -> None:
         self.now = self.loop.time()
@@ -63,8 +67,9 @@ class Line(asyncio.Protocol):
     """One client's connection; the client's end of it is the end of what it asked for."""
 
     __slots__ = (
-        "_body", "_front", "_headers", "_parser", "_parting", "_plain", "_ready", "_receiving", "_remote", "_request",
-        "_since", "_size", "_transport", "_unsent", "_url", "_waiter", "_wrong", "full", "task",
+        "_arrival", "_body", "_front", "_head", "_headers", "_length", "_parser", "_parting", "_plain", "_ready",
+        "_receiving", "_remote", "_request", "_said", "_serving", "_since", "_size", "_transport", "_unsent", "_url",
+        "_waiter", "_wrong", "full", "worker",
     )  # fmt: skip
 
     def __init__(self, front: Front) -> None:
@@ -75,17 +80,22 @@ class Line(asyncio.Protocol):
         self._receiving = False
         self._plain = b""
         self._url, self._headers = b"", list[tuple[bytes, bytes]]()
+        self._length = 0  # of the body, as far as the client says it: the header that differs from request to request
+        self._said: Said | None = None  # what the last head was made of
+        self._head = NO_HEAD
         self._body: list[bytes] = []
         self._size = 0  # of the head while it comes, then of the body
         self._request: Request | None = None  # whose body is coming
         self._ready: deque[Request] = deque()
+        self._arrival: asyncio.Future[None] | None = None  # what the worker waits for between requests
+        self._serving = False
         self._wrong: BadRequest | None = None  # what the client is told once its earlier requests are answered
         self._parting = False  # nothing more is read
         self._since = front.now  # when it began to do what it is doing now
         self._unsent: int = 0
         self._waiter: asyncio.Future[None] | None = None
         self.full = False
-        self.task: asyncio.Task[None] | None = None
+        self.worker: asyncio.Task[None] | None = None  # one for all requests: making one costs more than waking it
 
     # ── what requests use ───────────────────────────────────────────────────
 
@@ -107,7 +117,7 @@ class Line(asyncio.Protocol):
         silent = now - self._since
         if self.full:
             self._check_reading(silent, now)
-        elif self.task is not None:
+        elif self._serving or self._ready:
             return
         elif self._receiving and not self._parting:
             if silent > self._front.patience:
@@ -139,8 +149,8 @@ class Line(asyncio.Protocol):
         self._transport = None
         self._front.lines.discard(self)
         self._ready.clear()
-        if self.task is not None:
-            self.task.cancel()
+        if self.worker is not None:
+            self.worker.cancel()
 
     @override
     def pause_writing(self) -> None:
@@ -187,37 +197,49 @@ class Line(asyncio.Protocol):
     # ── httptools ───────────────────────────────────────────────────────────
 
     def on_message_begin(self) -> None:
-        self._receiving, self._headers = True, []
+        self._receiving, self._headers, self._length = True, [], 0
         self._since = self._front.now
 
     def on_url(self, url: bytes) -> None:
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._request is None:  # else it is a trailer, which nobody here needs
-            self._headers.append((name.lower(), value))
+        if self._request is not None:
+            return  # a trailer, which nobody here needs
+        if len(name) == len(b"content-length") and name.lower() == b"content-length":
+            self._length = int(value)
+        else:
+            self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         parser = self._parser
         if parser.should_upgrade():
             if parser.get_method() != b"CONNECT":
-                self._plain = _without_upgrade(parser.get_method(), self._url, self._headers)
+                length = [(b"content-length", b"%d" % self._length)] if self._length else []
+                self._plain = _without_upgrade(parser.get_method(), self._url, self._headers + length)
             self._url, self._size = b"", 0
             return
-        request = Request(self, parser.get_method().decode(), _path(self._url), self._headers, self._remote)
-        request.modern = parser.get_http_version() == "1.1"
-        self._request, fields = request, request.fields
-        if (
-            self._size > MOST_HEAD
-            and sum(map(len, (self._url, *(part for pair in self._headers for part in pair)))) > MOST_HEAD
-        ):
-            raise _too_wordy()
+        said = (parser.get_method(), self._url, parser.get_http_version(), self._headers)
+        if said == self._said:
+            self._request = Request(self, self._head)
+        else:
+            self._meet(said)
         self._url, self._size = b"", 0
-        if int(fields.get(b"content-length", 0)) > self._front.body_limit:
+        if self._length > self._front.body_limit:
             raise self._too_large()
-        self._front.admit(request)
-        if fields.get(b"expect", b"").lower() == b"100-continue" and self._transport is not None:
+        if self._head.expects and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _meet(self, said: Said) -> None:
+        """Look at a head that is not the one before, and keep it if it is admitted."""
+        method, url, version, headers = said
+        small = [(name.lower(), value) for name, value in headers]
+        head = Head(method.decode(), _path(url), small, modern=version == "1.1", remote=self._remote)
+        self._request = Request(self, head)
+        if self._size > MOST_HEAD and sum(map(len, (url, *(part for pair in headers for part in pair)))) > MOST_HEAD:
+            raise _too_wordy()
+        self._front.admit(head)
+        self._head, self._said = head, said
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
@@ -233,25 +255,35 @@ class Line(asyncio.Protocol):
         self._body.clear()
         self._size = 0
         request.keeps = self._parser.should_keep_alive()
-        if self.task is None:
-            self.task = self._front.loop.create_task(self._serve(request))
-            return
         self._ready.append(request)
-        if len(self._ready) == MOST_AHEAD and self._transport is not None:
+        if self._arrival is not None:
+            self._arrival.set_result(None)
+            self._arrival = None
+        elif self.worker is None:
+            self.worker = self._front.loop.create_task(self._serve())
+        elif len(self._ready) == MOST_AHEAD and self._transport is not None:
             self._transport.pause_reading()
 
     # ── one request after the other ─────────────────────────────────────────
 
-    async def _serve(self, request: Request) -> None:
-        try:
-            await self._front.handle(request)
-        except ConnectionResetError:
-            pass  # nobody is there to be told
-        finally:
-            self._served(request)
+    async def _serve(self) -> None:
+        """Answer requests for as long as the client is there; its end cancels this."""
+        while (transport := self._transport) is not None and not transport.is_closing():
+            if not self._ready:
+                self._arrival = self._front.loop.create_future()
+                await self._arrival
+            if len(self._ready) == MOST_AHEAD:
+                transport.resume_reading()
+            request, self._serving = self._ready.popleft(), True
+            try:
+                await self._front.handle(request)
+            except ConnectionResetError:
+                pass  # nobody is there to be told
+            finally:
+                self._serving = False
+                self._served(request)
 
     def _served(self, request: Request) -> None:
-        self.task = None
         transport = self._transport
         if transport is None:
             return
@@ -259,24 +291,20 @@ class Line(asyncio.Protocol):
             transport.abort()  # cut off, so that it cannot be taken for a whole answer
         elif not request.keeps:
             transport.close()
-        elif self._ready:
-            if len(self._ready) == MOST_AHEAD:
-                transport.resume_reading()
-            self.task = self._front.loop.create_task(self._serve(self._ready.popleft()))
-        elif self._wrong is not None:
+        elif self._wrong is not None and not self._ready:
             self._tell(self._wrong)
         else:
             self._since = self._front.now
 
     def _refuse(self, wrong: BadRequest) -> None:
         self._wrong = wrong
-        if self.task is None:
+        if not self._serving and not self._ready:
             self._tell(wrong)
 
     def _tell(self, wrong: BadRequest) -> None:
         """Say what is wrong and stop listening, but let the client read it before hanging up."""
         known = self._url if self._url.startswith(b"/") else b"/"  # it may be the address that is wrong
-        request = self._request or Request(self, "GET", _path(known), [], self._remote)
+        request = self._request or Request(self, Head("GET", _path(known), []))
         request.keeps = False
         self._parting, self._since = True, self._front.now
         if self._transport is None or self._transport.is_closing():
@@ -293,7 +321,7 @@ def _too_wordy() -> BadRequest:
 
 
 def _without_upgrade(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
-    kept = [item for item in headers if item[0] not in (b"upgrade", b"connection", b"http2-settings")]
+    kept = [item for item in headers if item[0].lower() not in UPGRADES]
     return b"%b %b HTTP/1.1\r\n%b\r\n" % (method, url, b"".join([b"%b: %b\r\n" % item for item in kept]))
 
 

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+
+import msgspec
 
 from gristmill.router.pool import Backend, Lease, Switch, Ticket
 from gristmill.router.priority import Priority
@@ -48,7 +49,7 @@ class Act(IntEnum):
 READY = (Act.RUN, Act.JOIN, Act.SWITCH)
 
 
-class Offer(NamedTuple):
+class Offer(msgspec.Struct, frozen=True):
     """One way to serve a request; the smallest rank is the best."""
 
     rank: tuple[float, ...]

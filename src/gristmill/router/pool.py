@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from gristmill.router.breaker import Breaker
 from gristmill.router.priority import Priority
 
@@ -17,8 +19,7 @@ class Phase(StrEnum):
     LEAVING = "leaving"  # told to stop; the slot is free when the backend has confirmed it
 
 
-@dataclass(slots=True, eq=False)
-class Ticket:
+class Ticket(msgspec.Struct, eq=False):
     """One request, from its arrival to its end."""
 
     id: int
@@ -42,8 +43,7 @@ class Ticket:
         return self.priority is Priority.BACKGROUND
 
 
-@dataclass(slots=True, eq=False)
-class Lease:
+class Lease(msgspec.Struct, eq=False):
     """A slot of a backend, taken by a ticket."""
 
     ticket: Ticket

@@ -2,7 +2,8 @@
 
 import itertools
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from gristmill.router.backends import whole
 from gristmill.router.breaker import Failure
@@ -19,7 +20,6 @@ from gristmill.router.wire import (
     error_body,
     error_line,
     error_text,
-    forwarded,
     header,
     read_question,
     returned,
@@ -39,8 +39,7 @@ class PassedOn(Exception):
         self.status = status
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(msgspec.Struct, eq=False):
     """A request while it is being served."""
 
     request: Request
@@ -67,10 +66,10 @@ class Relay:
     async def serve(self, request: Request, call: Call, sender: Sender) -> None:
         """Answer one call; raises BadRequest when it is wrong."""
         question = read_question(call, request.body)
-        question.extra = forwarded(request.headers)
+        question.extra = request.head.passed_on
         self._must_be_served(question.full_model)
         ticket, auto = self._ticket(request, question, sender)
-        asked = request.fields.get(b"x-router-holdback")
+        asked = request.head.fields.get(b"x-router-holdback")
         holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != b"0")
         outcome = "gone"
         try:
@@ -98,7 +97,7 @@ class Relay:
     def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
         model = question.full_model
         urgency = self._table.urgency(
-            request.header(b"x-ollama-priority"),
+            request.head.header(b"x-ollama-priority"),
             model,
             sender.ceiling,
             question.sees,
@@ -115,7 +114,7 @@ class Relay:
             arrived=now,
             deadline=now + self._deadlines[priority],
             patience=self._patience if patient else 0.0,
-            session=(request.header(b"x-router-session") or "")[:200] or f"{sender.name}@{request.remote}",
+            session=request.head.session(sender),
             embeds=question.embeds,
         )
         return ticket, urgency.auto
@@ -164,8 +163,8 @@ class Relay:
             outcome = "preempted"
             raise
         finally:
-            prompt, completion = into.tally()
-            self._metrics.count_tokens(visit.ticket.model, prompt, completion, outcome)
+            tally = into.tally()
+            self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
 
     async def _refused(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""

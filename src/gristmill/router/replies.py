@@ -3,7 +3,7 @@
 import array
 import base64
 import sys
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import orjson
@@ -15,7 +15,7 @@ from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, as_object, error_text
 
 
-class Tally(NamedTuple):
+class Tally(msgspec.Struct, frozen=True):
     """Tokens, also of answers that never ended: a line is a token until the backend says better."""
 
     prompt: int = 0
@@ -255,7 +255,8 @@ class CollectedChat:
             self._last, self._end = line, said
 
     def close(self) -> bytes:
-        self.feed(b"\n")
+        if self._lines.rest:
+            self.feed(b"\n")
         if not self._last:
             raise _unfinished()
         if len(self._raw) == 1:

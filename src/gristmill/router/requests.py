@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from gristmill.router.priority import Sender
+from gristmill.router.wire import forwarded
 
 PHRASES = {item.value: item.phrase for item in HTTPStatus}
 JSON_TYPE = "application/json; charset=utf-8"
@@ -27,52 +28,64 @@ class Line(Protocol):
         ...
 
 
-class Request:
-    """What a client asked, and the only way to answer it."""
+class Head:
+    """What a request's first line and headers say; a client mostly says the same again on its connection."""
 
-    __slots__ = (
-        "_head", "_line", "body", "ended", "fields",
-        "headers", "keeps", "method", "modern", "path", "remote", "sender", "status",
-    )  # fmt: skip
+    __slots__ = ("expects", "fields", "method", "modern", "passed_on", "path", "remote", "sender")
 
-    def __init__(self, line: Line, method: str, path: str, headers: list[tuple[bytes, bytes]], remote: str) -> None:
-        self._line, self.method, self.path, self.remote = line, method, path, remote
-        self.headers = headers  # names in small letters
-        self.fields = dict(headers)
-        self.body = b""
-        self.modern = True  # HTTP/1.1: chunks are understood
-        self.keeps = True  # whether the connection serves another request afterwards
-        self.status = 0  # of the answer; 0 until it has begun
-        self.ended = False
+    def __init__(
+        self, method: str, path: str, headers: list[tuple[bytes, bytes]], *, modern: bool = True, remote: str = ""
+    ) -> None:
+        self.method, self.path, self.remote = method, path, remote
+        self.modern = modern  # HTTP/1.1: chunks are understood
+        self.fields = dict(headers)  # names in small letters
+        self.passed_on = forwarded(headers)
+        self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
         self.sender: Sender | None = None  # who asks, once that is known
-        self._head = b""
 
     def header(self, name: bytes) -> str | None:
         """A header's value, asked for in small letters."""
         value = self.fields.get(name)
         return None if value is None else value.decode("latin-1")
 
+    def session(self, sender: Sender) -> str:
+        """Whose GPU a P0 reserves: what the client calls itself, else who and where it is."""
+        return (self.header(b"x-router-session") or "")[:200] or f"{sender.name}@{self.remote}"
+
+
+class Request:
+    """What a client asked, and the only way to answer it."""
+
+    __slots__ = ("_line", "_start", "body", "ended", "head", "keeps", "path", "status")
+
+    def __init__(self, line: Line, head: Head) -> None:
+        self._line, self.head, self.path = line, head, head.path
+        self.body = b""
+        self.keeps = True  # whether the connection serves another request afterwards
+        self.status = 0  # of the answer; 0 until it has begun
+        self.ended = False
+        self._start = b""  # the answer's head, until it is sent with the first piece
+
     def answer(self, status: int, body: bytes, content_type: str = JSON_TYPE, more: Headers = ()) -> None:
         """The whole answer in one write."""
         self.status, self.ended = status, True
-        head = b"%bContent-Length: %d\r\n%b%b\r\n" % (
-            self._start(content_type), len(body), _date(int(time.time())), _lines(more),
-        )  # fmt: skip
-        self._line.write(head if self.method == "HEAD" else head + body)
+        start = _start(status, content_type, self.keeps, self.head.modern)
+        head = b"%bContent-Length: %d\r\n%b%b\r\n" % (start, len(body), _date(int(time.time())), _lines(more))
+        self._line.write(head if self.head.method == "HEAD" else head + body)
 
     def begin(self, content_type: str, more: Headers = ()) -> None:
         """The answer will come in pieces; its head goes with the first of them."""
         self.status = 200
-        framing = b"Transfer-Encoding: chunked\r\n" if self.modern else b""
-        self.keeps = self.keeps and self.modern  # without chunks the end of the connection is the end of the answer
-        self._head = b"%b%b%b%b\r\n" % (
-            self._start(content_type), framing, _date(int(time.time())), _lines(more),
-        )  # fmt: skip
+        modern = self.head.modern
+        framing = b"Transfer-Encoding: chunked\r\n" if modern else b""
+        self.keeps = self.keeps and modern  # without chunks the end of the connection is the end of the answer
+        start = _start(200, content_type, self.keeps, modern)
+        self._start = b"%b%b%b%b\r\n" % (start, framing, _date(int(time.time())), _lines(more))
 
     async def write(self, data: bytes) -> None:
         """A piece of the answer; waits for a client who reads slowly."""
-        self._line.write(self._head + self._framed(data))
-        self._head = b""
+        self._line.write(self._start + self._framed(data))
+        self._start = b""
         if self._line.full:
             await self._line.drained()
 
@@ -80,13 +93,10 @@ class Request:
         """The last piece of the answer."""
         self.ended = True
         piece = self._framed(data) if data else b""
-        self._line.write(b"%b%b%b" % (self._head, piece, b"0\r\n\r\n" if self.modern else b""))
+        self._line.write(b"%b%b%b" % (self._start, piece, b"0\r\n\r\n" if self.head.modern else b""))
 
     def _framed(self, data: bytes) -> bytes:
-        return b"%x\r\n%b\r\n" % (len(data), data) if self.modern else data
-
-    def _start(self, content_type: str) -> bytes:
-        return _start(self.status, content_type, self.keeps, self.modern)
+        return b"%x\r\n%b\r\n" % (len(data), data) if self.head.modern else data
 
 
 @lru_cache(maxsize=256)

@@ -20,7 +20,7 @@ from gristmill.router.catalogue import Catalogue
 from gristmill.router.front import Front
 from gristmill.router.priority import Priority, Sender, Senders
 from gristmill.router.relay import Relay
-from gristmill.router.requests import Request
+from gristmill.router.requests import Head, Request
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.wire import CALLS, BadRequest, api_of, error_body, read_object
 from gristmill.settings import RouterSettings
@@ -55,22 +55,22 @@ class Server:
             ("GET", "/healthz"): lambda: {"status": "ok"},
         }
 
-    def admit(self, request: Request) -> None:
+    def admit(self, head: Head) -> None:
         """Refuse what can be refused before its body has come."""
-        if request.fields.get(b"content-encoding", b"identity") != b"identity":
+        if head.fields.get(b"content-encoding", b"identity") != b"identity":
             raise BadRequest("bodies must come as they are, without Content-Encoding", 415)
-        if request.path in CALLS:
-            if request.method != "POST":
+        if head.path in CALLS:
+            if head.method != "POST":
                 raise BadRequest("use POST", 405)
-            request.sender = self._sender(request)
+            head.sender = self._sender(head)
 
     async def handle(self, request: Request) -> None:
         path = request.path
         try:
-            if request.sender is None:
+            if (sender := request.head.sender) is None:
                 await self._other(request, path)
             else:
-                await self._relay.serve(request, CALLS[path], request.sender)
+                await self._relay.serve(request, CALLS[path], sender)
         except BadRequest as wrong:
             _refuse(request, wrong.status, str(wrong))
         except ConnectionResetError:
@@ -80,14 +80,14 @@ class Server:
             _refuse(request, 500, "internal error")
 
     async def _other(self, request: Request, path: str) -> None:
-        method = "GET" if request.method == "HEAD" else request.method
+        method = "GET" if request.head.method == "HEAD" else request.head.method
         if path.startswith("/router/"):
             if (handler := self._admin.get((method, path))) is None:
                 raise BadRequest("no such call", 404)
-            _json(request, await handler(request, self._administrator(request)))
+            _json(request, await handler(request, self._administrator(request.head)))
         elif (about := self._about.get((method, path))) is not None:
             if path != "/healthz":
-                self._sender(request)
+                self._sender(request.head)
             _json(request, about())
         elif path == "/metrics" and method == "GET":
             request.answer(200, self._scheduler.metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
@@ -99,7 +99,7 @@ class Server:
             _json(request, await self._asked_of_a_model(request, method, path))
 
     async def _asked_of_a_model(self, request: Request, method: str, path: str) -> Any:
-        self._sender(request)
+        self._sender(request.head)
         if method == "POST" and path == "/api/show":
             return await self._catalogue.show(read_object(request.body))
         if method == "GET" and path.startswith("/v1/models/"):
@@ -115,18 +115,18 @@ class Server:
 
     # ── who may ─────────────────────────────────────────────────────────────
 
-    def _sender(self, request: Request) -> Sender:
-        sender = self._senders.known(request.header(b"authorization"), request.remote)
+    def _sender(self, head: Head) -> Sender:
+        sender = self._senders.known(head.header(b"authorization"), head.remote)
         if sender is None:
             raise BadRequest("this key is not known here", 401)
         return sender
 
-    def _administrator(self, request: Request) -> Sender:
-        sender = self._senders.known(request.header(b"authorization"), request.remote)
+    def _administrator(self, head: Head) -> Sender:
+        sender = self._senders.known(head.header(b"authorization"), head.remote)
         if sender is not None and sender.admin:
             return sender
         # a web page in the operator's browser can reach loopback too, but cannot hide where it came from
-        if self._on_loopback and self._settings.admin_key is None and b"origin" not in request.fields:
+        if self._on_loopback and self._settings.admin_key is None and b"origin" not in head.fields:
             return LOOPBACK_ADMIN
         raise BadRequest("this needs the router's admin key, as a bearer token", 403)
 

@@ -1,6 +1,5 @@
 """What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -60,8 +59,7 @@ class BadRequest(Exception):
         self.status = status
 
 
-@dataclass(slots=True)
-class Question:
+class Question(msgspec.Struct, eq=False):
     """A request as far as the router reads it: the rest of the body stays as it came."""
 
     call: Call
