@@ -105,6 +105,20 @@ def test_whatever_happens_slots_balance_and_every_request_has_exactly_one_end(ma
     assert not any(backend.leases for backend in world.lanes.backends.values())
 
 
+@given(worlds, st.lists(step, max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_whenever_the_router_stops_every_request_is_told_once_and_every_slot_given_back(make, steps) -> None:
+    world = make()
+    world.do(world.lanes.start(world.now))
+    for one in steps:
+        happen(world, *one)
+    world.do(world.lanes.close())
+    world.check()
+    world.outcome_counts()
+    world.settle_memory()
+    assert not any(backend.leases for backend in world.lanes.backends.values())
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(("bg7", "eyes", "orch"))), min_size=1, max_size=4),
     st.sampled_from(("bg7", "bg14")),

@@ -1,6 +1,7 @@
 """The router as a process: it serves, it stops when told, and it says what is wrong in one sentence."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -8,14 +9,14 @@ import sys
 
 import aiohttp
 
-from .conftest import Scene, until
+from .conftest import Fake, Scene, until
 
 
-async def started(port: int, *backends: str) -> asyncio.subprocess.Process:
+async def started(port: int, *backends: str, stop: str = "10s") -> asyncio.subprocess.Process:
     env = {
         **os.environ,
         "GRISTMILL_ROUTER_PORT": str(port),
-        "GRISTMILL_ROUTER_STOP": "10s",
+        "GRISTMILL_ROUTER_STOP": stop,
         "GRISTMILL_ROUTER_GPU_BACKENDS": f"[{','.join(backends)}]",
     }
     arguments = ("-m", "gristmill.router")
@@ -44,6 +45,41 @@ async def test_it_finishes_what_runs_before_it_stops(scene: Scene) -> None:
     assert process.returncode == 0
 
 
+async def test_when_time_is_up_everybody_is_told_in_the_words_of_the_api_called(scene: Scene) -> None:
+    gpu, port = await scene.backend(token=0.02, parallel=3), free_port()
+    process = await started(port, f'{{"name": "g", "url": "{gpu.url}", "parallel": 3}}', stop="300ms")
+    url = f"http://127.0.0.1:{port}"
+    await until(lambda: healthy(scene.http, url))
+    endless = {"model": "plain", "messages": [{"role": "user", "content": "a"}], "options": {"num_predict": 100_000}}
+    ollama = await scene.http.post(f"{url}/api/chat", json=endless)
+    openai = await scene.http.post(
+        f"{url}/v1/chat/completions", json={**endless, "stream": True, "max_tokens": 100_000}
+    )
+    await ollama.content.readline(), await openai.content.readline()
+    whole, waiting = (
+        asyncio.create_task(scene.http.post(f"{url}/api/chat", json={**endless, "stream": False})) for _ in range(2)
+    )
+    await until(lambda: waits(scene.http, url))
+    process.send_signal(signal.SIGTERM)
+    lines, events = (await ollama.read()).splitlines(), (await openai.read()).split(b"\n\n")
+    assert json.loads(lines[-1]) == {"error": "the router is stopping"}
+    assert not any(json.loads(line).get("done") for line in lines)
+    assert json.loads(events[-2].removeprefix(b"data: "))["error"]["message"] == "the router is stopping"
+    assert b"data: [DONE]" not in events
+    for task in (whole, waiting):
+        answer = await task
+        assert (answer.status, await answer.json()) == (503, {"error": "the router is stopping"})
+        assert answer.headers["Retry-After"]
+    await process.communicate()
+    assert process.returncode == 0
+    await until(lambda: works(gpu, 0))
+
+
+async def waits(http: aiohttp.ClientSession, url: str) -> bool:
+    async with http.get(f"{url}/router/status") as answer:
+        return (await answer.json())["queues"]["P1"] == 1
+
+
 async def healthy(http: aiohttp.ClientSession, url: str) -> bool:
     try:
         async with http.get(f"{url}/healthz") as answer:
@@ -52,8 +88,8 @@ async def healthy(http: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-async def works(fake) -> bool:
-    return (await fake.stats())["running"] == 1
+async def works(fake: Fake, count: int = 1) -> bool:
+    return (await fake.stats())["running"] == count
 
 
 async def test_a_port_that_is_taken_is_one_sentence_and_a_non_zero_exit() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from gristmill.router.breaker import Breaker, Failure
-from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Unload
+from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
 from gristmill.router.lanes import Lanes
 from gristmill.router.placing import Act, Rules
 from gristmill.router.pool import Backend, Lease, Phase, Ticket
@@ -58,6 +58,10 @@ class World:
                     self._stop(lease)
                 case End(lease):
                     self.cut_off.append(lease.ticket)
+                    self._stop(lease)
+                case Stop(lease):
+                    if lease.ticket.committed:
+                        self.cut_off.append(lease.ticket)
                     self._stop(lease)
                 case Refuse(ticket):
                     self.refused.append(ticket)

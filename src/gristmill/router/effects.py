@@ -23,6 +23,12 @@ class End(msgspec.Struct, frozen=True):
     lease: Lease
 
 
+class Stop(msgspec.Struct, frozen=True):
+    """Stop the attempt, because the router stops; who has not seen a byte is refused besides."""
+
+    lease: Lease
+
+
 class Refuse(msgspec.Struct, frozen=True):
     """Answer the request with an error."""
 
@@ -54,4 +60,4 @@ class Unload(msgspec.Struct, frozen=True):
     model: str
 
 
-Effect = Grant | Preempt | End | Refuse | Load | CancelLoad | Unload
+Effect = Grant | Preempt | End | Stop | Refuse | Load | CancelLoad | Unload

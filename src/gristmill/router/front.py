@@ -1,6 +1,7 @@
 """The front door: clients' connections, parsed by llhttp, one request after the other on each."""
 
 import asyncio
+import contextlib
 import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,7 @@ MOST_HEAD = 64 * 1024  # bytes of a request's first line and headers
 MOST_AHEAD = 16  # requests that a client may send before the first of them is answered
 KEPT = 75.0  # seconds that a connection without a request is kept
 LINGER = 5.0  # seconds in which a refused client may read why before it is hung up on
+LAST_WORDS = 1.0  # seconds in which clients may take what they are still told when the router stops
 UPGRADES = (b"upgrade", b"connection", b"http2-settings")
 NO_HEAD = Head("GET", "/", [])
 
@@ -47,14 +49,23 @@ class Front:
         return server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Hang up on everybody."""
+        """Part with everybody; who is being told something may read it within a moment."""
         self._timer.cancel()
         if self._server is not None:
             self._server.close()
         workers = [line.worker for line in self.lines if line.worker is not None]
         for line in list(self.lines):
+            line.part()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS):
+                await self._deserted()
+        for line in list(self.lines):
             line.hang_up()
         await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _deserted(self) -> None:
+        while self.lines:  # noqa: ASYNC110 the router is stopping
+            await asyncio.sleep(0.005)
 
     def _sweep(self) -> None:
         self.now = self.loop.time()
@@ -111,6 +122,12 @@ class Line(asyncio.Protocol):
     def hang_up(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+    def part(self) -> None:
+        """Hang up once what is being answered is answered."""
+        self._parting = True
+        if not self._serving and not self._ready and self._transport is not None:
+            self._transport.close()
 
     def check(self, now: float) -> None:
         """Part with a client that keeps us waiting: for a request, for the rest of one, or for its reading."""
@@ -289,7 +306,7 @@ class Line(asyncio.Protocol):
             return
         if not request.ended:
             transport.abort()  # cut off, so that it cannot be taken for a whole answer
-        elif not request.keeps:
+        elif not request.keeps or (self._parting and not self._ready):
             transport.close()
         elif self._wrong is not None and not self._ready:
             self._tell(self._wrong)

@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
 from gristmill.router.breaker import Failure
-from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Unload
+from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
 from gristmill.router.placing import READY, Act, Offer, Rules, Standing, place
 from gristmill.router.pool import Backend, Lease, Phase, Reservation, Resident, Switch, Ticket
 from gristmill.router.priority import Priority
@@ -157,6 +157,28 @@ class Lanes:
         else:
             self.backends[name].draining = on
         return self._pumped(now)
+
+    def close(self) -> list[Effect]:
+        """The time to finish what was accepted is over: everybody who is still here is told."""
+        self.draining = True
+        for ticket in [ticket for lane in self.lanes.values() for ticket in lane]:
+            self._dequeue(ticket)
+            self._turn_out(ticket)
+        for lease in [lease for backend in self.backends.values() for lease in backend.leases]:
+            if lease.phase is Phase.LOADING:
+                self._vacate(lease)
+                self._turn_out(lease.ticket)
+            elif lease.phase is Phase.RUNNING:
+                self.stopping.discard(lease)
+                lease.phase, lease.ticket.lease = Phase.LEAVING, None
+                self._out.append(Stop(lease))
+                self._turn_out(lease.ticket)
+        return self._flushed()
+
+    def _turn_out(self, ticket: Ticket) -> None:
+        ticket.ended = True
+        if not ticket.committed:
+            self._out.append(Refuse(ticket, 503, "the router is stopping", 5))
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed: deadlines, bounds, reservations, aging."""

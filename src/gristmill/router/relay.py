@@ -134,8 +134,8 @@ class Relay:
                 return await self._attempted(visit, lease)
             except Preempted:
                 lease = None
-            except Ended:
-                return self._broken_off(visit, "ended to make way for more urgent work")
+            except Ended as why:
+                return self._broken_off(visit, str(why))
             except AttemptFailed as failure:
                 visit.failure = failure
                 self._scheduler.fail(lease, failure)

@@ -9,7 +9,7 @@ import structlog
 
 from gristmill.router.backends import Adapter, Pins, Seen
 from gristmill.router.breaker import Breaker, Failure, State
-from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Unload
+from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
 from gristmill.router.lanes import Lanes
 from gristmill.router.metrics import Metrics
 from gristmill.router.placing import Rules
@@ -29,7 +29,7 @@ class Preempted(Exception):
 
 
 class Ended(Exception):
-    """The attempt had to make way after its client saw a part of the answer."""
+    """The attempt had to end after its client saw a part of the answer; the text says why."""
 
 
 class TurnedAway(Exception):
@@ -77,12 +77,16 @@ class Scheduler:
         self._schedule_tick(BUSY_TICK)
         self._carry_out(self.lanes.start(self._now()))
 
-    async def stop(self) -> None:
-        """Let running requests end within the bound, then leave."""
+    async def finish_work(self) -> None:
+        """Take nothing more, let what was accepted end within the bound, and tell everybody else."""
         self.drain(None, True)
         deadline = self._now() + self._settings.stop.total_seconds()
         while self.busy and self._now() < deadline:  # noqa: ASYNC110 the router is stopping
             await asyncio.sleep(0.02)
+        self._carry_out(self.lanes.close())
+
+    async def stop(self) -> None:
+        """Leave the backends."""
         if self._ticker is not None:
             self._ticker.cancel()
         chores = [*self._chores, *self._loads.values()]
@@ -185,7 +189,9 @@ class Scheduler:
                     self._stop(lease, Preempted())
                 case End(lease):
                     self.metrics.preemptions[lease.backend.name,] += 1
-                    self._stop(lease, Ended())
+                    self._stop(lease, Ended("ended to make way for more urgent work"))
+                case Stop(lease):
+                    self._stop(lease, Ended("the router is stopping") if lease.ticket.committed else Preempted())
                 case Refuse(ticket):
                     self._refused(ticket, effect)
                 case Load(backend, model, embeds):

@@ -179,8 +179,9 @@ async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, i
         log.info("router serves", host=settings.host, port=port, backends=list(scheduler.adapters))
         yield scheduler, port
     finally:
-        await scheduler.stop()
+        await scheduler.finish_work()
         await front.close()
+        await scheduler.stop()
 
 
 async def serve(settings: RouterSettings) -> None:
