@@ -165,8 +165,8 @@ class World:
     # ── what must always be so ──────────────────────────────────────────────
 
     def check(self) -> None:
-        waiting = [ticket for lane in self.lanes.lanes.values() for ticket in lane]
-        assert len(waiting) == len(set(map(id, waiting))) == self.lanes.waiting.total()
+        waiting = list(self.lanes.waiting)
+        assert len(waiting) == len(set(map(id, waiting))) == self.lanes.waiting.counts.total()
         for backend in self.lanes.backends.values():
             assert len(backend.leases) <= backend.slots
             mine = [lease for lease in [*self.running, *self.leaving] if lease.backend is backend]

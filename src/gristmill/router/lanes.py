@@ -1,17 +1,16 @@
 """The scheduling policy: a state machine with no clock and no I/O, events in, effects out."""
 
 import math
-from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
 from gristmill.router.breaker import Failure
-from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
+from gristmill.router.effects import Effect, End, Grant, Preempt, Refuse, Stop
+from gristmill.router.memory import Memory
 from gristmill.router.placing import READY, Act, Offer, Rules, Standing, place
-from gristmill.router.pool import Backend, Lease, Phase, Reservation, Resident, Switch, Ticket
+from gristmill.router.pool import Backend, Lease, Phase, Ticket
 from gristmill.router.priority import Priority
+from gristmill.router.waiting import TRICKLE, Waiting
 
-Lane = deque[Ticket]
-LaneKey = tuple[Priority, str, frozenset[str]]
 NONE: tuple[Backend, ...] = ()
 
 
@@ -21,16 +20,14 @@ class Lanes:
     def __init__(self, backends: list[Backend], rules: Rules, serves: Callable[[str, str], bool]) -> None:
         self.backends = {backend.name: backend for backend in backends}
         self.rules = rules
-        self.lanes: dict[LaneKey, Lane] = {}
-        self.waiting: Counter[Priority] = Counter()
+        self.waiting = Waiting(rules, self._in_memory)
+        self.memory = Memory(backends, rules, serves, self._emit)
         self.stopping: set[Lease] = set()  # begun answers that may go on until their bound
         self.draining = False
         self.service = 1.0  # seconds one request takes, a moving average
         self._serves = serves
         self._serving: dict[str, tuple[tuple[Backend, ...], tuple[Backend, ...]]] = {}
         self._out: list[Effect] = []
-        self._trickled = -math.inf
-        self._unsettled = False  # whether some GPU lacks a model of its set
 
     # ── requests ────────────────────────────────────────────────────────────
 
@@ -39,17 +36,17 @@ class Lanes:
         if self.draining:
             return self._answer(Refuse(ticket, 503, "the router is draining", 5))
         if ticket.priority is Priority.CRITICAL:
-            self._touch(ticket.session, now)
-        if not self.lanes:  # nobody waits: no need to look at the queue
+            self.memory.touch(ticket.session, now)
+        if not self.waiting.lanes:  # nobody waits: no need to look at the queue
             offer = self._place(ticket, NOBODY_WAITS, now)
             if offer.act in READY:
                 self._accept(ticket, offer, now)
                 return self._flushed()
-        self._enqueue(ticket, now)
+        self.waiting.add(ticket, now)
         effects = self._pumped(now)
-        if self.waiting[ticket.priority] > self.rules.queue_limit and ticket.lease is None:
-            self._dequeue(ticket)
-            reason = f"{self.waiting[ticket.priority]} {ticket.priority.label} requests already wait"
+        if self.waiting.counts[ticket.priority] > self.rules.queue_limit and ticket.lease is None:
+            self.waiting.remove(ticket)
+            reason = f"{self.waiting.counts[ticket.priority]} {ticket.priority.label} requests already wait"
             return [*effects, *self._answer(Refuse(ticket, 503, reason, self.retry_after()))]
         return effects
 
@@ -58,10 +55,10 @@ class Lanes:
         ticket.ended = True
         lease = ticket.lease
         if lease is None:
-            self._dequeue(ticket)
+            self.waiting.remove(ticket)
         elif lease.phase is not Phase.LEAVING:
             self._vacate(lease)
-            self._drop_needless_load(lease.backend)
+            self.memory.drop_needless_load(lease.backend)
         return self._pumped(now)
 
     def commit(self, ticket: Ticket) -> None:
@@ -77,10 +74,10 @@ class Lanes:
         ticket.ended = True
         if ticket.lease is not None:  # it was told to stop, yet had just ended: its second place is not needed
             self._vacate(ticket.lease)
-        elif self.lanes:
-            self._dequeue(ticket)
+        elif self.waiting.lanes:
+            self.waiting.remove(ticket)
         if ticket.priority is Priority.CRITICAL:
-            self._touch(ticket.session, now)
+            self.memory.touch(ticket.session, now)
         return self._pumped(now)
 
     def leave(self, lease: Lease, now: float) -> list[Effect]:
@@ -113,7 +110,7 @@ class Lanes:
         if kind is Failure.ABSENT:
             self.catalogue_changed()
         ticket = lease.ticket
-        if not ticket.ended and ticket.lease is None and not self._queued(ticket):
+        if not ticket.ended and ticket.lease is None and ticket not in self.waiting:
             self._retry(ticket, lease.backend, kind, now)
         return self._pumped(now)
 
@@ -133,21 +130,19 @@ class Lanes:
                 )
             )
         else:
-            self._enqueue(ticket, now, front=True)
+            self.waiting.add(ticket, now, front=True)
 
     # ── sessions, draining, time ────────────────────────────────────────────
 
     def start(self, now: float) -> list[Effect]:
         """Give every GPU its set: with two or more, both sets live side by side."""
         for backend in self.backends.values():
-            self._want_own_set(backend)
+            self.memory.want_own_set(backend)
         return self._pumped(now)
 
     def release(self, session: str, now: float) -> list[Effect]:
         """A P0 session is over; an empty name ends all."""
-        for backend in self.backends.values():
-            for name in [name for name in backend.reservations if session in ("", name)]:
-                self._unreserve(backend, name)
+        self.memory.release(session)
         return self._pumped(now)
 
     def drain(self, name: str | None, on: bool, now: float) -> list[Effect]:
@@ -161,8 +156,8 @@ class Lanes:
     def close(self) -> list[Effect]:
         """The time to finish what was accepted is over: everybody who is still here is told."""
         self.draining = True
-        for ticket in [ticket for lane in self.lanes.values() for ticket in lane]:
-            self._dequeue(ticket)
+        for ticket in list(self.waiting):
+            self.waiting.remove(ticket)
             self._turn_out(ticket)
         for lease in [lease for backend in self.backends.values() for lease in backend.leases]:
             if lease.phase is Phase.LOADING:
@@ -186,83 +181,48 @@ class Lanes:
             self.stopping.discard(lease)
             lease.phase, lease.ticket.ended, lease.ticket.lease = Phase.LEAVING, True, None
             self._out.append(End(lease))
-        for ticket in [ticket for lane in self.lanes.values() for ticket in lane if now >= ticket.deadline]:
-            self._dequeue(ticket)
+        for ticket in [ticket for ticket in self.waiting if now >= ticket.deadline]:
+            self.waiting.remove(ticket)
             ticket.ended = True
             self._out.append(Refuse(ticket, 503, "no backend had room in time", self.retry_after()))
-        for backend in self.backends.values():
-            for session in [
-                name for name, held in backend.reservations.items() if self._over(backend, name, held, now)
-            ]:
-                self._unreserve(backend, session)
+        self.memory.expire(now)
         return self._pumped(now)
-
-    def _over(self, backend: Backend, session: str, held: Reservation, now: float) -> bool:
-        if now - held.since >= self.rules.reserve_for:
-            return True
-        at_work = any(lease.ticket.session == session and not lease.ticket.background for lease in backend.leases)
-        return now - held.seen >= self.rules.reserve_idle and not at_work
 
     # ── models ──────────────────────────────────────────────────────────────
 
     def loaded(self, name: str, model: str, vram: int, now: float) -> list[Effect]:
         """A model has come into memory: everything that waited for it starts."""
         backend = self.backends[name]
-        backend.resident[model] = Resident(vram or backend.sizes.get(model, 0), now, now)
-        if vram:
-            backend.sizes[model] = vram
-        backend.unloaded.pop(model, None)
-        switch, backend.switch = backend.switch, None
-        waiting = [lease for lease in backend.leases if lease.phase is Phase.LOADING]
-        for lease in sorted(waiting, key=lambda lease: (lease.ticket.priority, lease.ticket.arrived)):
-            if switch is not None and lease.ticket.model == model:
-                self._start(lease, now)
+        self.memory.loaded(backend, model, vram, now)
+        waited = [lease for lease in backend.leases_of(model) if lease.phase is Phase.LOADING]
+        for lease in sorted(waited, key=lambda lease: (lease.ticket.priority, lease.ticket.arrived)):
+            self._start(lease, now)
         return self._pumped(now)
 
     def load_failed(self, name: str, model: str, now: float, *, blame: bool) -> list[Effect]:
         """A load failed, or was stopped on our word (then nobody is to blame)."""
         backend = self.backends[name]
-        backend.switch = None
-        backend.wants = tuple(other for other in backend.wants if other != model) if blame else backend.wants
-        for lease in [lease for lease in backend.leases_of(model) if lease.phase is Phase.LOADING]:
+        for lease in self.memory.load_failed(backend, model, blame=blame):
             self._vacate(lease)
             if blame:
                 self._retry(lease.ticket, backend, Failure.LOAD, now)
             else:
-                self._enqueue(lease.ticket, now, front=True)
+                self.waiting.add(lease.ticket, now, front=True)
         if blame:
             backend.breaker.fail(Failure.LOAD, now)
         return self._pumped(now)
 
     def unloaded(self, name: str, model: str, now: float) -> list[Effect]:
-        """A model is gone from memory; the last that had to go lets the new one in."""
-        backend = self.backends[name]
-        backend.resident.pop(model, None)
-        backend.unloaded[model] = now
-        if (switch := backend.switch) is not None:
-            switch.leaving.discard(model)
-            if not switch.leaving:
-                self._load_or_stop(backend, switch)
+        """A model is gone from memory."""
+        self.memory.unloaded(self.backends[name], model, now)
         return self._pumped(now)
 
     def observed(self, name: str, models: dict[str, int], asked: float, now: float) -> list[Effect]:
-        """What /api/ps listed; what we did ourselves since it was asked is newer than what it says."""
+        """What /api/ps listed, and when it was asked."""
         backend = self.backends[name]
         if not backend.manages:
             return []
-        going = backend.switch.leaving if backend.switch else set[str]()
-        for model in [
-            model
-            for model, item in backend.resident.items()
-            if model not in models and item.since < asked and model not in going
-        ]:
-            del backend.resident[model]
-        for model, vram in models.items():
-            backend.sizes[model] = vram or backend.sizes.get(model, 0)
-            if (item := backend.resident.get(model)) is not None:
-                item.vram = vram or item.vram
-            elif backend.unloaded.get(model, -math.inf) < asked:
-                backend.resident[model] = Resident(vram, now, now)
+        self.memory.observed(backend, models, asked, now)
         return self._pumped(now)
 
     def probed(self, name: str, alive: bool, now: float) -> list[Effect]:
@@ -284,41 +244,27 @@ class Lanes:
                 self._serving[model] = found
         return found
 
+    def _in_memory(self, model: str) -> bool:
+        gpus, _ = self.serving(model)
+        return any(gpu.manages and model in gpu.resident for gpu in gpus)
+
     # ── the queue ───────────────────────────────────────────────────────────
 
     def retry_after(self) -> int:
         """After how many seconds a refused client may try again: when about half the queue is gone."""
         slots = sum(backend.slots for backend in self.backends.values()) or 1
-        return max(1, min(60, math.ceil(self.service * (1 + self.waiting.total()) / slots / 2)))
+        return max(1, min(60, math.ceil(self.service * (1 + self.waiting.counts.total()) / slots / 2)))
 
     def explain(self, now: float) -> Iterator[tuple[Ticket, str]]:
         """Every waiting ticket and why it waits."""
         for ticket, offer in self._considered(now):
             yield ticket, offer.why or "its turn is next"
 
-    def _enqueue(self, ticket: Ticket, now: float, *, front: bool = False) -> None:
-        if ticket.background and not self.waiting[Priority.BACKGROUND]:
-            self._trickled = now  # the trickle counts from when somebody began to wait
-        lane = self.lanes.setdefault((ticket.priority, ticket.model, ticket.avoided), deque())
-        (lane.appendleft if front else lane.append)(ticket)
-        self.waiting[ticket.priority] += 1
-
-    def _dequeue(self, ticket: Ticket) -> None:
-        key = (ticket.priority, ticket.model, ticket.avoided)
-        if self._queued(ticket):
-            self.lanes[key].remove(ticket)
-            self.waiting[ticket.priority] -= 1
-            if not self.lanes[key]:
-                del self.lanes[key]
-
-    def _queued(self, ticket: Ticket) -> bool:
-        return ticket in self.lanes.get((ticket.priority, ticket.model, ticket.avoided), ())
-
     def _pumped(self, now: float) -> list[Effect]:
-        while self.lanes and self._moved(now):
+        while self.waiting.lanes and self._moved(now):
             pass  # whoever was told to make way may find a place of its own
-        if self._unsettled:
-            self._keep_house(now)
+        if self.memory.unsettled and self.waiting.counts.total() == self.waiting.counts[Priority.BACKGROUND]:
+            self.memory.keep_house(now)
         return self._flushed()
 
     def _moved(self, now: float) -> bool:
@@ -326,7 +272,7 @@ class Lanes:
         sent_back = False
         for ticket, offer in self._considered(now):
             if offer.act in READY:
-                self._dequeue(ticket)
+                self.waiting.remove(ticket)
                 self._accept(ticket, offer, now)
             elif offer.act is not Act.WAIT:
                 self._make_way(offer, now)
@@ -336,7 +282,7 @@ class Lanes:
     def _considered(self, now: float) -> Iterator[tuple[Ticket, Offer]]:
         """Every ticket that can be decided on, most urgent first; one that must wait speaks for its lane."""
         standing = Standing()
-        for urgency, lane in self._ordered(now):
+        for urgency, lane in self.waiting.ordered(now):
             standing.urgent, standing.trickles = urgency < Priority.BACKGROUND, urgency == TRICKLE
             for ticket in list(lane):
                 offer = self._place(ticket, standing, now)
@@ -346,33 +292,6 @@ class Lanes:
                 yield ticket, offer
                 if offer.act not in READY and ticket.priority is not Priority.CRITICAL:
                     break
-
-    def _ordered(self, now: float) -> list[tuple[float, Lane]]:
-        due = now - self._trickled >= self.rules.trickle
-        oldest = (
-            min(
-                (lane for key, lane in self.lanes.items() if key[0] is Priority.BACKGROUND),
-                key=_oldest,
-                default=None,
-            )
-            if due
-            else None
-        )
-        ranked = [(TRICKLE if lane is oldest else self._urgency(lane[0], now), lane) for lane in self.lanes.values()]
-        return sorted(ranked, key=lambda item: (item[0], _oldest(item[1]) - self._head_start(item[1][0])))
-
-    def _head_start(self, ticket: Ticket) -> float:
-        """Requests for a model in memory go first for a while: collated, they cost one load, not many."""
-        if ticket.priority is Priority.CRITICAL:
-            return 0.0
-        gpus, _ = self.serving(ticket.model)
-        return self.rules.aging if any(gpu.manages and ticket.model in gpu.resident for gpu in gpus) else 0.0
-
-    def _urgency(self, ticket: Ticket, now: float) -> float:
-        """The priority with age counted in: waiting moves a ticket up to P1, never to P0."""
-        if ticket.priority <= Priority.CODING:
-            return ticket.priority
-        return max(Priority.CODING, ticket.priority - int((now - ticket.arrived) / self.rules.aging))
 
     # ── placing ─────────────────────────────────────────────────────────────
 
@@ -388,13 +307,13 @@ class Lanes:
         backend.breaker.begin()
         ticket.lease = lease
         if ticket.priority is Priority.BACKGROUND:
-            self._trickled = now
+            self.waiting.trickled(now)
         elif ticket.priority is Priority.CRITICAL and backend.gpu:
-            self._reserve(backend, ticket.session, now)
+            self.memory.reserve(backend, ticket.session, now)
         if offer.act is Act.RUN:
             self._start(lease, now)
         elif offer.act is Act.SWITCH:
-            self._switch(backend, ticket.model, offer.models, ticket.priority, now)
+            self.memory.switch(backend, ticket.model, offer.models, ticket.priority, now)
         elif backend.switch is not None:
             backend.switch.priority = min(backend.switch.priority, ticket.priority)
 
@@ -408,13 +327,15 @@ class Lanes:
         for victim in offer.victims:
             self._preempt(victim, now)
         if offer.act is Act.CANCEL and offer.backend is not None:
-            self._stop_switch(offer.backend, now)
+            for lease in self.memory.stop_switch(offer.backend):  # who waited for the load waits in the queue instead
+                self._vacate(lease)
+                self.waiting.add(lease.ticket, now, front=True)
 
     def _preempt(self, lease: Lease, now: float) -> None:
         ticket = lease.ticket
         if lease.phase is Phase.LOADING:  # nothing runs yet: it just goes back
             self._vacate(lease)
-            self._enqueue(ticket, now, front=True)
+            self.waiting.add(ticket, now, front=True)
             return
         if ticket.committed:
             lease.end_by = now + self.rules.finish_grace
@@ -434,7 +355,7 @@ class Lanes:
             )
         else:
             ticket.preemptions += 1
-            self._enqueue(ticket, now, front=True)
+            self.waiting.add(ticket, now, front=True)
 
     def _vacate(self, lease: Lease) -> None:
         self.stopping.discard(lease)
@@ -443,87 +364,12 @@ class Lanes:
         if lease.ticket.lease is lease:
             lease.ticket.lease = None
 
-    # ── memory ──────────────────────────────────────────────────────────────
-
-    def _switch(self, backend: Backend, model: str, going: tuple[str, ...], priority: Priority, now: float) -> None:
-        backend.switch = Switch(model, now, set(going), priority)
-        if going:
-            self._out.extend(Unload(backend.name, other) for other in going)
-        else:
-            self._load_or_stop(backend, backend.switch)
-
-    def _load_or_stop(self, backend: Backend, switch: Switch) -> None:
-        if switch.cancelled:
-            backend.switch = None
-            return
-        embeds = any(lease.ticket.embeds for lease in backend.leases_of(switch.model))
-        self._out.append(Load(backend.name, switch.model, embeds))
-
-    def _stop_switch(self, backend: Backend, now: float) -> None:
-        """Somebody more urgent needs this backend: whoever waited for the load waits in the queue instead."""
-        switch = backend.switch
-        if switch is None or switch.cancelled:
-            return
-        switch.cancelled = True
-        for lease in [lease for lease in backend.leases_of(switch.model) if lease.phase is Phase.LOADING]:
-            self._vacate(lease)
-            self._enqueue(lease.ticket, now, front=True)
-        if not switch.leaving:
-            self._out.append(CancelLoad(backend.name, switch.model))
-
-    def _drop_needless_load(self, backend: Backend) -> None:
-        switch = backend.switch
-        if switch is None or switch.cancelled or switch.model in backend.wants or any(backend.leases_of(switch.model)):
-            return
-        switch.cancelled = True
-        if not switch.leaving:
-            self._out.append(CancelLoad(backend.name, switch.model))
-
-    # ── reservations and sets ───────────────────────────────────────────────
-
-    def _reserve(self, backend: Backend, session: str, now: float) -> None:
-        backend.wants = ()
-        backend.reservations.setdefault(session, Reservation(now, now)).seen = now
-
-    def _touch(self, session: str, now: float) -> None:
-        for backend in self.backends.values():
-            if (held := backend.reservations.get(session)) is not None:
-                held.seen = now
-
-    def _unreserve(self, backend: Backend, session: str) -> None:
-        del backend.reservations[session]
-        if not backend.reservations:
-            self._want_own_set(backend)
-
-    def _want_own_set(self, backend: Backend) -> None:
-        if backend.gpu and backend.manages:
-            self._unsettled = True
-            backend.wants = (
-                tuple(sorted(self.rules.orchestrator)) if backend.role == "orchestrator" else self.rules.background
-            )
-
-    def _keep_house(self, now: float) -> None:
-        """Load what a GPU should hold, one model at a time, when nobody needs it for anything else."""
-        self._unsettled = any(backend.wants for backend in self.backends.values())
-        if self.waiting.total() > self.waiting[Priority.BACKGROUND]:
-            return
-        for backend in self.backends.values():
-            idle = backend.switch is None and not backend.leases and not backend.reservations
-            if backend.wants and idle and backend.breaker.alive():
-                self._load_next_of_set(backend, now)
-
-    def _load_next_of_set(self, backend: Backend, now: float) -> None:
-        absent = (model for model in backend.wants if model not in backend.resident)
-        missing = next((model for model in absent if self._serves(backend.name, model)), None)
-        spare = missing and backend.evictions(missing, lambda model: model not in backend.wants)
-        if missing is None or spare is None:
-            backend.wants = ()  # the set is there, or all of it that fits
-        else:
-            self._switch(backend, missing, tuple(spare), Priority.BACKGROUND, now)
-
     def _answer(self, refusal: Refuse) -> list[Effect]:
         refusal.ticket.ended = True
         return [refusal]
+
+    def _emit(self, effect: Effect) -> None:
+        self._out.append(effect)
 
     def _flushed(self) -> list[Effect]:
         if not self._out:
@@ -533,9 +379,4 @@ class Lanes:
 
 
 NOBODY_WAITS = Standing()
-TRICKLE = 0.5  # behind P0, before everything else
 NO_EFFECTS: list[Effect] = []
-
-
-def _oldest(lane: Lane) -> float:
-    return lane[0].arrived

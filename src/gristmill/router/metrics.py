@@ -105,7 +105,7 @@ class Metrics(Collector):
     def _gauges(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily("gristmill_router_waiting", "Requests that wait.", labels=["priority"])
         for priority in Priority:
-            waiting.add_metric([priority.label], self._lanes.waiting[priority])
+            waiting.add_metric([priority.label], self._lanes.waiting.counts[priority])
         running = GaugeMetricFamily("gristmill_router_running", "Slots that are taken.", labels=["backend"])
         breaker = GaugeMetricFamily(
             "gristmill_router_breaker_state", "0 closed, 1 half-open, 2 open.", labels=["backend"]

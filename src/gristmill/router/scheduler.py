@@ -98,7 +98,7 @@ class Scheduler:
 
     @property
     def busy(self) -> bool:
-        return bool(self.lanes.lanes) or any(backend.leases for backend in self.lanes.backends.values())
+        return bool(self.lanes.waiting.lanes) or any(backend.leases for backend in self.lanes.backends.values())
 
     # ── what requests say ───────────────────────────────────────────────────
 
@@ -311,7 +311,7 @@ class Scheduler:
     def _tick(self) -> None:
         self._ticker = None
         self._carry_out(self.lanes.tick(self._now()))
-        self._schedule_tick(BUSY_TICK if self.lanes.lanes or self.lanes.stopping else IDLE_TICK)
+        self._schedule_tick(BUSY_TICK if self.lanes.waiting.lanes or self.lanes.stopping else IDLE_TICK)
 
     def _do(self, chore: Coroutine[Any, Any, Any]) -> None:
         task = self._loop.create_task(chore)

@@ -6,6 +6,7 @@ from typing import Any
 from gristmill.router.pool import Backend, Lease
 from gristmill.router.priority import Priority
 from gristmill.router.scheduler import Scheduler
+from gristmill.router.waiting import lane_of
 
 Json = dict[str, Any]
 SHOWN = 200  # waiting requests that are listed one by one; the counts are always complete
@@ -15,14 +16,14 @@ def status(scheduler: Scheduler, now: float) -> Json:
     """Everything an operator asks for, without a word of any request."""
     lanes = scheduler.lanes
     explained = [(ticket, why) for ticket, why in lanes.explain(now)]
-    reasons = {(ticket.priority, ticket.model, ticket.avoided): why for ticket, why in explained}
-    waiting = [(ticket, reasons.get(key, "its turn is next")) for key, lane in lanes.lanes.items() for ticket in lane]
+    reasons = {lane_of(ticket): why for ticket, why in explained}
+    waiting = [(ticket, reasons.get(lane_of(ticket), "its turn is next")) for ticket in lanes.waiting]
     waiting.sort(key=lambda item: (item[0].priority, item[0].arrived))
     return {
         "draining": lanes.draining,
         "backends": [_backend(backend, scheduler, now) for backend in lanes.backends.values()],
         "running": [_running(lease, now) for backend in lanes.backends.values() for lease in backend.leases],
-        "queues": {priority.label: lanes.waiting[priority] for priority in Priority},
+        "queues": {priority.label: lanes.waiting.counts[priority] for priority in Priority},
         "waiting": [
             {
                 "id": ticket.id,
