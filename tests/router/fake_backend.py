@@ -13,6 +13,12 @@ GB = 1024**3
 VERSION = "0.12.6"
 
 
+def nothing_said(model: str, reason: str) -> dict[str, Any]:
+    """What Ollama answers when it only loads or unloads."""
+    said = {"model": model, "created_at": "2026-01-01T00:00:00Z", "response": ""}
+    return {**said, "done": True, "done_reason": reason}
+
+
 @dataclass
 class Loaded:
     size: int
@@ -127,17 +133,7 @@ class Fake:
             return self.reply(writer, 404, {"error": f"model '{model}' not found"})
         if path == "/api/generate" and not body.get("prompt") and body.get("keep_alive") == 0:
             self.unload(model)
-            return self.reply(
-                writer,
-                200,
-                {
-                    "model": model,
-                    "created_at": "2026-01-01T00:00:00Z",
-                    "response": "",
-                    "done": True,
-                    "done_reason": "unload",
-                },
-            )
+            return self.reply(writer, 200, nothing_said(model, "unload"))
         if path in ("/api/generate", "/api/chat") and "embed" in model:
             return self.reply(writer, 400, {"error": f'"{model}" does not support generate'})
         loads_only = (path == "/api/generate" and not body.get("prompt")) or (
@@ -152,17 +148,7 @@ class Fake:
             if path == "/api/embed" and not body.get("input"):
                 return self.reply(writer, 200, {"model": model, "embeddings": []})
             if loads_only:
-                return self.reply(
-                    writer,
-                    200,
-                    {
-                        "model": model,
-                        "created_at": "2026-01-01T00:00:00Z",
-                        "response": "",
-                        "done": True,
-                        "done_reason": "load",
-                    },
-                )
+                return self.reply(writer, 200, nothing_said(model, "load"))
             return await self.run(path, body, model, writer)
         finally:
             holder.users -= 1

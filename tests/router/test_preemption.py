@@ -9,11 +9,12 @@ from aiohttp import ClientResponse
 from .conftest import Router, Scene, until
 
 
-def begun(router: Router, tokens: int) -> AbstractAsyncContextManager[ClientResponse]:
+def begun(router: Router, tokens: int, path: str = "/api/chat") -> AbstractAsyncContextManager[ClientResponse]:
     """A background stream that is not held back."""
-    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "long"}], "options": {"num_predict": tokens}}
+    length = {"options": {"num_predict": tokens}, "max_tokens": tokens}  # each API reads its own
+    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "long"}], "stream": True, **length}
     headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
-    return router.http.post(f"{router.url}/api/chat", json=body, headers=headers)
+    return router.http.post(f"{router.url}{path}", json=body, headers=headers)
 
 
 async def test_a_preempted_request_is_run_elsewhere_and_its_client_never_knows(scene: Scene) -> None:
@@ -52,13 +53,7 @@ async def _tokens_flow(fake) -> bool:
 async def test_a_stream_that_has_begun_ends_with_an_explicit_error_and_no_done(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
     router = await scene.router(gpu, finish_grace="100ms")
-    body = {
-        "model": "bg:7b",
-        "messages": [{"role": "user", "content": "long"}],
-        "options": {"num_predict": 100000},
-    }
-    headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
-    async with router.http.post(f"{router.url}/api/chat", json=body, headers=headers) as answer:
+    async with begun(router, 100_000) as answer:
         first = json.loads(await answer.content.readline())
         assert first["done"] is False
         status, urgent = await router.chat("quick", priority="P0", options={"num_predict": 1})
@@ -71,14 +66,7 @@ async def test_a_stream_that_has_begun_ends_with_an_explicit_error_and_no_done(s
 async def test_a_begun_openai_stream_that_must_end_says_so_and_sends_no_done(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
     router = await scene.router(gpu, finish_grace="100ms")
-    body = {
-        "model": "bg:7b",
-        "messages": [{"role": "user", "content": "long"}],
-        "stream": True,
-        "max_tokens": 100000,
-    }
-    headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
-    async with router.http.post(f"{router.url}/v1/chat/completions", json=body, headers=headers) as answer:
+    async with begun(router, 100_000, "/v1/chat/completions") as answer:
         await answer.content.readline()
         await router.chat("quick", priority="P0", options={"num_predict": 1})
         rest = await answer.content.read()
@@ -89,13 +77,7 @@ async def test_a_begun_openai_stream_that_must_end_says_so_and_sends_no_done(sce
 async def test_a_begun_stream_that_ends_within_the_bound_is_left_alone(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
     router = await scene.router(gpu, finish_grace="20s")
-    body = {
-        "model": "bg:7b",
-        "messages": [{"role": "user", "content": "long"}],
-        "options": {"num_predict": 10},
-    }
-    headers = {"X-Ollama-Priority": "P3", "X-Router-Holdback": "0"}
-    async with router.http.post(f"{router.url}/api/chat", json=body, headers=headers) as answer:
+    async with begun(router, 10) as answer:
         await answer.content.readline()
         urgent = asyncio.create_task(router.chat("quick", priority="P0", options={"num_predict": 1}))
         lines = [json.loads(line) async for line in answer.content]

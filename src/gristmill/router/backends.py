@@ -13,9 +13,10 @@ import orjson
 
 from gristmill.router.breaker import Failure
 from gristmill.router.embedded import Child
+from gristmill.router.plain import PlainClient
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, PlainClient
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, whole
 from gristmill.router.wire import EMBED, BadRequest, Call, Fields, Question, as_object, canonical, error_text
 from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
 
@@ -302,17 +303,3 @@ def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:
         return {str(row[key]): dict(row) for row in listed.get(rows) or ()}
     except (KeyError, TypeError, ValueError):
         raise AttemptFailed(Failure.PROBE, "the backend's list of models has an unknown shape") from None
-
-
-async def whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:
-    """All that is left of an answer."""
-    parts, size = list[bytes](), 0
-    while (data := exchange.taken()) != b"":
-        if data is None:
-            await exchange.news()
-            continue
-        parts.append(data)
-        size += len(data)
-        if size > most:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is too large")
-    return b"".join(parts)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
@@ -156,9 +155,6 @@ class Line(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._remote = peer[0] if peer else ""
-        raw = cast("socket.socket | None", transport.get_extra_info("socket"))
-        if raw is not None:
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._front.lines.add(self)
 
     @override

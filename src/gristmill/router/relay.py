@@ -5,14 +5,13 @@ import time
 
 import msgspec
 
-from gristmill.router.backends import whole
 from gristmill.router.breaker import Failure
 from gristmill.router.pool import Lease, Ticket
 from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
 from gristmill.router.replies import Sink, sink
 from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
-from gristmill.router.upstream import AttemptFailed, Exchange
+from gristmill.router.upstream import AttemptFailed, Exchange, whole
 from gristmill.router.wire import (
     BadRequest,
     Call,
@@ -29,14 +28,6 @@ from gristmill.settings import RouterSettings
 MOST_ERROR = 64 * 1024
 MOST_KEPT = 256 * 1024**2  # bytes of an answer of which nothing can be passed on yet
 GIVEN_UP = {Failure.HEADER_TIMEOUT: 504, Failure.IDLE_TIMEOUT: 504, Failure.CONNECT: 502, Failure.BROKEN: 502}
-
-
-class PassedOn(Exception):
-    """The backend refused the request itself (a 4xx): the client gets its words and nobody else is asked."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Visit(msgspec.Struct, eq=False):
@@ -142,9 +133,6 @@ class Relay:
                 if visit.request.status:
                     return self._broken_off(visit, f"the backend failed: {failure}")
                 lease = None
-            except PassedOn as refusal:
-                body = error_body(visit.question.call.api, refusal.status, str(refusal))
-                return visit.request.answer(refusal.status, body)
 
     async def _attempted(self, visit: Visit, lease: Lease) -> None:
         adapter = self._scheduler.adapters[lease.backend.name]
@@ -183,7 +171,7 @@ class Relay:
         if status == 404:
             raise AttemptFailed(Failure.ABSENT, text, status=status)
         self._scheduler.finish(lease)
-        raise PassedOn(status, text)
+        raise BadRequest(text, status)  # the client gets the backend's words and nobody else is asked
 
     async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> None:
         request, held, size, kept = visit.request, list[bytes](), 0, 0

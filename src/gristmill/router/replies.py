@@ -3,13 +3,14 @@
 import array
 import base64
 import sys
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import orjson
+from typing_extensions import override
 
 from gristmill.router.breaker import Failure
-from gristmill.router.dialects import WRITERS, Json, Lines, Writer, reader
+from gristmill.router.dialects import WRITERS, Answer, Json, Lines, Writer, reader
 from gristmill.router.requests import JSON_TYPE
 from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, as_object, error_text
@@ -43,13 +44,27 @@ def _unfinished() -> AttemptFailed:
 
 
 class _Peek(msgspec.Struct):
+    """The part of a line that is always looked at."""
+
     done: bool = False
     error: Any = None
     prompt_eval_count: int = 0
     eval_count: int = 0
 
 
+T = TypeVar("T", bound=_Peek)
 _peek = msgspec.json.Decoder(_Peek)
+
+
+def _read(decoder: "msgspec.json.Decoder[T]", line: bytes) -> T:
+    """A line of the backend's; one that tells of an error, or is none, ends the attempt."""
+    try:
+        said = decoder.decode(line)
+    except msgspec.DecodeError:
+        raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
+    if said.error:
+        raise AttemptFailed(Failure.STATUS, error_text(line), body=line)
+    return said
 
 
 class NdjsonRelay:
@@ -81,12 +96,7 @@ class NdjsonRelay:
     def _look(self, line: bytes) -> None:
         if not line.strip():
             return
-        try:
-            seen = _peek.decode(line)
-        except msgspec.DecodeError:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
-        if seen.error:
-            raise AttemptFailed(Failure.STATUS, error_text(line), body=line)
+        seen = _read(_peek, line)
         if seen.done:
             self._done, self._prompt = True, seen.prompt_eval_count
             self._tokens = seen.eval_count or self._tokens
@@ -168,37 +178,34 @@ class Translated:
         return b"".join([self._writer.piece(delta) for delta in self._reader.feed(data)])
 
     def close(self) -> bytes:
+        return self._writer.end(self._finished())
+
+    def _finished(self) -> Answer:
         self._reader.feed(b"\n")
         if not self._reader.answer.done:
             raise _unfinished()
-        return self._writer.end(self._reader.answer)
+        return self._reader.answer
 
     def tally(self) -> Tally:
         answer = self._reader.answer
         return Tally(answer.prompt, answer.completion or answer.pieces)
 
 
-class Collected:
+class Collected(Translated):
     """One body for the client: the backend streams all the same, so it can be run anew to its end."""
 
-    content_type = JSON_TYPE
-
     def __init__(self, backend: Call, writer: Writer) -> None:
-        self._reader, self._writer = reader(backend), writer
+        super().__init__(backend, writer)
+        self.content_type = JSON_TYPE
 
+    @override
     def feed(self, data: bytes) -> bytes:
         self._reader.feed(data)
         return b""
 
+    @override
     def close(self) -> bytes:
-        self._reader.feed(b"\n")
-        if not self._reader.answer.done:
-            raise _unfinished()
-        return self._writer.whole(self._reader.answer)
-
-    def tally(self) -> Tally:
-        answer = self._reader.answer
-        return Tally(answer.prompt, answer.completion or answer.pieces)
+        return self._writer.whole(self._finished())
 
 
 class _Said(msgspec.Struct):
@@ -207,13 +214,9 @@ class _Said(msgspec.Struct):
     tool_calls: Any = None
 
 
-class _Line(msgspec.Struct):
+class _Line(_Peek):
     message: _Said | None = None
-    done: bool = False
-    error: Any = None
     logprobs: Any = None
-    prompt_eval_count: int = 0
-    eval_count: int = 0
 
 
 _line = msgspec.json.Decoder(_Line)
@@ -239,12 +242,7 @@ class CollectedChat:
         return b""
 
     def _take(self, line: bytes) -> None:
-        try:
-            said = _line.decode(line)
-        except msgspec.DecodeError:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
-        if said.error:
-            raise AttemptFailed(Failure.STATUS, error_text(line), body=line)
+        said = _read(_line, line)
         self._raw.append(line)
         message = said.message
         if message is not None:

@@ -1,0 +1,254 @@
+"""One connection to a plain-HTTP backend: an asyncio.Protocol around httptools, and what is said on it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import httptools
+from typing_extensions import override
+
+from gristmill.router.breaker import Failure
+from gristmill.router.upstream import AttemptFailed
+
+MOST_HEAD = 256 * 1024  # bytes of an answer's headers
+HIGH_WATER = 256 * 1024  # unread bytes after which the backend is paused: a slow reader costs no memory
+
+Parting = Callable[["Connection"], None]
+
+
+class StaleConnection(AttemptFailed):
+    """The connection ended before a byte of the answer came."""
+
+
+class PlainExchange:
+    """A conversation on one connection of ours."""
+
+    __slots__ = (
+        "_arrived", "_connection", "_error", "_gone", "_size", "_waiter",
+        "again", "at", "complete", "headers", "status",
+    )  # fmt: skip
+
+    def __init__(self, connection: "Connection", now: float) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.complete = False
+        self.at = now  # when something last happened, for the sweep
+        self.again: Callable[[PlainExchange], Awaitable[Connection]] | None = None
+        self._connection: Connection | None = connection
+        self._arrived: list[bytes] = []
+        self._size = 0
+        self._error: BaseException | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._gone: asyncio.Future[None] | None = None
+
+    async def begun(self) -> None:
+        while not self.status:
+            try:
+                await self.news()
+            except StaleConnection:
+                if self.again is None:
+                    raise
+                # a kept connection that the backend had closed meanwhile: nobody is to blame
+                again, self.again, self._error = self.again, None, None
+                self._connection = await again(self)
+                if self._error is not None:  # told to stop meanwhile
+                    self._connection.abort()
+
+    def taken(self) -> bytes | None:
+        if self._error is not None:  # told to stop: what came since is nobody's any more
+            raise self._error
+        if not self._arrived:
+            return b"" if self.complete else None
+        data = self._arrived[0] if len(self._arrived) == 1 else b"".join(self._arrived)
+        self._arrived.clear()
+        if self._size > HIGH_WATER and self._connection is not None:
+            self._connection.resume()
+        self._size = 0
+        return data
+
+    async def news(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def interrupt(self, error: BaseException) -> None:
+        if not self.complete and self._error is None:
+            self._error = error
+            self._wake()
+
+    async def stop(self, patience: float) -> bool:
+        # half-closed, not closed: a server ends the request and then closes its side, which is its word
+        connection = self._connection
+        if connection is None:
+            return True
+        self._gone = asyncio.get_running_loop().create_future()
+        connection.half_close()
+        try:
+            async with asyncio.timeout(patience):
+                await self._gone
+        except TimeoutError:
+            return False
+        finally:
+            connection.abort()
+        return True
+
+    @property
+    def waits_for_backend(self) -> bool:
+        return self._waiter is not None or not self.status
+
+    # ── what the connection reports ─────────────────────────────────────────
+
+    def on_headers(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.status, self.headers = status, headers
+        self._wake()
+
+    def on_body(self, data: bytes) -> bool:
+        """Take data; true when enough is waiting to be read."""
+        if self._gone is not None:
+            return False
+        self._arrived.append(data)
+        self._size += len(data)
+        self._wake()
+        return self._size > HIGH_WATER
+
+    def on_complete(self) -> None:
+        self.complete = True
+        self._part()
+
+    def on_lost(self, error: AttemptFailed) -> None:
+        if not self.complete and self._error is None:
+            self._error = error
+        self._part()
+
+    def _part(self) -> None:
+        self._connection = None
+        if self._gone is not None and not self._gone.done():
+            self._gone.set_result(None)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Connection(asyncio.Protocol):
+    """One kept-alive connection; it serves one exchange after another."""
+
+    __slots__ = (
+        "_forget", "_head", "_headers", "_keep", "_loop", "_parser", "_parting", "_paused", "exchange", "transport",
+    )  # fmt: skip
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, keep: Parting, forget: Parting) -> None:
+        self._loop, self._keep, self._forget = loop, keep, forget
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._head = 0  # bytes that came before the headers were complete
+        self._paused = False
+        self._parting = False
+        self.exchange: PlainExchange | None = None
+        self.transport: asyncio.Transport | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.transport is not None and not self.transport.is_closing()
+
+    def begin(self, message: bytes, exchange: PlainExchange) -> None:
+        assert self.transport is not None
+        self.exchange = exchange
+        self._headers, self._head = [], 0
+        self.transport.write(message)
+
+    def resume(self) -> None:
+        if self._paused and self.transport is not None:
+            self._paused = False
+            self.transport.resume_reading()
+
+    def half_close(self) -> None:
+        self.resume()
+        self._parting = True
+        if self.transport is not None and self.transport.can_write_eof() and not self.transport.is_closing():
+            self.transport.write_eof()
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    # ── asyncio ─────────────────────────────────────────────────────────────
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self.exchange is None:  # nobody asked: whatever this is, it must not become the next answer
+            self.abort()
+            return
+        self.exchange.at = self._loop.time()
+        if not self.exchange.status:
+            self._head += len(data)
+            if self._head > MOST_HEAD and len(data) < self._head:
+                self._lose("the backend's headers do not end")
+                return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._lose("the backend switched protocols")
+        except httptools.HttpParserError:
+            self._lose("the backend's answer is not HTTP")
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget(self)
+        if (exchange := self.exchange) is None:
+            return
+        self.exchange = None
+        if exchange.status and not self._is_framed():
+            exchange.on_complete()  # HTTP/1.0 style: the end of the connection is the end of the body
+        else:
+            kind = AttemptFailed if exchange.status else StaleConnection
+            exchange.on_lost(kind(Failure.BROKEN, "the backend closed the connection"))
+
+    def _is_framed(self) -> bool:
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
+
+    def _lose(self, why: str) -> None:
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None:
+            exchange.on_lost(AttemptFailed(Failure.BROKEN, why))
+        self.abort()
+
+    # ── httptools ───────────────────────────────────────────────────────────
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.exchange is not None and not self.exchange.status:  # else it is a trailer
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        if self.exchange is not None:
+            self.exchange.on_headers(self._parser.get_status_code(), self._headers)
+
+    def on_body(self, body: bytes) -> None:
+        if (
+            self.exchange is not None
+            and self.exchange.on_body(body)
+            and not self._paused
+            and self.transport is not None
+        ):
+            self._paused = True
+            self.transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        exchange, self.exchange = self.exchange, None
+        if exchange is None:
+            return
+        self.resume()
+        if self._parser.should_keep_alive() and not self._parting:
+            self._keep(self)
+        else:
+            self.abort()
+        exchange.on_complete()
