@@ -31,8 +31,8 @@ class Bench:
 
     def __init__(self, settings: Settings) -> None:
         cores = settings.documents.processes or os.cpu_count() or 1
-        self.reading, self._vectors, self._names = (ProcessPool(cores) for _ in range(3))
-        self.embedder = embedder(settings.embedding, self._vectors)
+        self.reading, self.vectors, self._names = (ProcessPool(cores) for _ in range(3))
+        self.embedder = embedder(settings.embedding, self.vectors)
         self._llm = RouterLlm(settings.llm)
         rules = RuleExtractor(self._names)
         model = settings.llm.model
@@ -41,14 +41,16 @@ class Bench:
     async def close(self) -> None:
         await self._llm.close()
         await self.embedder.close()
-        for pool in (self.reading, self._vectors, self._names):
+        for pool in (self.reading, self.vectors, self._names):
             await pool.close()
 
 
 def handlers(db: Database, settings: Settings, bench: Bench | None = None) -> Handlers:
     """Every handler of Gristmill itself; each room binds its own here."""
     bench = bench or Bench(settings)
-    tools = Tools(db, bench.reading, settings.data / "spool", bench.embedder, bench.extractor, settings.documents)
+    tools = Tools(
+        db, bench.reading, bench.vectors, settings.data / "spool", bench.embedder, bench.extractor, settings.documents
+    )
     folding = on(FoldTerms, partial(fold_terms, db=db))
     filling = on(FillVectors, partial(fill_vectors, db=db, embedder=bench.embedder))
     return bound(*document_handlers(tools), folding, filling)

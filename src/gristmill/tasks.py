@@ -17,9 +17,18 @@ class OpenDocument:
 
 @dataclass(frozen=True)
 class ReadPage:
-    """Turn one page into Markdown, and that into chunks."""
+    """Turn one page into Markdown."""
 
     kind: ClassVar[str] = "ocr.read"
+    document: DocumentId
+    page: int
+
+
+@dataclass(frozen=True)
+class SplitPage:
+    """Divide the Markdown of one page into chunks."""
+
+    kind: ClassVar[str] = "vector.split"  # a step between the phases; whoever runs the second one runs it, too
     document: DocumentId
     page: int
 

@@ -11,8 +11,9 @@ from gristmill.db import Database
 from gristmill.documents import Added, Progress, add_file, progress, with_parts
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Scope
-from gristmill.queue import Handlers, Worker
+from gristmill.queue import Handler, Handlers, Worker
 from gristmill.settings import DocumentSettings, Settings
+from gristmill.tasks import ReadPage
 
 
 @dataclass
@@ -64,6 +65,14 @@ class Mill:
     async def rows(self, query: Any, **params: Any) -> list[Any]:
         async with self.db.transaction() as tx:
             return await tx.all(query, **params)
+
+
+async def alone(handler: Handler, letter: ReadPage) -> Any:
+    """What the reader of many pages answers about one."""
+    (answer,) = [answer async for _, answer in handler.run([letter])]
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 @asynccontextmanager

@@ -2,16 +2,18 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
-from gristmill.documents.desk import Read, read_and_split
+from gristmill.documents.desk import Sheet, read_pages
 from gristmill.documents.reading import Limits
 
 
-def misread(how: str, mark: str, path: str, type_: str, number: int, limits: Limits, title: str, longest: int) -> Read:
-    if "Ben Holt" in Path(path).read_text():
-        misbehave(how, Path(mark))
-    return read_and_split(path, type_, number, limits, title, longest)
+def misread(how: str, mark: str, sheets: Sequence[Sheet], limits: Limits) -> None:
+    for sheet in sheets:
+        if "Ben Holt" in Path(sheet.path).read_text():
+            misbehave(how, Path(mark))
+        read_pages([sheet], limits)
 
 
 def misbehave(how: str, mark: Path) -> None:

@@ -31,7 +31,7 @@ async def mill(db: Database, tmp_path: Path) -> AsyncIterator[Mill]:
 
 async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Progress, list[Progress]]:
     """The bad document and the good ones, all ground by one worker that lives to the end."""
-    patch.setattr(desk, "read_and_split", partial(misread, how, str(mill.folder / "mark")))
+    patch.setattr(desk, "read_pages", partial(misread, how, str(mill.folder / "mark")))
     added = [await mill.add("bad.md", BAD)] + [await mill.add(f"{n}.md", text) for n, text in enumerate(GOOD)]
     await mill.grind()
     bad, *good = await mill.looks([one.document for one in added if one.document is not None])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from documents.grindstone import Mill, a_mill
+from documents.grindstone import Mill, a_mill, alone
 from gristmill.db import Database
 from gristmill.documents import Removed, add_again, load, remove
 from gristmill.documents.desk import Desk
@@ -76,9 +76,14 @@ async def test_making_an_unchanged_document_anew_computes_nothing(mill: Mill, mo
         assert not given, "it computes"
         return []
 
+    async def refuse_pages(self: Any, given: Any) -> AsyncIterator[Any]:
+        for _ in given:
+            yield AssertionError("it computes")
+
     monkeypatch.setattr(type(mill.bench.embedder), "embed", refuse)
     monkeypatch.setattr(type(mill.bench.extractor), "extract", refuse)
-    monkeypatch.setattr(Desk, "read", refuse)
+    monkeypatch.setattr(Desk, "read", refuse_pages)
+    monkeypatch.setattr(Desk, "split", refuse)
     async with mill.db.transaction() as tx:
         new = await add_again(tx, one.id)
     await mill.grind()
@@ -92,7 +97,7 @@ async def test_eleven_good_pages_of_twelve_go_on_while_the_bad_one_shows_its_err
     async def read(letter: ReadPage) -> Any:
         if letter.page == 7:
             raise Permanent("The page cannot be read.")
-        return await good.run(letter)
+        return await alone(good, letter)
 
     mill.handlers["ocr.read"] = on(ReadPage, read)
     one = await mill.ground("book.pdf", book(12))
@@ -122,7 +127,7 @@ async def test_a_letter_is_read_before_the_last_pages_of_a_book_that_came_earlie
 
     async def read(letter: ReadPage) -> Any:
         begun.append((letter.document, letter.page))
-        return await good.run(letter)
+        return await alone(good, letter)
 
     mill.handlers["ocr.read"] = on(ReadPage, read, at_once=1)
     await mill.grind()
@@ -178,7 +183,7 @@ async def test_the_attachment_of_a_changed_mail_stays_until_its_own_new_version_
         (row,) = await mill.rows("SELECT name, version FROM document WHERE id = %(id)s", id=letter.document)
         if row == ("plan.md", 2):
             raise Permanent("The page cannot be read.")
-        return await good.run(letter)
+        return await alone(good, letter)
 
     mill.handlers["ocr.read"] = on(ReadPage, read)
     new = await mill.ground("mail.eml", mail_with(NOTE.replace("Hamburg", "Bremen")))
@@ -268,7 +273,7 @@ async def test_what_is_removed_while_it_is_ground_leaves_nothing_behind(mill: Mi
     good = mill.handlers["ocr.read"]
 
     async def read(letter: ReadPage) -> Any:
-        outcome = await good.run(letter)
+        outcome = await alone(good, letter)
         if letter.page == 3:
             async with mill.db.transaction() as tx:
                 await remove(tx, [letter.document])

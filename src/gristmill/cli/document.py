@@ -28,7 +28,7 @@ from gristmill.queue import Revived, retry_tasks
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the document.")]
-KINDS = {"open": "documents.open", "ocr": "ocr.read", "vector": "vector.embed", "graph": "graph.build"}
+QUEUES = {"open": "documents", "ocr": "ocr", "vector": "vector", "graph": "graph"}  # where the work of a phase waits
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -61,8 +61,8 @@ def retry(
 
     Example: gristmill document retry 12 --phase ocr
     """
-    if phase is not None and phase not in KINDS:
-        raise typer.BadParameter(f"a phase is one of {', '.join(KINDS)}", param_hint="--phase")
+    if phase is not None and phase not in QUEUES:
+        raise typer.BadParameter(f"a phase is one of {', '.join(QUEUES)}", param_hint="--phase")
     done = run(_retry(DocumentId(document), phase))
     emit(json, done, lambda: _retried(document, phase, done))
     if not done.tasks:
@@ -108,7 +108,7 @@ async def _retry(id_: DocumentId, phase: str | None) -> Revived:
         document = (await load(tx, [id_])).get(id_)
         if document is None:
             raise _unknown(id_)
-        return await retry_tasks(tx, [document.task], kind=KINDS[phase] if phase else None)
+        return await retry_tasks(tx, [document.task], queue=QUEUES[phase] if phase else None)
 
 
 async def _reindex(id_: DocumentId) -> DocumentId:

@@ -43,12 +43,26 @@ UPDATE document
 -- name: opening_again
 UPDATE document SET opening = %(opening)s WHERE id = %(id)s;
 
--- name: page_by_key
-SELECT text, method FROM page WHERE key = %(key)s LIMIT 1;
+-- name: pages_by_key
+SELECT DISTINCT ON (key) key, text, method FROM page WHERE key = ANY (%(keys)s);
+
+-- name: texts
+SELECT p.document, p.number, p.text
+  FROM unnest(%(documents)s::bigint[], %(numbers)s::int[]) AS u (document, number) JOIN page p USING (document, number);
 
 -- name: save_page
 INSERT INTO page (document, number, method, text, key) VALUES (%(document)s, %(number)s, %(method)s, %(text)s, %(key)s)
 ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = excluded.text, key = excluded.key;
+
+-- name: divided
+UPDATE page SET divided = %(key)s WHERE document = %(document)s AND number = %(number)s;
+
+-- name: divided_before
+-- in one statement: a page that goes meanwhile goes with all of its chunks
+SELECT p.divided AS key, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.tokens, c.hash
+  FROM (SELECT DISTINCT ON (divided) divided, document, number FROM page WHERE divided = ANY (%(keys)s)) p
+  LEFT JOIN chunk c ON c.document = p.document AND c.page = p.number
+ ORDER BY c.document, c.page, c.ordinal;
 
 -- name: completed
 UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS NULL RETURNING id;

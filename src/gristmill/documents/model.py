@@ -6,8 +6,8 @@ from typing import Any
 
 from gristmill.ids import DocumentId, ScopeId, TaskId
 
-OCR, VECTOR, GRAPH = "ocr", "vector", "graph"
-PHASES = (OCR, VECTOR, GRAPH)  # in this order: each works on what the one before has made
+OCR, SPLIT, VECTOR, GRAPH = "ocr", "split", "vector", "graph"
+PHASES = (OCR, SPLIT, VECTOR, GRAPH)  # in this order: each works on what the one before has made
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from gristmill.db import Tx, queries
 from gristmill.documents.model import OCR, PHASES, Document, owner_of
 from gristmill.documents.reading import Inspection, PageText
 from gristmill.ids import DocumentId, ScopeId, TaskId
+from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, open_group, seal, send, send_many
 from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
 
@@ -76,14 +77,35 @@ async def open_further(tx: Tx, document: Document, offset: int) -> None:
     await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
 
 
-async def page_by_key(tx: Tx, key: bytes) -> PageText | None:
-    """The page that was made of the same input by the same means, whichever document it was for."""
-    row = await tx.one(SQL["page_by_key"], key=key)
-    return PageText(row.text, row.method) if row else None
+async def pages_by_key(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
+    """The pages that were made of the same input by the same means, whichever document they were for."""
+    rows = await tx.all(SQL["pages_by_key"], keys=list(keys))
+    return {row.key: PageText(row.text, row.method) for row in rows}
+
+
+async def texts(tx: Tx, pages: Sequence[tuple[DocumentId, int]]) -> dict[tuple[DocumentId, int], str]:
+    """What these pages say."""
+    rows = await tx.all(SQL["texts"], documents=[one[0] for one in pages], numbers=[one[1] for one in pages])
+    return {(row.document, row.number): row.text for row in rows}
 
 
 async def save_page(tx: Tx, document: Document, number: int, page: PageText, key: bytes) -> None:
     await tx.execute(SQL["save_page"], document=document.id, number=number, method=page.method, text=page.text, key=key)
+
+
+async def divided_before(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:
+    """The chunks that the same text fell into by the same means, on whichever page it stands."""
+    found: dict[bytes, list[Piece]] = {}
+    for key, *piece in await tx.all(SQL["divided_before"], keys=list(keys)):
+        pieces = found.setdefault(key, [])
+        if piece[0] is not None:  # or it has no chunks
+            pieces.append(Piece(*piece))
+    return found
+
+
+async def save_chunks(tx: Tx, document: Document, number: int, pieces: Sequence[Piece], key: bytes) -> None:
+    await chunks.save(tx, document.scope, document.id, number, pieces)
+    await tx.execute(SQL["divided"], document=document.id, number=number, key=key)
 
 
 async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:

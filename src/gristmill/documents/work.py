@@ -8,14 +8,16 @@ from gristmill.db import Database
 from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
 from gristmill.documents.phases.graph import build_graph
-from gristmill.documents.phases.ocr import read_page
+from gristmill.documents.phases.ocr import read_pages
 from gristmill.documents.phases.opening import finish_document, open_document, seal_phase
+from gristmill.documents.phases.split import split_pages
 from gristmill.documents.phases.vector import embed_chunks
 from gristmill.models import Embedder, Extractor
 from gristmill.queue import Handler, ProcessPool, on
 from gristmill.settings import DocumentSettings
-from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase
+from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase, SplitPage
 
+PAGES_AT_ONCE = 16
 CHUNKS_AT_ONCE = 64
 
 
@@ -25,6 +27,7 @@ class Tools:
 
     db: Database
     reading: ProcessPool
+    splitting: ProcessPool
     spool: Path
     embedder: Embedder
     extractor: Extractor
@@ -33,18 +36,21 @@ class Tools:
 
 def document_handlers(tools: Tools) -> list[Handler]:
     db, settings = tools.db, tools.settings
-    desk = Desk(tools.reading, settings, tools.embedder.window)
+    desk = Desk(tools.reading, tools.splitting, settings, tools.embedder.window)
     spool = Spool(db, tools.spool, settings.spool)
     longest = settings.timeout * 10  # waiting for a child counts, too; the call itself is limited in the child
     few = tools.reading.size + 1  # one gets ready while the others are read; more would only keep slots from other work
     opening = partial(
         open_document, db=db, desk=desk, spool=spool, max_bytes=settings.max_bytes, max_depth=settings.max_depth
     )
+    reading = partial(read_pages, db=db, desk=desk, spool=spool)
+    splitting = partial(split_pages, db=db, desk=desk)
     embedding = partial(embed_chunks, db=db, embedder=tools.embedder)
     building = partial(build_graph, db=db, extractor=tools.extractor)
     return [
         on(OpenDocument, opening, timeout=longest),
-        on(ReadPage, partial(read_page, db=db, desk=desk, spool=spool), timeout=longest, at_once=few),
+        on(ReadPage, reading, batch=PAGES_AT_ONCE, timeout=longest, at_once=few),
+        on(SplitPage, splitting, batch=PAGES_AT_ONCE, timeout=longest, at_once=few),
         on(EmbedChunk, embedding, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
         on(BuildGraph, building, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
         on(SealPhase, partial(seal_phase, db=db)),

@@ -15,6 +15,7 @@ from gristmill.models import tokens
 
 SQL = queries("gristmill.knowledge", "chunks.sql")
 
+VERSION = 1  # of how a page is divided: another one divides all of them anew when they are made anew
 SPECIAL = 2  # what the model puts around every text
 LONGEST = 256  # tokens of a chunk, those two included
 BETWEEN = " › "  # the headings of a path
@@ -86,10 +87,18 @@ class Ruler:
     """Measures any part of a text, which is given to the tokenizer only once."""
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self.starts = [0, *(start for start, _ in tokens.spans(text))]
         ends = [*self.starts[1:], len(text)]
         weights = (max(1, -(-(end - start) // STRIDE)) for start, end in zip(self.starts, ends, strict=True))
         self._until = [0, *accumulate(weights)]
+
+    def count(self, start: int, stop: int) -> int | None:
+        """How many tokens this part has by itself; None where it begins or ends within a word."""
+        text = self._text
+        if any(0 < at < len(text) and not (text[at - 1].isspace() or text[at].isspace()) for at in (start, stop)):
+            return None
+        return bisect_left(self.starts, stop, 1) - bisect_left(self.starts, start, 1)
 
     def cost(self, start: int, stop: int) -> int:
         return self._until[bisect_left(self.starts, stop)] - self._until[bisect_left(self.starts, start)]
@@ -183,12 +192,24 @@ class Packer:
     def _closed(self, n: int) -> Iterator[Piece]:
         done, self._held = self._held[:n], self._held[n:]
         if done:
-            header = self._header(done[0])
-            repeated = self._text[slice(*header)] + "\n" if header else ""
-            start, stop = done[0].start, done[-1].stop
-            yield from _fitting(
-                self._text, start, stop, self._kind(done), self._prefix(done[0])[0], repeated, self._limit
-            )
+            yield from self._fitting(done[0], done[0].start, done[-1].stop, self._kind(done))
+
+    def _fitting(self, first: Unit, start: int, stop: int, kind: Kind) -> Iterator[Piece]:
+        """The piece, or its halves if it has more tokens after all: a divided word has more than a whole one."""
+        heading, of_heading = self._prefix(first)
+        header = self._header(first)
+        body = (self._text[slice(*header)] + "\n" if header else "") + self._text[start:stop]
+        whole = embedded(heading, body)
+        counts = [self._ruler.count(*part) for part in ((start, stop), header or (0, 0))]
+        count = SPECIAL + (tokens.count(whole) if None in counts else of_heading + sum(n or 0 for n in counts))
+        if count <= self._limit or stop - start < 2:
+            digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
+            yield Piece(start, stop, kind, None, heading, body, count, digest)
+            return
+        at = _break(self._text, start, (start + stop + 1) // 2)
+        for half in ((start, at), (at, stop)):
+            if self._text[slice(*half)].strip():
+                yield from self._fitting(first, *trimmed(self._text, *half), kind)
 
     def _kind(self, done: Sequence[Unit]) -> Kind:
         """What most of it is."""
@@ -246,21 +267,6 @@ def _break(text: str, start: int, reach: int) -> int:
         if ends := [found.end() for found in pattern.finditer(text, middle, reach)]:
             return ends[-1]
     return reach
-
-
-def _fitting(text: str, start: int, stop: int, kind: Kind, heading: str, repeated: str, limit: int) -> Iterator[Piece]:
-    """The piece, or its halves if it has more tokens after all: those of a divided word are more than the word's."""
-    body = repeated + text[start:stop]
-    whole = embedded(heading, body)
-    count = tokens.count(whole) + SPECIAL
-    if count <= limit or stop - start < 2:
-        digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
-        yield Piece(start, stop, kind, None, heading, body, count, digest)
-        return
-    at = _break(text, start, (start + stop + 1) // 2)
-    for half in ((start, at), (at, stop)):
-        if text[slice(*half)].strip():
-            yield from _fitting(text, *trimmed(text, *half), kind, heading, repeated, limit)
 
 
 # --- stored

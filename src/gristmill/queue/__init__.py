@@ -2,6 +2,7 @@
 
 from gristmill.queue import dead
 from gristmill.queue.cancel import Cancelling, cancel
+from gristmill.queue.child import tell
 from gristmill.queue.context import current
 from gristmill.queue.cron import check_zone
 from gristmill.queue.cron import parse as check_cron
@@ -14,7 +15,7 @@ from gristmill.queue.letters import Envelope, Letter, Unique, decode
 from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiters, set_limit
 from gristmill.queue.lookup import STATUSES, Event, GroupProgress, Task, get_task, group_progress, history, list_tasks
 from gristmill.queue.order import set_foreground, set_position, set_priority
-from gristmill.queue.outcome import Done, Skip, Snooze
+from gristmill.queue.outcome import Answer, Done, Skip, Snooze
 from gristmill.queue.processes import ProcessPool
 from gristmill.queue.queues import QueueReport, list_queues, pause, resume, set_queue
 from gristmill.queue.queues import columns_of as check_settings
@@ -37,6 +38,7 @@ from gristmill.queue.worker import Worker
 __all__ = [
     "STATUSES",
     "STUCK",
+    "Answer",
     "Cancelling",
     "Done",
     "Envelope",
@@ -96,5 +98,6 @@ __all__ = [
     "set_position",
     "set_priority",
     "set_queue",
+    "tell",
     "why",
 ]

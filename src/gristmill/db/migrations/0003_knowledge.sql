@@ -141,13 +141,17 @@ SELECT d.id AS document_id, n.number AS page_number, p.method AS ocr_method,
        t.finished_at AS ocr_completed_at, t.error AS ocr_error, greatest(t.attempts - 1, 0) AS ocr_retry_count,
        t.heartbeat_at AS ocr_last_heartbeat,
        u.chunk_count,
-       group_status(t.status IN ('completed', 'skipped'), u.vp, u.vr, u.vc, u.vf, 0, u.vx) AS vector_status, u.vector_error,
-       group_status(t.status IN ('completed', 'skipped'), u.gp, u.gr, u.gc, u.gf, 0, u.gx) AS graphrag_status, u.graphrag_error
+       group_status(coalesce(s.status IN ('completed', 'skipped', 'failed'), false), u.vp, u.vr, u.vc,
+                    u.vf + coalesce(s.status = 'failed', false)::int, 0, u.vx) AS vector_status,
+       coalesce(s.error, u.vector_error) AS vector_error,
+       group_status(coalesce(s.status IN ('completed', 'skipped'), false), u.gp, u.gr, u.gc, u.gf, 0, u.gx) AS graphrag_status, u.graphrag_error
   FROM document d
  CROSS JOIN LATERAL generate_series(1, d.pages) AS n (number)
   LEFT JOIN page p ON p.document = d.id AND p.number = n.number
   LEFT JOIN tasks t ON t.owner = 'document:' || d.id AND t.kind = 'ocr.read'
                    AND (t.payload ->> 'page')::int = n.number AND (t.payload ->> 'ordinal')::int IS NULL
+  LEFT JOIN tasks s ON s.owner = 'document:' || d.id AND s.kind = 'vector.split'
+                   AND (s.payload ->> 'page')::int = n.number AND (s.payload ->> 'ordinal')::int IS NULL
  CROSS JOIN LATERAL (
    SELECT count(*)::int AS chunk_count,
           count(*) FILTER (WHERE vector_status = 'pending')::int AS vp,

@@ -1,45 +1,61 @@
-"""The first phase: every page becomes Markdown, and the Markdown chunks."""
+"""The first phase: every page becomes Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
-from gristmill.db import Database, Tx
+from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.blobs import Spool
-from gristmill.documents.desk import Desk, Read
-from gristmill.documents.model import VECTOR, Document
+from gristmill.documents.desk import Desk, Sheet
+from gristmill.documents.model import SPLIT, Document
 from gristmill.documents.phases.opening import REMOVED
-from gristmill.knowledge import chunks
-from gristmill.queue import Done, Envelope, Skip
-from gristmill.tasks import EmbedChunk, ReadPage
+from gristmill.documents.reading import PageText
+from gristmill.errors import Permanent, Transient
+from gristmill.ids import DocumentId
+from gristmill.queue import Answer, Done, Envelope, Skip
+from gristmill.tasks import ReadPage, SplitPage
+
+Documents = Mapping[DocumentId, Document]
 
 
-async def read_page(letter: ReadPage, *, db: Database, desk: Desk, spool: Spool) -> Done | Skip:
+async def read_pages(
+    letters: Sequence[ReadPage], *, db: Database, desk: Desk, spool: Spool
+) -> AsyncIterator[tuple[int, Answer | Exception]]:
+    """Many at a time, because a page that carries its text takes less than asking for it; each answered when read."""
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
-        if document is None:
-            return REMOVED
-        key = desk.key(document, letter.page)
-        known = await store.page_by_key(tx, key)
-    if known is not None:
-        read = await desk.split(known, document.title or "")
-    else:
-        read = await desk.read(await spool.file(document.hash, document.size), document, letter.page)
-    write = partial(_write, document=document, number=letter.page, read=read, key=key)
-    then = _embeddings(document, letter.page, read)
-    if read.page.method == "copied":
+        documents = await store.load(tx, {letter.document for letter in letters})
+        keys = {one: desk.page_key(documents[one.document], one.page) for one in letters if one.document in documents}
+        known = await store.pages_by_key(tx, list(keys.values()))
+    unread: list[int] = []
+    sheets: list[Sheet] = []
+    for place, letter in enumerate(letters):
+        if letter not in keys:
+            yield place, REMOVED
+        elif keys[letter] in known:
+            yield place, _outcome(documents, letter, known[keys[letter]], keys[letter])
+        else:
+            try:
+                sheets.append(await _sheet(spool, documents[letter.document], letter.page))
+                unread.append(place)
+            except (Permanent, Transient) as error:
+                yield place, error
+    waiting = iter(unread)
+    async for found in desk.read(sheets):
+        place = next(waiting)
+        letter = letters[place]
+        yield place, found if isinstance(found, Exception) else _outcome(documents, letter, found, keys[letter])
+
+
+async def _sheet(spool: Spool, document: Document, page: int) -> Sheet:
+    assert document.type is not None, "a page is read when its document was opened"
+    return Sheet(str(await spool.file(document.hash, document.size)), document.type, page)
+
+
+def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes) -> Done | Skip:
+    document = documents[letter.document]
+    write = partial(store.save_page, document=document, number=letter.page, page=page, key=key)
+    splitting = SplitPage(letter.document, letter.page)
+    then = (Envelope(splitting, parent=document.phases[SPLIT], owner=document.owner),)
+    if page.method == "copied":
         return Skip(f"{document.type} carries its text and needs no reading", write, then)
     return Done(write, then)
-
-
-def _embeddings(document: Document, page: int, read: Read) -> Sequence[Envelope]:
-    group = document.phases[VECTOR]
-    return [
-        Envelope(EmbedChunk(document.id, page, ordinal), parent=group, owner=document.owner)
-        for ordinal in range(len(read.pieces))
-    ]
-
-
-async def _write(tx: Tx, *, document: Document, number: int, read: Read, key: bytes) -> None:
-    await store.save_page(tx, document, number, read.page, key)
-    await chunks.save(tx, document.scope, document.id, number, read.pieces)

@@ -1,0 +1,41 @@
+"""Between the first phase and the second: every page falls into chunks."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from gristmill.db import Database
+from gristmill.documents import store
+from gristmill.documents.desk import Desk
+from gristmill.documents.model import VECTOR, Document
+from gristmill.documents.phases.opening import REMOVED
+from gristmill.knowledge import Piece
+from gristmill.queue import Done, Envelope, Skip
+from gristmill.tasks import EmbedChunk, SplitPage
+
+
+async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk) -> list[Done | Skip]:
+    async with db.transaction() as tx:
+        documents = await store.load(tx, {letter.document for letter in letters})
+        texts = await store.texts(tx, [(letter.document, letter.page) for letter in letters])
+        given = {
+            one: (texts[one.document, one.page], documents[one.document].title or "")
+            for one in letters
+            if one.document in documents and (one.document, one.page) in texts
+        }
+        keys = {one: desk.split_key(*text) for one, text in given.items()}
+        known = await store.divided_before(tx, list(keys.values()))
+    new = {keys[one]: text for one, text in given.items() if keys[one] not in known}
+    known |= zip(new, await desk.split(list(new.values())), strict=True)
+    return [
+        _outcome(documents[one.document], one.page, known[keys[one]], keys[one]) if one in given else REMOVED
+        for one in letters
+    ]
+
+
+def _outcome(document: Document, page: int, pieces: Sequence[Piece], key: bytes) -> Done:
+    group = document.phases[VECTOR]
+    then = [
+        Envelope(EmbedChunk(document.id, page, ordinal), parent=group, owner=document.owner)
+        for ordinal in range(len(pieces))
+    ]
+    return Done(partial(store.save_chunks, document=document, number=page, pieces=pieces, key=key), then)
