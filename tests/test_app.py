@@ -4,9 +4,11 @@ import sys
 
 import pytest
 
-from gristmill.app import handlers, load_handlers
+from gristmill.app import begin, handlers, load_handlers
 from gristmill.db import Database
 from gristmill.errors import Refused
+from gristmill.knowledge import vectors
+from gristmill.models import FakeEmbedder
 from gristmill.settings import Settings
 
 DB = Database("postgresql:///nowhere")  # nothing here connects
@@ -68,3 +70,13 @@ def test_what_cannot_be_found_is_refused_in_one_sentence(place, locator, sentenc
 
 def test_the_default_handlers_can_be_loaded():
     assert load_handlers(Settings().app, DB, Settings()).keys() == handlers(DB, Settings()).keys()
+
+
+async def test_workers_begin_to_fill_the_model_of_the_settings_where_another_was_used(db):
+    async with db.transaction() as tx:
+        await vectors.register(tx, FakeEmbedder())
+    await begin(db, Settings(), {})  # they answer nothing about knowledge: it is not theirs to begin
+    await begin(db, Settings(), handlers(db, Settings()))
+    async with db.transaction() as tx:
+        rows = await tx.all("SELECT payload FROM task WHERE kind = 'knowledge.fill'")
+    assert [row.payload for row in rows] == [{"model": "all-MiniLM-L6-v2"}]

@@ -13,8 +13,8 @@ from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms
-from gristmill.knowledge.vectors import fill_vectors
-from gristmill.models import LlmExtractor, RouterLlm, RuleExtractor, embedder
+from gristmill.knowledge.vectors import choose, fill_vectors
+from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder, model_of
 from gristmill.queue import Handler, Handlers, ProcessPool, bound, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms
@@ -33,6 +33,7 @@ class Bench:
         cores = settings.documents.processes or os.cpu_count() or 1
         self.reading, self.vectors, self._names = (ProcessPool(cores) for _ in range(3))
         self.embedder = embedder(settings.embedding, self.vectors)
+        self.house = MiniLm(self.vectors)
         self._llm = RouterLlm(settings.llm)
         rules = RuleExtractor(self._names)
         model = settings.llm.model
@@ -48,12 +49,20 @@ class Bench:
 def handlers(db: Database, settings: Settings, bench: Bench | None = None) -> Handlers:
     """Every handler of Gristmill itself; each room binds its own here."""
     bench = bench or Bench(settings)
+    spool = settings.data / "spool"
     tools = Tools(
-        db, bench.reading, bench.vectors, settings.data / "spool", bench.embedder, bench.extractor, settings.documents
+        db, bench.reading, bench.vectors, spool, bench.embedder, bench.extractor, settings.documents, [bench.house]
     )
     folding = on(FoldTerms, partial(fold_terms, db=db))
     filling = on(FillVectors, partial(fill_vectors, db=db, embedder=bench.embedder))
     return bound(*document_handlers(tools), folding, filling)
+
+
+async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
+    """What workers with these handlers see to before they begin: that knowledge is kept as the settings say."""
+    if FillVectors.kind in answered:
+        async with db.transaction() as tx:
+            await choose(tx, model_of(settings.embedding))
 
 
 def load_handlers(locator: str, db: Database, settings: Settings) -> Handlers:

@@ -80,7 +80,7 @@ class FoldTerms:
 
 @dataclass(frozen=True)
 class FillVectors:
-    """Embed chunks that have no vector of this model yet, a portion at a time."""
+    """Let every chunk have a vector of this model, and of no other, a portion at a time."""
 
     kind: ClassVar[str] = "knowledge.fill"
-    model: int
+    model: str

@@ -1,6 +1,7 @@
 """Vectors are made once per text and model, and each model has an index of its own."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,8 +9,9 @@ from shelf import chunked, placed, searchable
 
 from gristmill.db import Database
 from gristmill.errors import Refused
-from gristmill.knowledge import search, vectors
-from gristmill.models import FakeEmbedder
+from gristmill.knowledge import Embedders, search, terms_of, vectors
+from gristmill.knowledge.vectors import PORTION, PORTIONS
+from gristmill.models import Embedder, FakeEmbedder
 from gristmill.queue import Done, Skip
 from gristmill.tasks import FillVectors
 
@@ -67,41 +69,138 @@ async def test_a_vector_is_known_by_the_text_it_was_made_of_bit_for_bit(db: Data
 
 async def test_another_model_is_filled_in_the_background_and_then_takes_over(db: Database) -> None:
     old, new = FakeEmbedder(), Renamed()
-    async with db.transaction() as tx:
-        found = await chunked(
-            tx, await placed(tx), "\n\n".join(f"# Part {n}\n\n{'The mill. ' * 60}" for n in range(70))
-        )
-        first = await vectors.register(tx, old)
-        for chunk in found:
-            await searchable(tx, chunk, model=first.id, embedder=old)
+    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
     async with db.transaction() as tx:
         second = await vectors.register(tx, new)
         assert await vectors.register(tx, new) == second
         assert await tx.value("SELECT count(*) FROM task WHERE kind = 'knowledge.fill'") == 1
     portions = 0
-    answer: object = None
-    while not isinstance(answer, Done):
+    while not isinstance(await vectors.fill_vectors(FillVectors(new.name), db=db, embedder=new), Done):
         hits = await search(db, [new, old], "mill", alpha=1.0)
         assert hits  # from the old vectors, until the new ones are complete
-        assert hits.note is None
-        answer = await vectors.fill_vectors(FillVectors(second.id), db=db, embedder=new)
+        assert hits[0].similarity
         portions += 1
-    assert portions > 2
+    assert portions
     async with db.transaction() as tx:
-        assert answer.write
-        await answer.write(tx)
-    async with db.transaction() as tx:
-        current = await vectors.current_model(tx)
-        assert current == replace(second, current=True)
-        assert await tx.value("SELECT count(DISTINCT model) FROM embedding") == 1
-        assert await tx.value("SELECT count(*) FROM embedding") == len(found)
+        assert await vectors.current_model(tx) == replace(second, current=True)
         assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 1
+    assert await models_of_chunks(db) == {(new.name,)}
     assert (await search(db, new, "mill", alpha=1.0)).note is None
+
+
+async def test_going_back_to_a_model_before_the_other_took_over_leaves_no_chunk_without_a_vector(db: Database) -> None:
+    first, second = FakeEmbedder(), Renamed()
+    await stored(db, first, "The mill grinds slowly.")
+    await stored(db, second, "The bearing runs hot.")  # gets a vector of the second alone
+    await stored(db, first, "The miller sleeps.")
+    await filled(db, first)
+    assert await models_of_chunks(db) == {(first.name,)}
+    assert {hit.similarity is not None for hit in await search(db, first, "bearing", alpha=1.0)} == {True}
+
+
+async def test_going_there_and_back_with_chunks_coming_all_the_time_leaves_one_vector_each(db: Database) -> None:
+    first, second = FakeEmbedder(), Renamed()
+    for n, embedder in enumerate((first, second, first, second, second, first)):
+        await stored(db, embedder, f"Note {n} of the mill.")
+        if n in (1, 3):
+            await vectors.fill_vectors(FillVectors(embedder.name), db=db, embedder=embedder)
+    await filled(db, first)
+    assert await models_of_chunks(db) == {(first.name,)}
+    async with db.transaction() as tx:
+        assert await tx.value("SELECT count(*) FROM embedding") == 6
+        assert await tx.value("SELECT count(*) FROM embedding_model") == 1
+
+
+async def test_what_a_worker_with_the_old_model_writes_last_is_not_dropped_with_that_model(db: Database) -> None:
+    old, new = FakeEmbedder(), Renamed()
+    await stored(db, old, "The mill.")
+
+    class Meanwhile(Renamed):
+        """Another worker goes on with the old model while this one fills the new."""
+
+        async def embed(self, texts: Sequence[str]) -> list[bytes]:
+            await stored(db, old, f"Written beside {len(self.embedded)}.") if len(self.embedded) < 3 else None
+            return await super().embed(texts)
+
+    await filled(db, Meanwhile())
+    assert await models_of_chunks(db) == {(new.name,)}
+    async with db.transaction() as tx:
+        assert await tx.value("SELECT count(*) FROM embedding") > 1
+
+
+async def test_what_comes_while_a_model_is_filled_gets_a_vector_of_the_current_one_where_that_is_at_hand(
+    db: Database,
+) -> None:
+    old, new = FakeEmbedder(), Renamed()
+    await stored(db, old, "The mill grinds slowly.")
+    await stored(db, [new, old], "The bearing runs hot.")
+    hits = await search(db, [new, old], "bearing", alpha=1.0)
+    assert [hit.text for hit in hits][:1] == ["The bearing runs hot."]
+    await filled(db, new)
+    assert await models_of_chunks(db) == {(new.name,)}
+
+
+async def test_a_search_says_what_is_found_by_words_alone_while_a_model_is_filled(db: Database) -> None:
+    old, new = FakeEmbedder(), Renamed()
+    await stored(db, old, "The mill grinds slowly.")
+    await stored(db, new, "The bearing runs hot.")
+    hits = await search(db, [new, old], "bearing")
+    assert [(hit.text, hit.similarity) for hit in hits][:1] == [("The bearing runs hot.", None)]
+    assert hits.note == "another takes the place of fake: until it has, what was added since is found by words alone."
+    await filled(db, new)
+    assert (await search(db, new, "bearing")).note is None
+
+
+async def test_workers_that_start_with_another_model_begin_to_fill_it_without_any_new_chunk(db: Database) -> None:
+    async def fills() -> list[str]:
+        async with db.transaction() as tx:
+            rows = await tx.all("SELECT payload ->> 'model' AS model FROM task WHERE kind = 'knowledge.fill'")
+        return [row.model for row in rows]
+
+    async with db.transaction() as tx:
+        await vectors.choose(tx, "fake")
+    await stored(db, FakeEmbedder(), "The mill.")
+    async with db.transaction() as tx:
+        await vectors.choose(tx, "fake")
+    assert await fills() == []
+    async with db.transaction() as tx:
+        await vectors.choose(tx, "another")
+        await vectors.choose(tx, "another")
+    assert await fills() == ["another"]
 
 
 async def test_a_model_that_is_no_longer_wanted_is_not_filled(db: Database) -> None:
     async with db.transaction() as tx:
         await vectors.register(tx, FakeEmbedder())
-        second = await vectors.register(tx, Renamed())
-    answer = await vectors.fill_vectors(FillVectors(second.id), db=db, embedder=FakeEmbedder())
+        await vectors.register(tx, Renamed())
+    answer = await vectors.fill_vectors(FillVectors("another"), db=db, embedder=FakeEmbedder())
     assert isinstance(answer, Skip)
+
+
+# --- hands
+
+
+async def stored(db: Database, embedders: Embedders, *texts: str) -> None:
+    """Chunks as the task of their vectors makes them searchable."""
+    async with db.transaction() as tx:
+        document = await placed(tx)
+        found = [chunk for n, text in enumerate(texts, 1) for chunk in await chunked(tx, document, text, page=n)]
+    made = await vectors.made(db, embedders, {chunk.hash: chunk.embedded for chunk in found})
+    async with db.transaction() as tx:
+        for chunk in found:
+            await vectors.make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
+
+
+async def filled(db: Database, embedder: Embedder) -> None:
+    while not isinstance(await vectors.fill_vectors(FillVectors(embedder.name), db=db, embedder=embedder), Done):
+        pass
+
+
+async def models_of_chunks(db: Database) -> set[tuple[str, ...]]:
+    """The models of which chunks have vectors, all that occur together."""
+    async with db.transaction() as tx:
+        rows = await tx.all(
+            """SELECT DISTINCT array_remove(array_agg(m.name ORDER BY m.name), NULL) AS names FROM chunk c
+                 LEFT JOIN embedding e ON e.chunk = c.id LEFT JOIN embedding_model m ON m.id = e.model GROUP BY c.id"""
+        )
+    return {tuple(row.names) for row in rows}

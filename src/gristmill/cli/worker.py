@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gristmill.app import load_handlers
+from gristmill.app import begin, load_handlers
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import session
 from gristmill.db import Database
@@ -85,8 +85,9 @@ def register(app: typer.Typer, text: str) -> None:
 
 async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
     async with session() as at:
-        orders, _ = _checked(given, at.db, at.settings)
+        orders, handlers = _checked(given, at.db, at.settings)
         _refuse_taken_ports(orders)
+        await begin(at.db, at.settings, handlers)
         supervisor = Supervisor(
             at.db, orders.command(), queues=orders.queues, processes=orders.processes,
             grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE, once=orders.once,

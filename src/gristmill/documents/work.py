@@ -1,5 +1,6 @@
 """Binds the letters about documents to what answers them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ class Tools:
     embedder: Embedder
     extractor: Extractor
     settings: DocumentSettings
+    at_hand: Sequence[Embedder] = ()  # for vectors of the model before, while the embedder's own are being filled
 
 
 def document_handlers(tools: Tools) -> list[Handler]:
@@ -45,7 +47,7 @@ def document_handlers(tools: Tools) -> list[Handler]:
     )
     reading = partial(read_pages, db=db, desk=desk, spool=spool)
     splitting = partial(split_pages, db=db, desk=desk)
-    embedding = partial(embed_chunks, db=db, embedder=tools.embedder)
+    embedding = partial(embed_chunks, db=db, embedders=[tools.embedder, *tools.at_hand])
     building = partial(build_graph, db=db, extractor=tools.extractor)
     return [
         on(OpenDocument, opening, timeout=longest),

@@ -6,11 +6,12 @@ from gristmill.knowledge.notebook import index_document, search_hybrid, store_ch
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id, visible
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
-from gristmill.knowledge.vectors import make_searchable
+from gristmill.knowledge.vectors import Embedders, make_searchable
 
 __all__ = [
     "GLOBAL",
     "Chunk",
+    "Embedders",
     "Hit",
     "Hits",
     "Piece",

@@ -16,8 +16,8 @@ from gristmill.knowledge.language import language_of
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id
 from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
-from gristmill.knowledge.vectors import make_searchable
-from gristmill.models import Embedder, tokens
+from gristmill.knowledge.vectors import Embedders, make_searchable
+from gristmill.models import tokens
 from gristmill.queue import Unique, open_group, seal, send
 from gristmill.tasks import FoldTerms
 
@@ -28,14 +28,14 @@ LENGTH, OVERLAP = 4_000, 200  # … into parts of so many, each of which repeats
 
 
 async def store_chunk(
-    db: Database, embedder: Embedder, document_id: str, content: str, node_key: str, *,
+    db: Database, embedder: Embedders, document_id: str, content: str, node_key: str, *,
     entity_types: Sequence[str] = (), graph_refs: Sequence[str] = (), knowledge_type: str = "DOCUMENT",
     scope: Scope = GLOBAL,
 ) -> ChunkId:  # fmt: skip
     """Keeps one chunk as it is, in the document with this URN, and links it with a node; the same one only once."""
     _check(document_id, content)
     piece = _piece(content, 0)
-    vector = await _vectors(db, embedder, [piece])
+    vector = await vectors.made(db, embedder, {piece.hash: piece.embedded})
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
         document, text = await _document(tx, own, document_id, content, knowledge_type)
@@ -48,7 +48,7 @@ async def store_chunk(
 
 
 async def search_hybrid(
-    db: Database, embedder: Embedder, query: str, alpha: float = 0.5, max_results: int = 10,
+    db: Database, embedder: Embedders, query: str, alpha: float = 0.5, max_results: int = 10,
     knowledge_types: Sequence[str] | None = None, *, scope: Scope = GLOBAL,
 ) -> Hits:  # fmt: skip
     """The hits of `search`, of all types or of these."""
@@ -65,7 +65,7 @@ async def search_hybrid(
 
 
 async def index_document(
-    db: Database, embedder: Embedder, document_id: str, content: str, title: str, location: str, *,
+    db: Database, embedder: Embedders, document_id: str, content: str, title: str, location: str, *,
     knowledge_type: str = "DOCUMENT", related_docs: Sequence[str] = (), scope: Scope = GLOBAL,
 ) -> DocumentId:  # fmt: skip
     """Keeps a whole text in place of what was kept under this URN; a large one in parts of 4,000 characters."""
@@ -73,7 +73,7 @@ async def index_document(
     pieces = [_piece(content[a:b], a, title) for a, b in parts(content)] if len(content) >= LARGE else chunks.split(
         content, title=title
     )  # fmt: skip
-    made = await _vectors(db, embedder, pieces)
+    made = await vectors.made(db, embedder, {piece.hash: piece.embedded for piece in pieces})
     meta = {"location": location, "related": list(related_docs)}
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
@@ -115,17 +115,6 @@ def _piece(text: str, start: int, heading: str = "") -> Piece:
     count = tokens.count(whole) + chunks.SPECIAL
     digest = sha256(whole.encode()).digest()
     return Piece(start, start + len(text), "prose", language_of(text), heading, text, count, digest)
-
-
-async def _vectors(db: Database, embedder: Embedder, pieces: Sequence[Piece]) -> dict[bytes, dict[int, bytes]]:
-    """By hash and model; only what is not known yet is embedded."""
-    await embedder.prepare()
-    async with db.transaction() as tx:
-        model = await vectors.register(tx, embedder)
-        known = await vectors.known(tx, model.id, [piece.hash for piece in pieces])
-    new = {piece.hash: piece.embedded for piece in pieces if piece.hash not in known}
-    known |= zip(new, await embedder.embed(list(new.values())), strict=True)
-    return {hash: {model.id: vector} for hash, vector in known.items()}
 
 
 async def _locked(tx: Tx, scope: Scope, urn: str) -> ScopeId:

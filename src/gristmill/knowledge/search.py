@@ -14,7 +14,7 @@ from gristmill.knowledge import lexicon, vectors
 from gristmill.knowledge.scopes import GLOBAL, Scope, visible
 from gristmill.knowledge.snippets import Marks, Snippet, snippet_of
 from gristmill.knowledge.terms import Wanted, fold
-from gristmill.knowledge.vectors import Filter, Model
+from gristmill.knowledge.vectors import Embedders, Filter, Model
 from gristmill.models import Embedder
 
 SQL = queries("gristmill.knowledge", "search.sql")
@@ -66,7 +66,7 @@ class Hits(list[Hit]):
 
 
 async def search(
-    db: Database, embedder: Embedder | Sequence[Embedder] | None, query: str, scope: Scope = GLOBAL, *,
+    db: Database, embedder: Embedders | None, query: str, scope: Scope = GLOBAL, *,
     alpha: float = 0.5, limit: int = 10, type: str | None = None, after: datetime | None = None, expand: int = 0,
 ) -> Hits:  # fmt: skip
     """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone.
@@ -74,7 +74,7 @@ async def search(
     While another model is being filled, vectors are still those of the one before: give both embedders.
     """
     _check(query, alpha, limit, after, expand)
-    embedders = list(embedder) if isinstance(embedder, Sequence) else [embedder] if embedder else []
+    embedders = vectors.at_hand(embedder)
     only = Filter(type, after)
     hits = Hits()
     if not query.strip():
@@ -150,6 +150,7 @@ async def _candidates(
             asked.cancel()
     if model is None or vector is None:
         return Candidates(found.words, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
+    note = note or await vectors.unseen(tx, model)
     if alpha == 1:
         by_words = []
     similar = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES, by_words)

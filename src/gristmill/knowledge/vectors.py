@@ -5,7 +5,6 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 import orjson
 
@@ -14,7 +13,7 @@ from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
 from gristmill.knowledge.terms import Terms
-from gristmill.models import Embedder
+from gristmill.models import Embedder, MiniLm
 from gristmill.queue import Done, Skip, Snooze, Unique, send
 from gristmill.tasks import FillVectors
 
@@ -37,17 +36,27 @@ async def register(tx: Tx, embedder: Embedder) -> Model:
     """The model of this embedder, with an index of its own.
 
     The first one ever is current at once; any other is filled in the background, and then takes the place of the one
-    before.
+    before. So is the current one while there are vectors of another: their chunks may have none of it.
     """
     name, dimensions = embedder.name, embedder.dimensions
     found = await tx.one(SQL["find_model"], name=name, dimensions=dimensions)
-    made = found or await _made(tx, name, dimensions)
-    if not made.current:
-        await send(tx, FillVectors(made.id), unique=Unique(f"fill:{made.id}"))
-    return Model(*made)
+    row = found or await _registered(tx, name, dimensions)
+    if not row.settled:
+        await _fill(tx, name)
+    return Model(row.id, row.name, row.dimensions, row.current)
 
 
-async def _made(tx: Tx, name: str, dimensions: int) -> Row:
+async def choose(tx: Tx, name: str) -> None:
+    """From now on vectors are made by the model of this name: those of any other are replaced in the background."""
+    if await tx.value(SQL["any_other"], name=name):
+        await _fill(tx, name)
+
+
+async def _fill(tx: Tx, name: str) -> None:
+    await send(tx, FillVectors(name), unique=Unique(f"fill:{name}"))
+
+
+async def _registered(tx: Tx, name: str, dimensions: int) -> Row:
     if not 1 <= dimensions <= MOST_DIMENSIONS:
         raise Refused(f"{name} makes vectors of {dimensions:,} numbers: an index holds {MOST_DIMENSIONS:,}.")
     await tx.one(SQL["lock_models"])
@@ -64,10 +73,46 @@ async def current_model(tx: Tx) -> Model | None:
     return Model(*row) if row else None
 
 
+async def unseen(tx: Tx, current: Model) -> str | None:
+    """What a search by meaning does not see while another model is filled, in a sentence."""
+    coming = None if current.name == MiniLm.name else await tx.value(SQL["coming_model"])
+    if coming is None:  # or it is the house's own, of which whatever comes gets a vector as well
+        return None
+    return f"{coming} takes the place of {current.name}: until it has, what was added since is found by words alone."
+
+
 async def known(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """The vectors that this model has already made of texts with these hashes."""
     rows = await tx.all(SQL["known"], model=model, hashes=list(hashes))
     return {row.hash: _received(row.vector) for row in rows}
+
+
+Embedders = Embedder | Sequence[Embedder]  # the one of the settings, and then what else is at hand
+
+
+def at_hand(embedders: Embedders | None) -> list[Embedder]:
+    return list(embedders) if isinstance(embedders, Sequence) else [embedders] if embedders else []
+
+
+async def made(db: Database, embedders: Embedders, texts: Mapping[bytes, str]) -> dict[bytes, dict[int, bytes]]:
+    """The vectors of texts, by hash and model; only what is not known yet is embedded.
+
+    They are those of the first embedder; while that one's model is being filled, also those of the current one, if it
+    is at hand: what comes meanwhile is found as well.
+    """
+    ours, *others = at_hand(embedders)
+    await ours.prepare()
+    async with db.transaction() as tx:
+        model = await register(tx, ours)
+        makers = {model.id: ours}
+        current = model if model.current else await current_model(tx)
+        if current and current != model:
+            makers |= [(current.id, one) for one in others if one.name == current.name]
+        found = {id: await known(tx, id, list(texts)) for id in makers}
+    for id, maker in makers.items():
+        new = {hash: text for hash, text in texts.items() if hash not in found[id]}
+        found[id] |= zip(new, await maker.embed(list(new.values())), strict=True)
+    return {hash: {id: found[id][hash] for id in makers} for hash in texts}
 
 
 async def make_searchable(tx: Tx, chunk: Chunk, vectors: Mapping[int, bytes], terms: Terms) -> None:
@@ -116,34 +161,55 @@ async def near(
 # --- another model
 
 PORTION = 64  # chunks embedded at a time
+PORTIONS = 8  # … before others have their turn
+DROPPED = 1_000  # chunks whose old vectors go at a time
 
 
 async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip | Snooze:
-    """Gives a portion of chunks a vector of this model and comes back; when all have one, it becomes current.
+    """Gives every chunk a vector of this model, lets search answer from it, and takes away those of others.
 
     What a portion wrote stays if its task is killed: whoever goes on asks for what is still missing.
     """
+    if task.model != embedder.name:
+        return Skip(f"{embedder.name} is the model now")
     await embedder.prepare()
     async with db.transaction() as tx:
-        model = await tx.one(SQL["find_model_by_id"], model=task.model)
-        rows = await tx.all(SQL["unfilled"], model=task.model, most=PORTION)
-    if model is None or (model.name, model.dimensions) != (embedder.name, embedder.dimensions):
-        return Skip(f"{embedder.name} is the model now")
-    if not rows:
-        return Done(write=partial(_take_over, model=task.model))
-    found = [Chunk(*row) for row in rows]
-    made = await embedder.embed([chunk.embedded for chunk in found])
+        model = await register(tx, embedder)
+    if not await _filled(db, model, embedder):
+        return Snooze(timedelta(0))
     async with db.transaction() as tx:
-        for chunk, vector in zip(found, made, strict=True):
-            await tx.execute(SQL["add_vector"], model=task.model, chunk=chunk.id, vector=written(vector))
-    return Snooze(timedelta(0))
+        await tx.one(SQL["lock_models"])
+        await tx.execute(SQL["retire_others"], model=model.id)
+        await tx.execute(SQL["make_current"], model=model.id)
+    await _drop_others(db, model)
+    async with db.transaction() as tx:
+        await tx.one(SQL["lock_models"])
+        alone = await tx.value(SQL["retire"], model=model.id)
+    return Done() if alone else Snooze(timedelta(0))
 
 
-async def _take_over(tx: Tx, *, model: int) -> None:
-    await tx.one(SQL["lock_models"])
-    await tx.execute(SQL["retire_others"], model=model)
-    await tx.execute(SQL["make_current"], model=model)
-    await tx.one(SQL["drop_others"], model=model)
+async def _filled(db: Database, model: Model, embedder: Embedder) -> bool:
+    """Whether nothing is left; some portions at most, so that other work is not kept waiting."""
+    after = 0
+    for _ in range(PORTIONS):
+        async with db.transaction() as tx:
+            rows = await tx.all(SQL["unfilled"], model=model.id, after=after, most=PORTION)
+        if not rows:
+            return True
+        found = [Chunk(*row) for row in rows]
+        vectors = await embedder.embed([chunk.embedded for chunk in found])
+        async with db.transaction() as tx:
+            for chunk, vector in zip(found, vectors, strict=True):
+                await tx.execute(SQL["add_vector"], model=model.id, chunk=chunk.id, vector=written(vector))
+        after = found[-1].id
+    return False
+
+
+async def _drop_others(db: Database, model: Model) -> None:
+    after: int | None = 0
+    while after is not None:
+        async with db.transaction() as tx:
+            after = await tx.value(SQL["drop_others"], model=model.id, after=after, most=DROPPED)
 
 
 def written(vector: bytes) -> str:

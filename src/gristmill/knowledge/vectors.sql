@@ -1,7 +1,10 @@
 -- Vectors of chunks, by model.
 
 -- name: find_model
-SELECT id, name, dimensions, current FROM embedding_model WHERE name = %(name)s AND dimensions = %(dimensions)s;
+-- settled: search answers from it, and nothing is left of another
+SELECT id, name, dimensions, current,
+       current AND NOT EXISTS (SELECT FROM embedding_model o WHERE o.id <> m.id) AS settled
+  FROM embedding_model m WHERE name = %(name)s AND dimensions = %(dimensions)s;
 
 -- name: lock_models
 SELECT pg_advisory_xact_lock(hashtext('gristmill embedding models'));
@@ -10,7 +13,7 @@ SELECT pg_advisory_xact_lock(hashtext('gristmill embedding models'));
 -- the first one is current at once; a later one when it is filled
 INSERT INTO embedding_model (name, dimensions, current)
 VALUES (%(name)s, %(dimensions)s, NOT EXISTS (SELECT FROM embedding_model WHERE current))
-RETURNING id, name, dimensions, current;
+RETURNING id, name, dimensions, current, current AS settled;
 
 -- name: make_index
 -- the statement depends on the model: its number and dimensions are in the index
@@ -18,6 +21,13 @@ SELECT make_vector_index(%(model)s::smallint, %(dimensions)s::int);
 
 -- name: current_model
 SELECT id, name, dimensions, current FROM embedding_model WHERE current;
+
+-- name: coming_model
+-- the one that is being filled
+SELECT name FROM embedding_model WHERE NOT current ORDER BY id DESC LIMIT 1;
+
+-- name: any_other
+SELECT EXISTS (SELECT FROM embedding_model WHERE name <> %(name)s);
 
 -- name: known
 SELECT DISTINCT ON (c.hash) c.hash, vector_send(e.vector) AS vector
@@ -64,16 +74,13 @@ SELECT c.id
  LIMIT %(most)s;
 
 -- name: unfilled
--- chunks that have a vector of the current model, but none of this one
+-- chunks that have a vector of whatever model, but none of this one
 SELECT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, c.kind, c.language, c.heading,
        c.text, c.hash
-  FROM embedding e JOIN chunk c ON c.id = e.chunk
- WHERE e.model = (SELECT id FROM embedding_model WHERE current) AND e.model <> %(model)s::smallint
-   AND NOT EXISTS (SELECT FROM embedding f WHERE f.chunk = e.chunk AND f.model = %(model)s::smallint)
+  FROM chunk c
+ WHERE c.id > %(after)s AND EXISTS (SELECT FROM embedding e WHERE e.chunk = c.id)
+   AND NOT EXISTS (SELECT FROM embedding f WHERE f.chunk = c.id AND f.model = %(model)s::smallint)
  ORDER BY c.id LIMIT %(most)s;
-
--- name: find_model_by_id
-SELECT id, name, dimensions, current FROM embedding_model WHERE id = %(model)s::smallint;
 
 -- name: add_vector
 -- unless its chunk went meanwhile
@@ -89,5 +96,16 @@ UPDATE embedding_model SET current = false WHERE current AND id <> %(model)s::sm
 UPDATE embedding_model SET current = true WHERE id = %(model)s::smallint;
 
 -- name: drop_others
--- their vectors and indexes go with them
-SELECT drop_vector_models(%(model)s::smallint);
+-- of the next chunks, the vectors that one of this model stands for; how far they go
+WITH next AS MATERIALIZED (
+  SELECT id FROM chunk WHERE id > %(after)s ORDER BY id LIMIT %(most)s
+), gone AS (
+  DELETE FROM embedding e USING next
+   WHERE e.chunk = next.id AND e.model <> %(model)s::smallint
+     AND EXISTS (SELECT FROM embedding f WHERE f.chunk = e.chunk AND f.model = %(model)s::smallint)
+)
+SELECT max(id) FROM next;
+
+-- name: retire
+-- their indexes go with them
+SELECT retire_vector_models(%(model)s::smallint);

@@ -4,7 +4,7 @@ What only child processes may load is taken as a module, in the child: `from gri
 """
 
 from gristmill.models import engines, tokens
-from gristmill.models.embedding import Embedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder
+from gristmill.models.embedding import Embedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder, model_of
 from gristmill.models.entities import Entity, Extraction, Passage, Relation, entity_key, relation_type
 from gristmill.models.extractors import Extractor, LlmExtractor, RuleExtractor
 from gristmill.models.fakes import FakeEmbedder, FakeLlm
@@ -32,6 +32,7 @@ __all__ = [
     "embedder",
     "engines",
     "entity_key",
+    "model_of",
     "relation_type",
     "schema_of",
     "tokens",

@@ -57,6 +57,11 @@ def embedder(settings: EmbeddingSettings, pool: ProcessPool) -> Embedder:
     return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
 
 
+def model_of(settings: EmbeddingSettings) -> str:
+    """The name of the embedder that the settings name."""
+    return MiniLm.name if settings.kind == "minilm" else f"{settings.kind}:{settings.model}"
+
+
 class MiniLm:
     """all-MiniLM-L6-v2 in the processes of a pool, one thread each."""
 
@@ -104,7 +109,7 @@ class _Endpoint:
             raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
         self._settings = settings
         self._http: aiohttp.ClientSession | None = None
-        self.name = f"{settings.kind}:{settings.model}"
+        self.name = model_of(settings)
         self.window = settings.window
         self.dimensions = 0
 
