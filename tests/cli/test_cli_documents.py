@@ -3,14 +3,18 @@
 import asyncio
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from desk import MILL
 
+from gristmill.cli.grinding import follow
 from gristmill.cli.session import Session
 from gristmill.cli.watch import taken_in
-from gristmill.db import Database
+from gristmill.db import Database, Embedded, open_database
+from gristmill.documents import remove
+from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
 from gristmill.settings import Settings
 
@@ -81,6 +85,29 @@ async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when
             back = asyncio.create_task(anext(seen))
     stop.set()
     await seen.aclose()
+
+
+async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for(folder: Path):
+    with tempfile.TemporaryDirectory(prefix="gristmill-cli-") as place:
+        os.chmod(place, 0o711)
+        settings = Settings(data=Path(place) / "data")
+        server = Embedded(settings.data)
+        try:
+            async with open_database(settings) as db, asyncio.timeout(120):
+                seen = taken_in(Session(db, settings), folder, GLOBAL)
+                assert await anext(seen) == []
+                await asyncio.to_thread(server.stop)
+                (folder / "plan.md").write_text("# Plan\n")
+                assert [(one.name, one.status) for one in await anext(seen)] == [("plan.md", "added")]
+                following = asyncio.create_task(follow(db, [DocumentId(1)], quiet=True))
+                await asyncio.to_thread(server.stop)
+                await asyncio.to_thread(server.start)
+                async with Database(db.url) as other, other.transaction() as tx:
+                    await remove(tx, [DocumentId(1)])
+                assert await following == []
+                await seen.aclose()
+        finally:
+            await asyncio.to_thread(server.stop, "immediate")
 
 
 def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):

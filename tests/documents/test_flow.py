@@ -55,6 +55,15 @@ async def test_the_same_content_is_skipped_with_that_reason(mill: Mill) -> None:
     assert again.reason == f"its content is that of document {first.document}"
 
 
+async def test_adding_again_what_failed_says_why_and_how_to_try_it_again(mill: Mill) -> None:
+    document = await mill.ground("torn.pdf", b"%PDF-1.7 torn")
+    again = await mill.add("torn.pdf", b"%PDF-1.7 torn")
+    assert (again.status, again.document) == ("failed", document.id)
+    assert again.reason == (
+        f"The PDF is damaged and cannot be opened: gristmill document retry {document.id} tries it again"
+    )
+
+
 async def test_a_changed_file_is_a_new_version_and_the_old_one_stays_until_it_is_whole(mill: Mill) -> None:
     old = await mill.ground("note.md", NOTE)
     added = await mill.add("note.md", NOTE.replace("Hamburg", "Bremen"))

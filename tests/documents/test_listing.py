@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 from gristmill.db import Database
-from gristmill.documents import Progress, add_file, listing
+from gristmill.documents import Progress, add_file, listing, remove, tally
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL, Scope
+from gristmill.knowledge import GLOBAL, Scope, lexicon, scope_id
+from gristmill.tasks import FoldTerms
 
 MOST = 1 << 20
 
@@ -37,3 +38,28 @@ async def test_any_name_that_a_file_can_have_is_taken(db: Database, tmp_path: Pa
     added = await add_file(db, path, GLOBAL, max_bytes=MOST)
     assert (added.status, added.name) == ("added", "caf\ufffd [2J[b].txt")
     assert (await add_file(db, path, GLOBAL, max_bytes=MOST)).status == "unchanged"
+
+
+async def test_all_documents_are_counted_without_looking_at_them(db: Database, tmp_path: Path) -> None:
+    async def counted() -> tuple[int, int]:
+        async with db.transaction() as tx:
+            found = await tally(tx)
+            real = await tx.one("SELECT count(*) AS documents, count(completed_at) AS completed FROM document")
+        assert (found.documents, found.completed) == real
+        return found.documents, found.completed
+
+    for n, scope in enumerate((GLOBAL, Scope("acme"), GLOBAL)):
+        (tmp_path / f"{n}.txt").write_text(f"note {n}")
+        await add_file(db, tmp_path / f"{n}.txt", scope, max_bytes=MOST)
+    assert await counted() == (3, 0)
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE document SET completed_at = clock() WHERE name = '0.txt'")
+        await tx.execute("UPDATE document SET completed_at = completed_at, title = 'x'")
+    assert await counted() == (3, 1)
+    async with db.transaction() as tx:
+        scope = await scope_id(tx, GLOBAL)
+    await lexicon.fold_terms(FoldTerms(scope), db=db)
+    assert await counted() == (3, 1)
+    async with db.transaction() as tx:
+        await remove(tx, [(await listing(tx))[-1].id])
+    assert await counted() == (2, 0)

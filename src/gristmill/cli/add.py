@@ -1,5 +1,6 @@
 """`gristmill add`: take in files, and see them ground."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +12,16 @@ from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, errors_of, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table
-from gristmill.cli.session import Session, run, session
+from gristmill.cli.session import Session, outlast, run, session
 from gristmill.documents import Added, add_file, files_in, name_of
 from gristmill.documents import Progress as Document
+from gristmill.errors import Unreachable
 from gristmill.knowledge import Scope
 
 Client = Annotated[str | None, typer.Option(help="Whose it is; without it, it is everybody's (GLOBAL).")]
 Project = Annotated[str | None, typer.Option(help="Which project of the client it belongs to.")]
 MOST_ROWS = 40
+OUTCOMES = ("added", "changed", "unchanged", "failed", "refused")
 
 
 def scope_of(client: str | None, project: str | None) -> Scope:
@@ -36,7 +39,9 @@ def add(
     wait: Annotated[bool, typer.Option("--wait", help="Show how they are ground, until all is done.")] = False,
     json: Json = False,
 ) -> None:
-    """Take in documents; those whose content is known already are skipped, those that changed get a new version.
+    """Take in documents; those whose content is known are skipped, those that changed get a new version.
+
+    Of those that are known and failed it is told why, and how to try them again.
 
     Example: gristmill add contracts/ 'mail/*.eml' --client acme --wait
     """
@@ -63,26 +68,34 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
         return any(one.status == "refused" for one in added) or any(one.status == "failed" for one in found)
 
 
-async def take_in(at: Session, files: Sequence[Path], scope: Scope) -> list[Added]:
-    """Add files, with a bar where somebody watches."""
+async def take_in(at: Session, files: Sequence[Path], scope: Scope, *, patient: bool = False) -> list[Added]:
+    """Add files, with a bar where somebody watches; `patient` waits for a database that is away."""
     added: list[Added] = []
     columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         step = bar.add_task("", total=len(files))
         for file in files:
             bar.update(step, description=name_of(file))
-            added.append(await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes))
+            added.append(await _taken_in(at, file, scope, patient))
             bar.advance(step)
     return added
+
+
+async def _taken_in(at: Session, file: Path, scope: Scope, patient: bool) -> Added:
+    while True:
+        try:
+            return await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes)
+        except Unreachable:
+            if not patient:
+                raise
+            await outlast(at.db)
 
 
 def _told(added: Sequence[Added]) -> RenderableType:
     if not added:
         return Text("There is no file in there.", style="dim")
-    counts = {
-        status: sum(one.status == status for one in added) for status in ("added", "changed", "unchanged", "refused")
-    }
-    line = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    counts = Counter(one.status for one in added)
+    line = ", ".join(f"{counts[status]} {status}" for status in OUTCOMES if counts[status])
     rows = [
         (one.document and str(one.document), short(one.name, 60), one.status, one.reason or "")
         for one in added[:MOST_ROWS]

@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gristmill.cli.output import COLOURS, err, plain, short
+from gristmill.cli.session import outlast
 from gristmill.db import Database
-from gristmill.documents import PhaseProgress, Progress, failures, progress, with_parts
-from gristmill.errors import Refused
+from gristmill.documents import PhaseProgress, Progress, Tally, failures, progress, with_parts
+from gristmill.errors import Refused, Unreachable
 from gristmill.ids import DocumentId
 from gristmill.queue import list_queues
 
@@ -34,9 +35,14 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
     began = loop.time()
     with live or nullcontext():
         while True:
-            async with db.transaction(snapshot=True) as tx:  # one moment, or parts that just came would be missed
-                looked = await progress(tx, await with_parts(tx, open_))
-                served = loop.time() - began < SERVED_WITHIN or await _anybody_works(tx)
+            try:
+                async with db.transaction(snapshot=True) as tx:  # one moment, or parts that just came would be missed
+                    looked = await progress(tx, await with_parts(tx, open_))
+                    served = loop.time() - began < SERVED_WITHIN or await _anybody_works(tx)
+            except Unreachable:
+                await outlast(db)
+                began = loop.time()  # the workers need a moment, too
+                continue
             found |= {one.id: one for one in looked}
             for id_ in set(open_).difference(one.id for one in looked):
                 found.pop(id_, None)  # removed, or a newer version took its place
@@ -73,8 +79,8 @@ def as_dict(one: Progress) -> dict[str, Any]:
     return {**plain(one), "summary": one.summary}
 
 
-def board(found: Sequence[Progress], *, rows: int) -> RenderableType:
-    """What moves first, then what waits, then what ended last; never more than fits."""
+def board(found: Sequence[Progress], *, rows: int, of: Tally | None = None) -> RenderableType:
+    """What moves first, then what waits, then what ended last; never more than fits. `of` counts those not given."""
     moving = sorted((one for one in found if not one.ended), key=lambda one: (one.status != "processing", one.id))
     ended = sorted((one for one in found if one.ended), key=lambda one: one.id)
     shown = [*moving, *reversed(ended)][: max(rows, 3)]
@@ -84,9 +90,10 @@ def board(found: Sequence[Progress], *, rows: int) -> RenderableType:
     for one in shown:
         state = Text(f"{one.status}, {one.summary}", style=COLOURS.get(one.status, ""))
         grid.add_row(Text(short(one.name, 36)), *(bar(phase) for phase in one.phases), state)
-    failed = sum(one.status == "failed" for one in found)
-    line = f"{len(ended)} of {len(found)} documents" + (f", {failed} with errors" if failed else "")
-    return Group(grid, Text(line, style="dim"))
+    whole = sum(one.status == "completed" for one in found)
+    of = of or Tally(len(found), whole, sum(one.status == "failed" for one in found))
+    errors = f", {of.with_errors:,} with errors" if of.with_errors else ""
+    return Group(grid, Text(f"{of.completed:,} of {of.documents:,} documents complete{errors}", style="dim"))
 
 
 def bar(phase: PhaseProgress) -> RenderableType:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
+from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -18,14 +19,13 @@ from gristmill.cli.add import Client, Project, ended, scope_of, take_in
 from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.search import find, hits_view
-from gristmill.cli.session import Session, run, session
+from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.watch import taken_in
-from gristmill.documents import Progress, files_in, listing
-from gristmill.errors import Refused
+from gristmill.documents import Progress, at_work, files_in, listing, progress, tally
+from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Scope, graph
 from gristmill.settings import environment
 
-SHOWN = 200  # documents that are looked at for the board
 GRACE = 30.0
 
 
@@ -113,7 +113,7 @@ async def _stop(worker: Process) -> None:
 
 
 async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
-    added = await take_in(at, files_in(str(folder)), scope)
+    added = await take_in(at, files_in(str(folder)), scope, patient=True)
     if not added:
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
@@ -189,8 +189,8 @@ async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event,
         for one in added:
             if as_json:
                 say_json(plain(one))
-            elif one.status == "refused":
-                err.print(f"{one.name}: refused, {one.reason}", soft_wrap=True)
+            elif one.status in ("failed", "refused"):
+                err.print(f"{one.name}: {one.status}, {one.reason}", soft_wrap=True)
 
 
 async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:
@@ -198,9 +198,19 @@ async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:
     with live or nullcontext():
         while not stop.is_set():
             if live:
-                async with at.db.transaction() as tx:
-                    found = await listing(tx, limit=SHOWN)
-                live.update(board(found, rows=err.height - 4), refresh=True)
+                live.update(await _board(at, rows=err.height - 4), refresh=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY):
                     await stop.wait()
+
+
+async def _board(at: Session, rows: int) -> RenderableType:
+    """What is being worked on, and the newest; the counts are of all."""
+    while True:
+        try:
+            async with at.db.transaction(snapshot=True) as tx:
+                found = await progress(tx, (await at_work(tx))[:rows])
+                newest = await listing(tx, limit=rows)
+                return board(list({one.id: one for one in [*newest, *found]}.values()), rows=rows, of=await tally(tx))
+        except Unreachable:
+            await outlast(at.db)

@@ -84,10 +84,10 @@ async def _while_there(
             return
         if first:
             first = False
-            yield await take_in(at, files_in(str(folder)), scope)
+            yield await take_in(at, files_in(str(folder)), scope, patient=True)
         paths = sorted({Path(path) for _, path in seen})
         if files := [path for path in paths if path.is_file()]:
-            yield await take_in(at, files, scope)
+            yield await take_in(at, files, scope, patient=True)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -6,10 +6,13 @@ from gristmill.documents.progress import (
     Failure,
     PhaseProgress,
     Progress,
+    Tally,
+    at_work,
     failures,
     listing,
     pages,
     progress,
+    tally,
     with_parts,
 )
 from gristmill.documents.removal import Removed, remove
@@ -23,9 +26,11 @@ __all__ = [
     "PhaseProgress",
     "Progress",
     "Removed",
+    "Tally",
     "Tools",
     "add_again",
     "add_file",
+    "at_work",
     "document_handlers",
     "failures",
     "files_in",
@@ -35,5 +40,6 @@ __all__ = [
     "pages",
     "progress",
     "remove",
+    "tally",
     "with_parts",
 ]

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from gristmill.db import Database, Tx
 from gristmill.documents import blobs, store
 from gristmill.documents.model import Document
+from gristmill.documents.progress import failures
 from gristmill.documents.reading import Part, tidy
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
@@ -23,7 +24,7 @@ class Added:
     name: str
     urn: str
     document: DocumentId | None
-    status: Literal["added", "changed", "unchanged", "refused"]
+    status: Literal["added", "changed", "unchanged", "failed", "refused"]  # failed: unchanged, and it had failed
     reason: str | None = None
 
 
@@ -85,13 +86,22 @@ async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Sc
         within = await scope_id(tx, scope)
         last = await store.latest(tx, within, urn)
         if last is not None and last.hash == hash_ and (last.has_bytes or size > max_bytes):
-            return Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
+            return await _known(tx, name, urn, last)
         # what is too large is refused when it is opened, where its sentence can be seen: its bytes are not kept
         pieces = iter(lambda: file.read(blobs.PIECE), b"") if size <= max_bytes else None
         await blobs.keep(tx, hash_, size, pieces)
         version = last.version + 1 if last else 1
         document = await store.create(tx, within, urn, hash_, name, version=version)
     return Added(name, urn, document, "changed" if last else "added")
+
+
+async def _known(tx: Tx, name: str, urn: str, last: Any) -> Added:
+    """Whoever adds again what has failed wants it to succeed: the same bytes would fail again, a retry may not."""
+    died = await failures(tx, last.id, limit=1) if last.completed_at is None else []
+    if not died:
+        return Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
+    retry = f"gristmill document retry {last.id} tries it again"
+    return Added(name, urn, last.id, "failed", f"{died[0].error.rstrip('.')}: {retry}")
 
 
 async def add_again(tx: Tx, document: DocumentId) -> DocumentId:

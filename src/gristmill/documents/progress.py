@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gristmill.db import Tx
+from gristmill.db import Tx, queries
 from gristmill.documents.model import GRAPH, OCR, VECTOR, owner_of
 from gristmill.documents.store import SQL
 from gristmill.ids import DocumentId, ScopeId, TaskId
 
+COUNTS = queries("gristmill.documents", "progress.sql")
 FINAL = frozenset({"completed", "failed", "cancelled"})
 MOST_FAILURES = 20
 ENDLESS = 2**63 - 1  # an id that no document reaches
@@ -76,6 +77,15 @@ class Failure:
     attempts: int
 
 
+@dataclass(frozen=True)
+class Tally:
+    """How many documents there are, of all clients."""
+
+    documents: int
+    completed: int
+    with_errors: int
+
+
 def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
@@ -95,6 +105,15 @@ async def listing(
     which = SQL["listing"] if status in (None, "completed") else SQL["listing_incomplete"]
     rows = await tx.all(which, scopes=scopes, status=status, before=before or ENDLESS, limit=limit)
     return [_progress(row) for row in rows]
+
+
+async def tally(tx: Tx) -> Tally:
+    return Tally(*(await tx.all(COUNTS["tally"]))[0])
+
+
+async def at_work(tx: Tx) -> list[DocumentId]:
+    """The documents that somebody works on right now."""
+    return [row.id for row in await tx.all(COUNTS["at_work"])]
 
 
 async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:

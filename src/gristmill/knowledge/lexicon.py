@@ -95,7 +95,7 @@ PORTION = 5_000  # terms read at a time
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
-    """Gathers fresh terms into segments, and forgets those of chunks that are gone.
+    """Gathers fresh terms into segments, forgets those of chunks that are gone, and adds up what documents counted.
 
     Every step is a transaction that leaves the same terms in fewer places: killed at any point, nothing is lost or
     counted twice, and the next fold goes on.
@@ -106,6 +106,9 @@ async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
         pass
     while await _purge(db, task.scope):
         pass
+    async with db.transaction() as tx:
+        await tx.one(SQL["lock_scope"], scope=task.scope)
+        await tx.execute(SQL["fold_tally"], scope=task.scope)
     return Done()
 
 
