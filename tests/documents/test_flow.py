@@ -10,13 +10,13 @@ import pytest
 
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.db import Database
-from gristmill.documents import Removed, add_again, load, remove
+from gristmill.documents import Removed, add_again, load, removal, remove, remove_in_portions
 from gristmill.documents.desk import Desk
 from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
-from gristmill.knowledge import Scope
+from gristmill.knowledge import Scope, keys
 from gristmill.queue import Snooze, on, retry_tasks, why
 from gristmill.tasks import OpenDocument, ReadPage
 
@@ -275,6 +275,77 @@ async def test_removing_a_document_says_what_went_and_what_only_lost_evidence(mi
     assert gone.nodes >= 2
     assert await mill.rows("SELECT FROM mention WHERE name = 'Anna Berg'")
     assert not await mill.rows("SELECT FROM mention WHERE name LIKE 'Nordwind%%'")
+
+
+async def test_a_mailbox_goes_in_portions_and_after_an_interruption_the_rest_of_it(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "PORTION", 2)
+    box = await mill.ground("box.mbox", mailbox("Anna Berg", "Bo Olsen", "Anna Berg", "Bo Olsen", "Anna Berg"))
+    before = await counted(mill)
+
+    def interrupt(done: int, of: int) -> None:
+        assert of == 6
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await remove_in_portions(mill.db, [box.id], interrupt)
+    assert {one.id for one in await mill.family(box.id)} >= {box.id}
+    assert (await counted(mill))["documents"] == 2
+    gone = await remove_in_portions(mill.db, [box.id])
+    assert (gone.documents, gone.chunks) == (2, 1)
+    assert before["chunks"] == 5
+    assert not any((await counted(mill)).values())
+
+
+async def test_what_goes_in_portions_is_told_as_if_it_had_gone_at_once(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("Anna Berg", "Bo Olsen", "Anna Berg", "Bo Olsen", "Anna Berg")
+    told: list[Removed] = []
+    for portion in (100, 2):
+        monkeypatch.setattr(removal, "PORTION", portion)
+        await mill.ground("note.md", NOTE)
+        box = await mill.ground("box.mbox", mailbox(*names))
+        told.append(await remove_in_portions(mill.db, [box.id]))
+    assert told[0].nodes_weaker > 0
+    assert told[0].nodes > 1
+    assert told[0] == told[1]
+
+
+async def test_a_mailbox_that_was_emptied_leaves_nothing_of_what_lay_in_it(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "PORTION", 2)
+    await mill.ground("box.mbox", mailbox("Anna Berg", "Bo Olsen", "Carla Diaz", "Dora Falk", "Emil Gran"))
+    box = await mill.ground("box.mbox", mailbox("Anna Berg"))
+    assert [one.status for one in await mill.family(box.id)] == ["completed", "completed"]
+    assert (await counted(mill))["documents"] == 2
+
+
+def mailbox(*names: str) -> str:
+    return "\n".join(
+        f"From a@example.com Tue Mar  3 10:00:{n:02} 2026\nFrom: a@example.com\nTo: b@example.com\nSubject: {n}\n\n"
+        f"{name} signed the contract NW-2024-{n:03} in Hamburg.\n"
+        for n, name in enumerate(names)
+    )
+
+
+async def test_removing_an_alias_is_undone_by_making_the_document_anew(mill: Mill) -> None:
+    async def named() -> set[str]:
+        rows = await mill.rows("SELECT DISTINCT key FROM mention WHERE key LIKE 'person::%%'")
+        return {row.key for row in rows}
+
+    one = await mill.ground("note.md", NOTE)
+    async with mill.db.transaction() as tx:
+        await keys.add_alias(tx, "", "person::anna berg", "person::a. berg")
+    assert await named() == {"person::a. berg"}
+    async with mill.db.transaction() as tx:
+        await keys.remove_alias(tx, "", "person::anna berg")
+        await add_again(tx, one.id)
+    await mill.grind()
+    assert await named() == {"person::anna berg"}
 
 
 async def test_what_is_removed_while_it_is_ground_leaves_nothing_behind(mill: Mill) -> None:

@@ -108,10 +108,13 @@ async def test_deletion_can_be_foretold(family: Database) -> None:
     async with family.transaction() as tx:
         chunks = [chunk for (chunk,) in await tx.all("SELECT id FROM chunk WHERE ordinal IN (1, 2)")]
         told = await graph.losses(tx, chunks)
-    assert told.nodes_gone == ("person::mallory", "person::zoe")
-    assert told.nodes_weaker == ("person::bob", "person::eve", "person::jane")
-    assert told.edges_gone == (("person::bob", "KNOWS", "person::eve"), ("person::mallory", "KNOWS", "person::eve"))
-    assert told.edges_weaker == (("person::jane", "MET", "person::bob"),)
+    assert told.nodes_gone == (("", "person::mallory"), ("", "person::zoe"))
+    assert told.nodes_weaker == (("", "person::bob"), ("", "person::eve"), ("", "person::jane"))
+    assert told.edges_gone == (
+        ("", "person::bob", "KNOWS", "person::eve"),
+        ("", "person::mallory", "KNOWS", "person::eve"),
+    )
+    assert told.edges_weaker == (("", "person::jane", "MET", "person::bob"),)
 
 
 async def test_the_export_is_xml_whatever_names_contain(db: Database) -> None:
@@ -196,4 +199,4 @@ async def test_no_question_crosses_clients(neighbours: Database, scope: Scope, s
 async def test_what_one_client_loses_another_does_not_keep_for_it(neighbours: Database) -> None:
     async with neighbours.transaction() as tx:
         rival = await tx.value("SELECT c.id FROM chunk c JOIN scope s ON s.id = c.scope WHERE s.client = 'rival'")
-        assert (await graph.losses(tx, [rival])).nodes_gone == ("person::jane", "person::rival")
+        assert (await graph.losses(tx, [rival])).nodes_gone == (("rival", "person::jane"), ("rival", "person::rival"))

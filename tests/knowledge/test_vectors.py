@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from shelf import chunked, placed, searchable
 
 from gristmill.db import Database
 from gristmill.errors import Refused
-from gristmill.knowledge import Embedders, search, terms_of, vectors
+from gristmill.knowledge import GLOBAL, Embedders, scope_id, search, terms_of, vectors
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
 from gristmill.queue import Done, Skip
@@ -204,3 +205,27 @@ async def models_of_chunks(db: Database) -> set[tuple[str, ...]]:
                  LEFT JOIN embedding e ON e.chunk = c.id LEFT JOIN embedding_model m ON m.id = e.model GROUP BY c.id"""
         )
     return {tuple(row.names) for row in rows}
+
+
+async def test_a_filter_that_leaves_few_documents_looks_at_few(db: Database) -> None:
+    async with db.transaction() as tx:
+        scope = await scope_id(tx, GLOBAL)
+        await tx.execute("INSERT INTO blob VALUES (sha256('x'), 1)")
+        await tx.execute(
+            """INSERT INTO document (scope, urn, version, hash, name, type, written_at, pages, task, opening)
+               SELECT %(scope)s, 'test:' || n, 1, sha256('x'), 'x', CASE WHEN n %% 5000 = 0 THEN 'rare' ELSE 'pdf' END,
+                      '2020-01-01'::timestamptz + n * interval '1 min', 1, 0, 0 FROM generate_series(1, 20000) n""",
+            scope=scope,
+        )
+        await tx.execute("ANALYZE document")
+        since = await tx.value("SELECT max(written_at) - interval '2 minutes' FROM document")
+        asked = {"scopes": [scope], "type": "rare", "after": since, "most": 4001}
+        for name in ("few_of_type", "few_since"):
+            plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + vectors.SQL[name], **asked)
+            assert looked_at(plan[0]["Plan"]) < 100, name
+
+
+def looked_at(plan: dict[str, Any]) -> int:
+    """Rows of documents that a plan reads, with those it throws away."""
+    here = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    return (here if plan.get("Relation Name") == "document" else 0) + sum(map(looked_at, plan.get("Plans", [])))

@@ -4,10 +4,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
 from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, counts, where
-from gristmill.cli.output import Json, emit, facts, plain, short, table
+from gristmill.cli.output import Json, emit, err, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
 from gristmill.documents import (
@@ -19,7 +21,7 @@ from gristmill.documents import (
     load,
     pages,
     progress,
-    remove,
+    remove_in_portions,
     with_parts,
 )
 from gristmill.errors import Refused
@@ -88,11 +90,11 @@ def rm(
     documents: Annotated[list[int], typer.Argument(help="The ids of documents.")],
     json: Json = False,
 ) -> None:
-    """Remove documents, what lies in them and all that was made of them.
+    """Remove documents, what lies in them and all that was made of them; after an interruption, ask for it again.
 
     Example: gristmill document rm 12
     """
-    gone = run(_remove([DocumentId(one) for one in documents]))
+    gone = run(_remove([DocumentId(one) for one in dict.fromkeys(documents)]))
     emit(json, gone, lambda: _removed(gone))
 
 
@@ -117,12 +119,13 @@ async def _reindex(id_: DocumentId) -> DocumentId:
 
 
 async def _remove(ids: list[DocumentId]) -> Removed:
-    async with session() as at, at.db.transaction() as tx:
-        known = {one.id for one in await progress(tx, ids)}
-        for id_ in ids:
-            if id_ not in known:
-                raise _unknown(id_)
-        return await remove(tx, ids)
+    columns = (TextColumn("Removing"), BarColumn(), MofNCompleteColumn())
+    async with session() as at:
+        with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+            bar = bars.add_task("", visible=False)
+            return await remove_in_portions(
+                at.db, ids, lambda done, of: bars.update(bar, completed=done, total=of, visible=True)
+            )
 
 
 def _the(found: list[Progress], id_: DocumentId) -> Progress:

@@ -15,7 +15,7 @@ from gristmill.documents.progress import (
     tally,
     with_parts,
 )
-from gristmill.documents.removal import Removed, remove
+from gristmill.documents.removal import Removed, remove, remove_in_portions
 from gristmill.documents.store import load
 from gristmill.documents.work import Tools, document_handlers
 
@@ -40,6 +40,7 @@ __all__ = [
     "pages",
     "progress",
     "remove",
+    "remove_in_portions",
     "tally",
     "with_parts",
 ]

@@ -1,16 +1,20 @@
 """Removes documents with everything that was made of them, and says what that was."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from gristmill.db import Tx
+from gristmill.db import Database, Tx
+from gristmill.documents import store
 from gristmill.documents.model import owner_of
+from gristmill.documents.progress import with_parts
 from gristmill.documents.store import SQL
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import graph
-from gristmill.queue import Envelope, Unique, forget, send_many
+from gristmill.queue import Envelope, Unique, cancel, forget, send_many
 from gristmill.tasks import FoldTerms
+
+PORTION = 200  # documents removed in one transaction
 
 
 @dataclass(frozen=True)
@@ -27,24 +31,103 @@ class Removed:
     edges_weaker: int
 
 
+@dataclass
+class Account:
+    """What went in the transactions so far: a node may lose evidence in one, and the rest of it in the next."""
+
+    documents: int = 0
+    pages: int = 0
+    chunks: int = 0
+    tasks: int = 0
+    nodes: set[graph.Named] = field(default_factory=set[graph.Named])
+    edges: set[graph.Edge] = field(default_factory=set[graph.Edge])
+    nodes_weaker: set[graph.Named] = field(default_factory=set[graph.Named])
+    edges_weaker: set[graph.Edge] = field(default_factory=set[graph.Edge])
+
+    def lose(self, losses: graph.Losses) -> None:
+        self.nodes.update(losses.nodes_gone)
+        self.edges.update(losses.edges_gone)
+        self.nodes_weaker = self.nodes_weaker.union(losses.nodes_weaker) - self.nodes
+        self.edges_weaker = self.edges_weaker.union(losses.edges_weaker) - self.edges
+
+    def told(self) -> Removed:
+        return Removed(
+            self.documents, self.pages, self.chunks, self.tasks, len(self.nodes), len(self.edges),
+            len(self.nodes_weaker), len(self.edges_weaker),
+        )  # fmt: skip
+
+
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     """Remove documents and what lies in them; whatever works on them writes nothing any more."""
-    meant, tasks = await _halted(tx, list(ids))
-    if not meant:
+    account = Account()
+    await _remove(tx, list(ids), account)
+    if not account.documents:
         raise Refused("There is no such document.")
+    return account.told()
+
+
+async def remove_in_portions(
+    db: Database, ids: Sequence[DocumentId], tell: Callable[[int, int], None] = lambda done, of: None
+) -> Removed:
+    """As `remove`, in many transactions if many documents lie in these; if it is interrupted, ask for it again.
+
+    A container goes last: what is left of it can be found by it. It is not opened any further meanwhile.
+    """
+    async with db.transaction() as tx:
+        known = await store.load(tx, ids)
+        for id_ in ids:
+            if id_ not in known:
+                raise Refused(f"There is no document {id_}: gristmill documents lists them.")
+        meant = await with_parts(tx, ids)
+        if len(meant) <= PORTION:
+            return await remove(tx, ids)
+        await cancel(tx, [one.task for one in known.values()], reason="its document is being removed")
+    account = Account()
+    for some in _portions([id_ for id_ in meant if id_ not in known]):
+        async with db.transaction() as tx:
+            await _remove(tx, some, account)
+        tell(account.documents, len(meant))
+    async with db.transaction() as tx:
+        await _remove(tx, ids, account)
+    return account.told()
+
+
+async def thin_out(db: Database, document: DocumentId) -> None:
+    """Before a whole version takes the place of older ones: what lay in those and is much goes portion by portion."""
+    async with db.transaction() as tx:
+        older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
+        meant = await with_parts(tx, older) if older else []
+        if len(meant) <= PORTION:
+            return
+        await tx.execute(SQL["hand_over"], id=document, older=older)
+        await tx.flush()
+        meant = await with_parts(tx, older)
+    for some in _portions([id_ for id_ in meant if id_ not in older]):
+        async with db.transaction() as tx:
+            await _remove(tx, some, Account())
+
+
+def _portions(ids: Sequence[DocumentId]) -> Iterator[Sequence[DocumentId]]:
+    return (ids[at : at + PORTION] for at in range(0, len(ids), PORTION))
+
+
+async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
+    meant, tasks = await _halted(tx, ids)
+    if not meant:
+        return
     held = await tx.one(SQL["contents"], ids=meant)
     assert held is not None
-    losses = await graph.losses(tx, held.chunks)
+    account.lose(await graph.losses(tx, held.chunks))
     hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], ids=meant)]
     gone = await tx.one(SQL["delete_documents"], ids=meant)
     assert gone is not None
     await tx.execute(SQL["delete_unused_blobs"], hashes=hashes)
     for scope in gone.scopes:
         await send_many(tx, [folding(scope)])
-    return Removed(
-        documents=len(meant), pages=held.pages, chunks=len(held.chunks), tasks=tasks, nodes=len(losses.nodes_gone),
-        edges=len(losses.edges_gone), nodes_weaker=len(losses.nodes_weaker), edges_weaker=len(losses.edges_weaker),
-    )  # fmt: skip
+    account.documents += len(meant)
+    account.pages += held.pages
+    account.chunks += len(held.chunks)
+    account.tasks += tasks
 
 
 async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], int]:

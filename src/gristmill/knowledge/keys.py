@@ -73,9 +73,11 @@ async def add_alias(tx: Tx, client: str, alias: str, key: str) -> Merged:
 
 
 async def remove_alias(tx: Tx, client: str, alias: str) -> Alias:
-    """New chunks use both names again; what was merged stays so until its documents are read anew."""
+    """New chunks use both names again; what was merged stays so until its documents are made anew."""
+    await tx.execute(SQL["hold_writers"])
     alias = normal(alias)
     key = await tx.value(SQL["remove"], client=client, alias=alias)
     if key is None:
         raise Refused(f"There is no alias “{alias}”: gristmill graph alias list shows all of them.")
+    await tx.execute(SQL["draw_anew"], client=client, key=key)
     return Alias(alias, key)

@@ -61,3 +61,9 @@ DELETE FROM mention WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHE
 
 -- name: drop_entities
 DELETE FROM entity WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s);
+
+-- name: draw_anew
+-- What was drawn is kept under the names that aliases stood for: it must not be taken for what would be drawn now.
+UPDATE extraction SET key = ''
+ WHERE chunk IN (SELECT chunk FROM mention
+                  WHERE key = %(key)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s));

@@ -149,13 +149,19 @@ async def near(
     asked = {"scopes": scopes, "type": only.type, "after": only.after}
     given = {"model": model.id, "near": written(vector)}
     if size <= FEW or not only.passes_all:
-        few = [row.id for row in await tx.all(SQL["few"], **asked, most=FEW + 1)]
+        few = await _few(tx, scopes, only)
         if len(few) <= FEW:
             rows = await tx.all(SQL["nearest_of"], **given, chunks=few, most=most)
             rest = list(set(others) - {row.chunk for row in rows})
             return dict(rows + (await tx.all(SQL["nearest_of"], **given, chunks=rest, most=None) if rest else []))
     given |= {"dimensions": model.dimensions, "others": list(others), "most": most}
     return dict(await tx.all(SQL["nearest"], **asked, **given))
+
+
+async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
+    statement = SQL["few_of_type"] if only.type else SQL["few_since"] if only.after else SQL["few"]
+    rows = await tx.all(statement, scopes=scopes, type=only.type, after=only.after, most=FEW + 1)
+    return [row.id for row in rows]
 
 
 # --- another model

@@ -66,11 +66,21 @@ SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
  ORDER BY 2 DESC LIMIT %(most)s;
 
 -- name: few
--- the chunks that a filter leaves, if they are few enough to look at each
+-- the chunks of some scopes, if they are few enough to look at each
+SELECT c.id FROM document d JOIN chunk c ON c.document = d.id WHERE d.scope = ANY(%(scopes)s::int[]) LIMIT %(most)s;
+
+-- name: few_since
+-- … that a filter leaves: an index knows the documents, so that a filter that leaves few looks at few
 SELECT c.id
   FROM document d JOIN chunk c ON c.document = d.id
- WHERE d.scope = ANY(%(scopes)s::int[]) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
-   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz)
+ WHERE d.scope = ANY(%(scopes)s::int[]) AND coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz
+ LIMIT %(most)s;
+
+-- name: few_of_type
+SELECT c.id
+  FROM document d JOIN chunk c ON c.document = d.id
+ WHERE d.scope = ANY(%(scopes)s::int[]) AND d.type = %(type)s::text
+   AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')
  LIMIT %(most)s;
 
 -- name: unfilled

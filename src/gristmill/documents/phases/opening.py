@@ -53,6 +53,7 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
         document = (await store.load(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
+    await removal.thin_out(db, document.id)
     # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
     return Done(write=partial(_finished, document=document), then=(removal.folding(document.scope),))
 

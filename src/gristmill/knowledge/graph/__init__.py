@@ -1,6 +1,6 @@
 """The graph of who and what chunks name: written chunk by chunk, read as nodes and edges."""
 
-from gristmill.knowledge.graph.contributions import Losses, key_of, known, losses, save
+from gristmill.knowledge.graph.contributions import Edge, Losses, Named, key_of, known, losses, save
 from gristmill.knowledge.graph.graphml import export
 from gristmill.knowledge.graph.reading import (
     Counts,
@@ -23,9 +23,11 @@ from gristmill.knowledge.graph.statements import create_node_with_rag_links, cre
 
 __all__ = [
     "Counts",
+    "Edge",
     "Evidence",
     "Found",
     "Losses",
+    "Named",
     "Near",
     "Neighbour",
     "Node",

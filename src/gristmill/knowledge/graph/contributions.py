@@ -13,15 +13,16 @@ from gristmill.models import Entity, Extraction, Passage, Relation
 
 SQL = queries("gristmill.knowledge.graph", "contributions.sql")
 
-Edge = tuple[str, str, str]  # source, type, target
+Named = tuple[str, str]  # client, key
+Edge = tuple[str, str, str, str]  # client, source, type, target
 
 
 @dataclass(frozen=True)
 class Losses:
     """What the graph loses with some chunks: nodes and edges that go, and those that only lose some evidence."""
 
-    nodes_gone: tuple[str, ...]
-    nodes_weaker: tuple[str, ...]
+    nodes_gone: tuple[Named, ...]
+    nodes_weaker: tuple[Named, ...]
     edges_gone: tuple[Edge, ...]
     edges_weaker: tuple[Edge, ...]
 
@@ -71,8 +72,8 @@ async def losses(tx: Tx, chunk_ids: Sequence[ChunkId]) -> Losses:
     nodes = await tx.all(SQL["lost_nodes"], chunks=list(chunk_ids))
     edges = await tx.all(SQL["lost_edges"], chunks=list(chunk_ids))
     return Losses(
-        nodes_gone=tuple(row.key for row in nodes if not row.stays),
-        nodes_weaker=tuple(row.key for row in nodes if row.stays),
-        edges_gone=tuple((row.source, row.type, row.target) for row in edges if not row.stays),
-        edges_weaker=tuple((row.source, row.type, row.target) for row in edges if row.stays),
+        nodes_gone=tuple(row[:2] for row in nodes if not row.stays),
+        nodes_weaker=tuple(row[:2] for row in nodes if row.stays),
+        edges_gone=tuple(row[:4] for row in edges if not row.stays),
+        edges_weaker=tuple(row[:4] for row in edges if row.stays),
     )
