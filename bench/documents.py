@@ -11,7 +11,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)
 
-import asyncio  # noqa: E402 the path comes first
 import json  # noqa: E402
 import os  # noqa: E402
 import random  # noqa: E402
@@ -25,6 +24,7 @@ from multiprocessing import get_context  # noqa: E402
 from time import perf_counter  # noqa: E402
 from typing import Any  # noqa: E402
 
+import uvloop  # noqa: E402
 from bench.documents_quality import CORPORA, RECEIPTS, olmocr_pass_rate, sroie_cer  # noqa: E402
 from examples.make_inbox import Pdf  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -42,7 +42,7 @@ from gristmill.settings import Settings  # noqa: E402
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- documents:begin -->", "<!-- documents:end -->"
 CORES = os.cpu_count() or 1
-ABSTRACTS, SCANS, BOOKS, BOOK = 500, 16, 6, 200  # so that all of it takes less than ten minutes on two cores
+ABSTRACTS, SCANS, BOOKS, BOOK, ROUNDS = 500, 16, 6, 200, 3  # so that all of it takes less than ten minutes on two cores
 err = Console(stderr=True, highlight=False)
 
 
@@ -111,6 +111,13 @@ def bare(function: Callable[[Any], int], warm: Any, shares: Sequence[Any]) -> fl
         return done / (perf_counter() - began)
 
 
+async def beside(at: Mill, kind: str, queue: str, by_itself: Callable[[], float]) -> Rate:
+    """The bare engine before and after: what else the machine does changes from minute to minute."""
+    before = by_itself()
+    mill = await at.timed(kind, queue)
+    return Rate((before + by_itself()) / 2, mill)
+
+
 def embed_bare(texts: Sequence[str]) -> int:
     return len(minilm.vectors(list(texts)))
 
@@ -139,7 +146,7 @@ async def embedding(folder: Path) -> Rate:
         async with at.db.transaction() as tx:
             rows = await tx.all("SELECT heading, text FROM chunk ORDER BY id")
         chunks = [f"{row.heading}\n{row.text}" for row in rows]
-        return Rate(bare(embed_bare, chunks[:64], dealt(chunks, 64)), await at.timed("vector.embed", "vector"))
+        return await beside(at, "vector.embed", "vector", lambda: bare(embed_bare, chunks[:64], dealt(chunks, 64)))
 
 
 async def scans(folder: Path) -> Rate:
@@ -151,21 +158,24 @@ async def scans(folder: Path) -> Rate:
         await at.grind("documents", "ocr")
         await at.add(pictures[CORES:])
         await at.grind("documents")
-        return Rate(bare(read_bare, work[:1], dealt(work[CORES:], 1)), await at.timed("ocr.read", "ocr"))
+        return await beside(at, "ocr.read", "ocr", lambda: bare(read_bare, work[:1], dealt(work[CORES:], 1)))
 
 
 async def pdfs(folder: Path) -> Rate:
     """The OCR phase on PDFs that carry their text: one task a page, split into chunks and written."""
-    files = [folder / f"book-{n}.pdf" for n in range(BOOKS + 1)]
+    files = [folder / f"book-{n}.pdf" for n in range(ROUNDS * BOOKS + 1)]
     for n, file in enumerate(files):
         file.write_bytes(book(n))
-    work = [(str(file), "pdf", number) for file in files[1:] for number in range(1, BOOK + 1)]
     async with mill() as at:
         await at.add(files[:1])
         await at.grind("documents", "ocr")
-        await at.add(files[1:])
-        await at.grind("documents")
-        return Rate(bare(read_bare, work[:5], dealt(work, 25)), await at.timed("ocr.read", "ocr"))
+        rates: list[Rate] = []
+        for some in dealt(files[1:], BOOKS):
+            work = [(str(file), "pdf", number) for file in some for number in range(1, BOOK + 1)]
+            await at.add(some)
+            await at.grind("documents")
+            rates.append(await beside(at, "ocr.read", "ocr", lambda: bare(read_bare, work[:5], dealt(work, 25))))  # noqa: B023
+        return sorted(rates, key=lambda rate: rate.ratio)[ROUNDS // 2]
 
 
 def book(seed: int) -> bytes:
@@ -228,4 +238,4 @@ def write_section(text: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())  # as workers do

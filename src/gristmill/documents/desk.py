@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from gristmill.models import engines
 from gristmill.queue import ProcessPool, tell
 from gristmill.settings import DocumentSettings
 
+TOGETHER = 0.05  # seconds: pages that are read within such a time are settled together
 PICTURES = ("pdf", "image")  # the types of which pages may be pictures
 
 
@@ -57,18 +59,19 @@ class Desk:
         """
         done = 0
         while done < len(sheets):
-            heard: asyncio.Queue[PageText | Exception | None] = asyncio.Queue()
+            heard: deque[PageText | Exception] = deque()
             call = asyncio.create_task(
                 self._readers.run(
                     read_pages, sheets[done:], self._limits, timeout=self._time, memory=self._memory,
-                    hear=heard.put_nowait, in_steps=True,
+                    hear=heard.append, in_steps=True,
                 )
             )  # fmt: skip
-            call.add_done_callback(lambda _, end=heard: end.put_nowait(None))
             try:
-                while (found := await heard.get()) is not None:
-                    done += 1
-                    yield found
+                while not call.done():
+                    await asyncio.wait([call], timeout=TOGETHER)
+                    while heard:
+                        done += 1
+                        yield heard.popleft()
             finally:
                 call.cancel()
             error = call.exception()
