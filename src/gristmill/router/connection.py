@@ -24,7 +24,7 @@ class PlainExchange:
     """A conversation on one connection of ours."""
 
     __slots__ = (
-        "_arrived", "_connection", "_error", "_gone", "_size", "_waiter",
+        "_arrived", "_connection", "_error", "_gone", "_loop", "_size", "_waiter",
         "again", "at", "complete", "headers", "status",
     )  # fmt: skip
 
@@ -35,6 +35,7 @@ class PlainExchange:
         self.at = now  # when something last happened, for the sweep
         self.again: Callable[[PlainExchange], Awaitable[Connection]] | None = None
         self._connection: Connection | None = connection
+        self._loop = connection.loop
         self._arrived: list[bytes] = []
         self._size = 0
         self._error: BaseException | None = None
@@ -69,7 +70,7 @@ class PlainExchange:
     async def news(self) -> None:
         if self._error is not None:
             raise self._error
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter = self._loop.create_future()
         try:
             await self._waiter
         finally:
@@ -78,14 +79,14 @@ class PlainExchange:
     def interrupt(self, error: BaseException) -> None:
         if not self.complete and self._error is None:
             self._error = error
-            self._wake()
+            self.wake()
 
     async def stop(self, patience: float) -> bool:
         # half-closed, not closed: a server ends the request and then closes its side, which is its word
         connection = self._connection
         if connection is None:
             return True
-        self._gone = asyncio.get_running_loop().create_future()
+        self._gone = self._loop.create_future()
         connection.half_close()
         try:
             async with asyncio.timeout(patience):
@@ -104,7 +105,6 @@ class PlainExchange:
 
     def on_headers(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self.status, self.headers = status, headers
-        self._wake()
 
     def on_body(self, data: bytes) -> bool:
         """Take data; true when enough is waiting to be read."""
@@ -112,7 +112,6 @@ class PlainExchange:
             return False
         self._arrived.append(data)
         self._size += len(data)
-        self._wake()
         return self._size > HIGH_WATER
 
     def on_complete(self) -> None:
@@ -128,9 +127,10 @@ class PlainExchange:
         self._connection = None
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(None)
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Whoever reads may look again; once per packet, not per piece of it."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -139,11 +139,11 @@ class Connection(asyncio.Protocol):
     """One kept-alive connection; it serves one exchange after another."""
 
     __slots__ = (
-        "_forget", "_head", "_headers", "_keep", "_loop", "_parser", "_parting", "_paused", "exchange", "transport",
+        "_forget", "_head", "_headers", "_keep", "_parser", "_parting", "_paused", "exchange", "loop", "transport",
     )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop, keep: Parting, forget: Parting) -> None:
-        self._loop, self._keep, self._forget = loop, keep, forget
+        self.loop, self._keep, self._forget = loop, keep, forget
         self._parser = httptools.HttpResponseParser(self)
         self._headers: list[tuple[bytes, bytes]] = []
         self._head = 0  # bytes that came before the headers were complete
@@ -185,11 +185,11 @@ class Connection(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self.exchange is None:  # nobody asked: whatever this is, it must not become the next answer
+        if (exchange := self.exchange) is None:  # nobody asked: whatever this is, it must not become the next answer
             self.abort()
             return
-        self.exchange.at = self._loop.time()
-        if not self.exchange.status:
+        exchange.at = self.loop.time()
+        if not exchange.status:
             self._head += len(data)
             if self._head > MOST_HEAD and len(data) < self._head:
                 self._lose("the backend's headers do not end")
@@ -200,6 +200,8 @@ class Connection(asyncio.Protocol):
             self._lose("the backend switched protocols")
         except httptools.HttpParserError:
             self._lose("the backend's answer is not HTTP")
+        else:
+            exchange.wake()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:

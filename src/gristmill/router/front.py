@@ -18,6 +18,7 @@ MOST_AHEAD = 16  # requests that a client may send before the first of them is a
 KEPT = 75.0  # seconds that a connection without a request is kept
 LINGER = 5.0  # seconds in which a refused client may read why before it is hung up on
 LAST_WORDS = 1.0  # seconds in which clients may take what they are still told when the router stops
+LENGTH = (b"Content-Length", b"content-length")  # as good as every client spells it
 UPGRADES = (b"upgrade", b"connection", b"http2-settings")
 NO_HEAD = Head("GET", "/", [])
 
@@ -219,7 +220,7 @@ class Line(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._request is not None:
             return  # a trailer, which nobody here needs
-        if len(name) == len(b"content-length") and name.lower() == b"content-length":
+        if name in LENGTH:
             self._length = int(value)
         else:
             self._headers.append((name, value))

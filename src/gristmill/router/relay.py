@@ -88,7 +88,7 @@ class Relay:
     def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
         model = question.full_model
         urgency = self._table.urgency(
-            request.head.header(b"x-ollama-priority"),
+            request.head.priority,
             model,
             sender.ceiling,
             question.sees,

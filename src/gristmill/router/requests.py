@@ -31,7 +31,9 @@ class Line(Protocol):
 class Head:
     """What a request's first line and headers say; a client mostly says the same again on its connection."""
 
-    __slots__ = ("expects", "fields", "method", "modern", "passed_on", "path", "remote", "sender")
+    __slots__ = (
+        "_session", "expects", "fields", "method", "modern", "passed_on", "path", "priority", "remote", "sender",
+    )  # fmt: skip
 
     def __init__(
         self, method: str, path: str, headers: list[tuple[bytes, bytes]], *, modern: bool = True, remote: str = ""
@@ -41,7 +43,9 @@ class Head:
         self.fields = dict(headers)  # names in small letters
         self.passed_on = forwarded(headers)
         self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
+        self.priority = self.header(b"x-ollama-priority")
         self.sender: Sender | None = None  # who asks, once that is known
+        self._session = (self.header(b"x-router-session") or "")[:200]
 
     def header(self, name: bytes) -> str | None:
         """A header's value, asked for in small letters."""
@@ -50,7 +54,9 @@ class Head:
 
     def session(self, sender: Sender) -> str:
         """Whose GPU a P0 reserves: what the client calls itself, else who and where it is."""
-        return (self.header(b"x-router-session") or "")[:200] or f"{sender.name}@{self.remote}"
+        if not self._session:
+            self._session = f"{sender.name}@{self.remote}"
+        return self._session
 
 
 class Request:
