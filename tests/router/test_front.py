@@ -1,10 +1,11 @@
 """Clients that send what they should not: every one is told, and nothing of it reaches a backend."""
 
 import asyncio
+import json
 
 import pytest
 
-from .conftest import Router, Scene
+from .conftest import Fake, Router, Scene, until
 
 ASKED = b'{"model": "plain", "messages": [{"role": "user", "content": "hello"}], "stream": false}'
 
@@ -95,3 +96,34 @@ async def test_every_request_on_a_connection_speaks_for_itself(scene: Scene) -> 
     heard = await said(router, post(ASKED, mine) + post(longer, mine) + post(ASKED, mine) + post(ASKED, other))
     assert [part[:3] for part in heard.split(b"HTTP/1.1 ")[1:]] == [b"200", b"200", b"200", b"401"]
     assert (await gpu.stats())["finished"] == 3
+
+
+async def test_a_client_that_stops_reading_is_hung_up_on_and_its_slot_given_back(scene: Scene) -> None:
+    gpu = await scene.backend(token=0)
+    router = await scene.router(gpu, client_timeout="200ms")
+    body = ASKED.replace(b'"stream": false', b'"stream": true, "options": {"num_predict": 10000000}')
+    reader, writer = await asyncio.open_connection("127.0.0.1", router.port, limit=1024)
+    writer.write(post(body))
+    await reader.readexactly(1)  # and nothing more
+    await until(lambda: gave_up(gpu))
+    assert await router.taken() == 0
+    writer.close()
+
+
+async def gave_up(gpu: Fake) -> bool:
+    return (await gpu.stats())["cancelled"] == 1
+
+
+async def test_a_client_of_http_1_0_gets_no_chunks_and_the_end_of_the_connection_is_the_end(scene: Scene) -> None:
+    router = await scene.router(await scene.backend())
+    asked = post(ASKED.replace(b"false", b"true")).replace(b"HTTP/1.1", b"HTTP/1.0")
+    head, _, body = (await said(router, asked)).partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    assert [json.loads(line)["done"] for line in body.splitlines()][-1] is True
+
+
+async def test_a_head_request_is_answered_without_a_body(scene: Scene) -> None:
+    router = await scene.router(await scene.backend())
+    heard = await said(router, b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert heard.startswith(b"HTTP/1.1 200 ")
+    assert heard.endswith(b"\r\n\r\n")
