@@ -200,6 +200,7 @@ STRUCTURED = {
     "admin_key": "k",
     "key": "k",
     "kind": "openai",
+    "floor": "0.3",
 }
 
 

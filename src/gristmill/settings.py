@@ -368,6 +368,12 @@ class EmbeddingSettings(Slice):
     window: int = Field(
         default=254, ge=16, description="How many tokens an endpoint's model sees; chunks are made to fit."
     )
+    floor: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="The cosine below which an endpoint's model finds nothing by meaning alone; ours has 0.2.",
+    )
     batch: int = Field(default=64, ge=1, description="How many texts an endpoint gets in one request at most.")
     timeout: Duration = Field(default=timedelta(minutes=5), description="How long one request to an endpoint may take.")
 

@@ -218,12 +218,15 @@ def test_segments_are_merged_when_a_tier_is_full(sizes: list[int], merged: list[
 
 async def test_a_word_that_is_everywhere_does_not_count_beside_others(db: Database) -> None:
     async with db.transaction() as tx:
-        await filled(tx, 1_100)
+        _, texts = await filled(tx, 1_100)
         await tx.execute("UPDATE fresh_terms SET terms = terms || '{\"the\": 2}'")
+    rare = min(Counter(word for words in texts.values() for word in set(words)).items(), key=lambda one: one[1])[0]
     async with db.transaction() as tx:
         scopes = [ScopeId(await tx.value("SELECT id FROM scope"))]
         seen = await lexicon.overview(tx, scopes)
-        both = await lexicon.find(tx, scopes, "the w300", seen)
+        both = await lexicon.find(tx, scopes, f"the {rare}", seen)
         alone = await lexicon.find(tx, scopes, "the", seen)
-    assert [word.terms for word in both.words] == [{"w300"}]
+        strange = await lexicon.find(tx, scopes, "the xyzzy", seen)
+    assert [word.terms for word in both.words] == [{rare}]
     assert len(alone.ranking.chunks) == 1_100
+    assert strange.words == []

@@ -69,6 +69,25 @@ async def test_what_does_not_match_at_all_is_no_hit(db: Database, alpha: float) 
         assert hits == []
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+async def test_what_is_merely_the_nearest_is_no_hit_without_one_of_the_words(db: Database, alpha: float) -> None:
+    class Strict(FakeEmbedder):
+        """Knows other words for what is baked."""
+
+        floor = 0.6
+
+        async def embed(self, texts: Sequence[str]) -> list[bytes]:
+            meant = {"loaf": "Bread is baked in an oven.", "crust": "oven. bread"}
+            return await super().embed([meant.get(text, text) for text in texts])
+
+    async with db.transaction() as tx:
+        (bread,) = await written(tx, "Bread is baked in an oven.", embedder=Strict())
+    for query in ("loaf", "crust bread"):
+        assert [hit.chunk for hit in await search(db, Strict(), query, alpha=alpha)] == [bread.id]
+    assert await search(db, Strict(), "crust", alpha=alpha) == []
+    assert len(await search(db, FakeEmbedder(), "bread", alpha=alpha)) == 1
+
+
 async def test_words_alone_when_there_is_no_vector_or_no_embedder_or_it_is_down(db: Database) -> None:
     async with db.transaction() as tx:
         (chunk,) = await written(tx, "The mill grinds slowly.")

@@ -71,13 +71,14 @@ async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, seen: Overview) ->
 
 
 async def _telling(tx: Tx, seen: Overview, asked: Sequence[Wanted], found: Counter[str]) -> list[Wanted]:
-    """The words that occur and tell chunks apart; of those that are everywhere only if there is nothing else."""
+    """The words that occur and tell chunks apart; those that are everywhere only if nothing else was asked for."""
     rows = await tx.all(SQL["frequencies"], segments=seen.segments, terms=_terms(asked), size=9) if asked else []
     found.update({row.term: row.chunks for row in rows})
     frequencies = {word: max(found[term] for term in word.terms) for word in asked}
     occurring = sorted((word for word in asked if frequencies[word]), key=lambda word: frequencies[word])
     most = UBIQUITOUS * seen.size if seen.size >= ENOUGH else seen.size
-    return [word for word in occurring if frequencies[word] <= most][:MOST_WORDS] or occurring[:MOST_WORDS]
+    telling = [word for word in occurring if frequencies[word] <= most]
+    return (telling or ([] if len(occurring) < len(asked) else occurring))[:MOST_WORDS]
 
 
 def _terms(words: Iterable[Wanted]) -> list[str]:

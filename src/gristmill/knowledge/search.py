@@ -118,11 +118,16 @@ class Candidates:
     similar: dict[int, float]
     alpha: float  # as asked, or 0 where there are no vectors
     note: str | None
+    floor: float = 0.0  # the least cosine of a chunk that has none of the words
 
     def scored(self) -> list[int]:
         """Best first. Both kinds of score are absolute: what does not match adds nothing, however few there are."""
-        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys()}
+        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys() if self.fits(chunk)}
         return sorted((chunk for chunk in scores if scores[chunk] > 0), key=lambda chunk: (-scores[chunk], chunk))
+
+    def fits(self, chunk: int) -> bool:
+        """Something is always nearest, and need not be near: a question about nothing here finds nothing."""
+        return self.bm25.get(chunk, 0.0) > 0 or self.similar.get(chunk, 0.0) >= self.floor
 
     def score(self, chunk: int) -> float:
         meaning = max(self.similar.get(chunk, 0.0), 0.0)
@@ -148,14 +153,14 @@ async def _candidates(
     finally:
         if asked:
             asked.cancel()
-    if model is None or vector is None:
+    if model is None or embedder is None or vector is None:
         return Candidates(found.words, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
     note = note or await vectors.unseen(tx, model)
     if alpha == 1:
         by_words = []
     similar = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES, by_words)
     bm25 = _bm25(found, list(similar.keys() | set(by_words)))
-    return Candidates(found.words, found.ranking.best, bm25, similar, alpha, note)
+    return Candidates(found.words, found.ranking.best, bm25, similar, alpha, note, embedder.floor)
 
 
 def _bm25(found: lexicon.Found, chunks: Sequence[int]) -> dict[int, float]:

@@ -37,6 +37,11 @@ class Embedder(Protocol):
         """How many tokens (of `tokens.count`) it sees; the rest of a longer text is not in its vector."""
         ...
 
+    @property
+    def floor(self) -> float:
+        """The cosine below which texts have nothing to do with each other; it differs from model to model."""
+        ...
+
     async def prepare(self) -> None:
         """Learns what it does not know yet, or says what is missing."""
         ...
@@ -68,6 +73,9 @@ class MiniLm:
     name = "all-MiniLM-L6-v2"
     dimensions = 384
     window = 254  # it sees 256, of which two are its own marks
+    floor = (
+        0.2  # of what belongs together in SciFact, 99 % lies above it; of what queries about nothing find, most below
+    )
 
     def __init__(self, pool: ProcessPool, *, timeout: float = 300.0, memory: int = 2 * GIB, share: int = 32) -> None:
         """A call is spread over the pool in `share` texts at a time, each with its limits."""
@@ -111,6 +119,7 @@ class _Endpoint:
         self._http: aiohttp.ClientSession | None = None
         self.name = model_of(settings)
         self.window = settings.window
+        self.floor = settings.floor
         self.dimensions = 0
 
     async def __aenter__(self) -> Self:

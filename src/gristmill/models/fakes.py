@@ -52,6 +52,7 @@ class FakeEmbedder:
     name = "fake"
     dimensions = 384
     window = 254
+    floor = 0.0
 
     def __init__(self) -> None:
         self.embedded: list[str] = []
