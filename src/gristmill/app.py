@@ -36,8 +36,8 @@ class Bench:
         self.house = MiniLm(self.vectors)
         self._llm = RouterLlm(settings.llm)
         rules = RuleExtractor(self._names)
-        model = settings.llm.model
-        self.extractor = LlmExtractor(self._llm, rules, model=model) if model else rules
+        model, patience = settings.llm.model, settings.llm.timeout
+        self.extractor = LlmExtractor(self._llm, rules, model=model, patience=patience) if model else rules
 
     async def close(self) -> None:
         await self._llm.close()

@@ -18,6 +18,8 @@ class Rules:
     """The real rules, without a process of their own."""
 
     version = VERSION
+    batch = 1
+    waits = timedelta(0)
 
     async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
         return extract(passages)
@@ -106,3 +108,9 @@ async def test_the_version_changes_with_the_model() -> None:
     one, two = (LlmExtractor(FakeLlm([]), Rules(), model=name).version for name in ("a", "b"))
     assert VERSION in one
     assert one != two
+
+
+def test_a_call_takes_few_passages_and_waits_as_long_as_the_llm_may_take_for_them() -> None:
+    extractor = LlmExtractor(FakeLlm([]), Rules(), patience=timedelta(minutes=10))
+    assert extractor.batch <= 4  # what is done is kept, however slow the model is
+    assert extractor.waits >= timedelta(minutes=10)

@@ -54,7 +54,7 @@ def document_handlers(tools: Tools) -> list[Handler]:
         on(ReadPage, reading, batch=PAGES_AT_ONCE, timeout=longest, at_once=few),
         on(SplitPage, splitting, batch=PAGES_AT_ONCE, timeout=longest, at_once=few),
         on(EmbedChunk, embedding, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
-        on(BuildGraph, building, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
+        on(BuildGraph, building, batch=tools.extractor.batch, timeout=longest + tools.extractor.waits, at_once=few),
         on(SealPhase, partial(seal_phase, db=db)),
         on(FinishDocument, partial(finish_document, db=db)),
     ]

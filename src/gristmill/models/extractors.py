@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Protocol
 
 from gristmill.errors import BadAnswer
@@ -26,6 +27,16 @@ class Extractor(Protocol):
     @property
     def version(self) -> str: ...
 
+    @property
+    def batch(self) -> int:
+        """How many passages one call should take: what one of them waits for, all of them do."""
+        ...
+
+    @property
+    def waits(self) -> timedelta:
+        """How long one call may wait for somebody else's answer."""
+        ...
+
     async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
         """One answer per passage, in order."""
         ...
@@ -35,6 +46,8 @@ class RuleExtractor:
     """Structure and an English parse, in a child process."""
 
     version = extraction.VERSION
+    batch = 64
+    waits = timedelta(0)
 
     def __init__(self, pool: ProcessPool) -> None:
         self._pool = pool
@@ -96,8 +109,14 @@ SCHEMA: Json = {
 class LlmExtractor:
     """The rules' answer, and what an LLM adds to it as far as that stands in the text."""
 
-    def __init__(self, llm: Llm, rules: Extractor, *, model: str = "") -> None:
+    batch = AT_ONCE  # a small model on a CPU takes a minute for each, and what is done should be kept
+
+    def __init__(
+        self, llm: Llm, rules: Extractor, *, model: str = "", patience: timedelta = timedelta(minutes=30)
+    ) -> None:
+        """`patience` is how long the LLM may take for an answer."""
         self._llm, self._rules, self._model = llm, rules, model
+        self.waits = ATTEMPTS * patience
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._alarmed = False
 
