@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
@@ -42,10 +41,11 @@ class Feeder:
         self._turn = 0
         self._under_way: set[int] = set()  # claims that are not in our hands yet
         self._unheard: set[int] = set()  # claims of which we do not know whether they were made
-        self.held_back: dict[str, datetime | None] = {}  # limited queues that gave nothing, until when
+        self.held_back: set[str] = set()  # queues whose limits gave nothing when they were last asked
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
         """What `n` slots can take, people first: the queues that hold the foremost lane are asked before the others."""
+        self.held_back.clear()  # or a queue whose limits were taken away would be in it for ever
         if self._solo:
             return await self._claim_suspect(connection, configs)
         await self._lay_down(connection)
@@ -149,11 +149,10 @@ class Feeder:
             row = await locked_limits(tx, config.name)
             if row is None:
                 return []
-            allowed, until = await _allowance(tx, row)
+            allowed = await _allowance(tx, row)
             if allowed <= 0:
-                self.held_back[config.name] = until
+                self.held_back.add(config.name)
                 return []
-            self.held_back.pop(config.name, None)
             claims = await take(allowed)
             if claims and row.rate_count:
                 # counted from when they were claimed, not from when we asked: no window may hold more than it should
@@ -229,24 +228,22 @@ class Feeder:
         self._looked = True
 
 
-async def _allowance(tx: Tx, row: Any) -> tuple[int, datetime | None]:
-    """How many tasks of a limited queue may start now, and if none, when to ask again (None: when one ends)."""
+async def _allowance(tx: Tx, row: Any) -> int:
+    """How many tasks of a limited queue may start now."""
     if row.paused:
-        return 0, None
-    allowed, until = 2**31 - 1, None
+        return 0
+    allowed = 2**31 - 1
     if row.concurrency is not None:
         allowed = row.concurrency - row.running
     if row.breaker_state == "open":
-        until = row.breaker_since + row.breaker_reset
-        if row.now < until:
-            return 0, until
+        if row.now < row.breaker_since + row.breaker_reset:
+            return 0
         await half_open(tx, row.name)
     if row.breaker_state != "closed":
         allowed = min(allowed, 1 - row.running)
     if row.rate_count is not None:
-        n, until = free(Rate(row.rate_count, row.rate_period), _recent(row), row.now)
-        allowed = min(allowed, n)
-    return allowed, until
+        allowed = min(allowed, free(Rate(row.rate_count, row.rate_period), _recent(row), row.now)[0])
+    return allowed
 
 
 def _recent(row: Any) -> Recent:
