@@ -63,11 +63,11 @@ def strangers(given: Iterable[str], known: Iterable[str]) -> list[str]:
 def complaint(error: ErrorDetails, *, environment: Mapping[str, str], file: Mapping[str, Any], known: Any) -> str:
     """The sentence about one error; `known` is what `names_of` found."""
     path = error["loc"]
-    reason = _reason(error, known)
+    why = reason(error, known)
     where = _where(path, environment, file, known)
-    if len(path) == 1 and (blamed := _blamed(path, reason, environment, file, known)):
+    if len(path) == 1 and (blamed := _blamed(path, why, environment, file, known)):
         where = blamed
-    return f"{where} is wrong: {reason}. {MORE}."
+    return f"{where} is wrong: {why}. {MORE}."
 
 
 def _where(path: Sequence[int | str], environment: Mapping[str, str], file: Mapping[str, Any], known: Any) -> str:
@@ -100,13 +100,14 @@ def _variable(room: str, part: str) -> str:
     return f"{PREFIX}{room}_{part}".upper()
 
 
-def _reason(error: ErrorDetails, known: Mapping[str, tuple[str, ...]]) -> str:
+def reason(error: ErrorDetails, known: Mapping[str, tuple[str, ...]] | None = None) -> str:
     """What is allowed, in words of ours; our own validators speak for themselves."""
     kind, limits = error["type"], error.get("ctx", {})
     if kind == "value_error":
         return error["msg"].removeprefix("Value error, ")
     if kind == "extra_forbidden":
-        near = _near(".".join(map(str, error["loc"])), map(".".join, known.values())) if len(error["loc"]) < 3 else ""
+        names = map(".".join, (known or {}).values())
+        near = _near(".".join(map(str, error["loc"])), names) if len(error["loc"]) < 3 else ""
         return f"there is no such setting{near}"
     if kind == "missing":
         return "it is missing"

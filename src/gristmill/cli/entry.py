@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, cast
 
 import typer
+from typer.exceptions import TyperException
 
 from gristmill.cli.output import Misused, fail, short
 from gristmill.errors import GristmillError
@@ -43,17 +44,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     as_json = "--json" in words
     try:
         _refuse_other_encodings(words)
-        build(words)(words, prog_name="gristmill")
+        code = build(words)(words, prog_name="gristmill", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return 130
+    except typer.Abort:
+        fail("Nothing was done: it was not confirmed.", as_json=as_json)
+        return 1
+    except TyperException as error:
+        if sentence := misread(error):
+            fail(brief(sentence, words), as_json=as_json)
+        return error.exit_code
     except GristmillError as error:
         fail(brief(str(error), words), as_json=as_json)
         return 2 if isinstance(error, Misused) else 1
     except Exception as error:  # noqa: BLE001 the last one who can say something sensible about it
         return _surprised(error, as_json=as_json)
-    return 0
 
 
 def build(words: Sequence[str] = ()) -> typer.Typer:
@@ -81,6 +89,22 @@ def brief(sentence: str, words: Sequence[str]) -> str:
         if len(word) > LONG_WORD:
             sentence = sentence.replace(word, word[: LONG_WORD - 1] + "…")
     return sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1] + "…"
+
+
+def misread(error: TyperException) -> str:
+    """What was not understood and where to look; nothing, where help was printed instead."""
+    what = error.format_message().rstrip(".")
+    wrong = error.__cause__
+    if isinstance(error, typer.BadParameter) and error.param is not None and wrong is not None:
+        from pydantic import ValidationError  # noqa: PLC0415 loaded by now, and --help needs none of it
+
+        from gristmill.complaints import reason  # noqa: PLC0415 as above
+
+        if isinstance(wrong, ValidationError):
+            name = error.param.get_error_hint().strip("'")
+            what = f"{name} is wrong: {reason(wrong.errors()[0])}"
+    context = getattr(error, "ctx", None)
+    return what and (f"{what}; see {context.command_path} --help." if context else f"{what}.")
 
 
 def _refuse_other_encodings(words: Sequence[str]) -> None:
