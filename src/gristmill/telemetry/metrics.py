@@ -131,7 +131,9 @@ class WorkerMetrics:
         self._settled.labels(self.worker).observe(n)
 
     def text(self) -> bytes:
-        return generate_latest(self.registry) + generate_latest(PROCESS)
+        """The worker's own metrics, and those of other rooms once they have counted something."""
+        counted = any(family.samples for family in PROCESS.collect())
+        return generate_latest(self.registry) + (generate_latest(PROCESS) if counted else b"")
 
     def reset_depths(self, queues: Iterable[str]) -> None:
         for queue in queues:
