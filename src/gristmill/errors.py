@@ -3,6 +3,7 @@
 GristmillError
 ├── Transient        the world is busy or broken: try again later
 │   ├── Overloaded   … and it said when (retry_after)
+│   │   └── NoTurn   … it is one of our own limiters: waiting for it is no failure
 │   ├── BadAnswer    a model answered, but nothing that can be used: ask again
 │   └── Unreachable  … it is the database that does not answer
 ├── Permanent        the input is bad: trying again changes nothing
@@ -28,6 +29,10 @@ class Overloaded(Transient):
     def __init__(self, message: str, retry_after: timedelta) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class NoTurn(Overloaded):
+    """A named limiter has no turn soon enough; the task comes back then, with all its attempts."""
 
 
 class BadAnswer(Transient):

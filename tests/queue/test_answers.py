@@ -38,7 +38,7 @@ def test_what_is_returned_is_an_outcome(answer: Any, outcome: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (Snooze(5), "returned Snooze(wait=5): its wait must be a timedelta, such as timedelta(seconds=5)"),  # type: ignore[arg-type]
+        (Snooze(5), "returned Snooze(wait=5, reason=None): its wait must be a timedelta, such as timedelta(seconds=5)"),  # type: ignore[arg-type]
         (Snooze(timedelta(days=-1)), "its wait must be between nothing and ten years"),
         (Snooze(timedelta.max), "its wait must be between nothing and ten years"),
         (

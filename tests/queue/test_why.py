@@ -34,7 +34,7 @@ FACTS: dict[str, Any] = {
     "now": NOW, "id": 7, "queue": "mill", "kind": "mill.grind", "status": "pending", "wait": None,
     "created_at": NOW - MINUTE, "run_at": None, "started_at": None, "finished_at": None, "attempts": 0,
     "max_attempts": 3, "suspect": False, "cancel_requested": False, "result": None, "error": None,
-    "progress_current": None,
+    "fingerprint": None, "progress_current": None,
     "progress_total": None, "progress_message": None, "serial_key": None, "worker": None, "worker_name": None,
     "worker_state": None, "heartbeat_at": None, "lease_expires_at": None, "after": None, "after_status": None,
     "after_error": None, "head": None, "head_status": None, "paused": False, "concurrency": None, "rate_count": None,
@@ -54,6 +54,7 @@ GROUP = {
     "queue": None, "wait": "children", "sealed": True, "pending": 1, "processing": 2, "completed": 3, "failed": 0,
     "skipped": 1, "cancelled": 0,
 }  # fmt: skip
+BUSY = {"error": "busy", "fingerprint": "0123456789ab"}
 START = "start one with gristmill worker --queues mill"
 
 
@@ -84,10 +85,12 @@ START = "start one with gristmill worker --queues mill"
         ({"suspect": True, "workers": 0}, "suspect",
          f"it was running when a worker died, so it waits to be run alone; no worker serves this queue: {START}"),
         ({"wait": "time", "run_at": NOW + 2 * MINUTE}, "scheduled", "scheduled for 2024-05-01 12:02:00+00:00, in 2min"),
-        ({"wait": "time", "run_at": NOW + MINUTE, "attempts": 2, "error": "busy"}, "backing off",
+        ({"wait": "time", "run_at": NOW + MINUTE, "attempts": 2, **BUSY}, "backing off",
          "backing off until 2024-05-01 12:01:00+00:00 after attempt 2 of 3 failed: busy"),
-        ({"wait": "time", "run_at": NOW, "attempts": 2, "max_attempts": None, "error": "busy"}, "backing off",
+        ({"wait": "time", "run_at": NOW, "attempts": 2, "max_attempts": None, **BUSY}, "backing off",
          "backing off until 2024-05-01 12:00:00+00:00 after attempt 2 of as many as it takes failed: busy"),
+        ({"wait": "time", "run_at": NOW + MINUTE, "attempts": 2, "error": "the shop is closed"}, "snoozed",
+         "snoozed until 2024-05-01 12:01:00+00:00: the shop is closed"),
         ({"wait": "after", "after": 5, "after_status": "processing"}, "blocked",
          "blocked by task 5, which is processing"),
         ({"wait": "after", "after": 5, "after_status": "failed", "after_error": "stone"}, "blocked",

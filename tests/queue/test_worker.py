@@ -19,7 +19,21 @@ from structlog.testing import capture_logs
 from gristmill.db import Database, Tx
 from gristmill.errors import Overloaded, Permanent, Refused, Transient
 from gristmill.ids import TaskId
-from gristmill.queue import Done, Envelope, Skip, Snooze, bound, current, on, open_group, seal, send_many
+from gristmill.queue import (
+    Done,
+    Envelope,
+    Limit,
+    Rate,
+    Skip,
+    Snooze,
+    bound,
+    current,
+    on,
+    open_group,
+    seal,
+    send_many,
+    why,
+)
 from gristmill.queue.cancel import cancel
 from gristmill.queue.rescuer import rescue
 
@@ -345,6 +359,83 @@ async def test_a_batch_that_breaks_off_is_called_one_by_one_for_the_rest_alone(d
     await worked(db, on(Grind, breaking, batch=4), concurrency=1)
     assert [(await row(db, id_)).status for id_ in ids] == ["completed", "completed", "failed", "completed"]
     assert calls == [[0, 1, 2, 3], [2], [3]]
+
+
+async def test_nobody_is_buried_because_a_member_of_its_batch_hangs(db: Database) -> None:
+    async def hang_with_three(letters: Sequence[Grind]) -> list[int]:
+        if any(letter.grain == 3 for letter in letters):
+            await asyncio.Event().wait()
+        return [letter.grain for letter in letters]
+
+    await set_up(db, "mill", timeout=timedelta(seconds=1), retry_base=SOON, max_attempts=2, breaker=None)
+    ids = await sent_many(db, 5)
+    await worked(db, on(Grind, hang_with_three, batch=5), concurrency=1)
+    rows = [await row(db, id_) for id_ in ids]
+    assert [one.status for one in rows] == ["completed"] * 3 + ["failed", "completed"]
+    assert rows[3].error == "it took longer than 1 s"
+
+
+async def test_who_hangs_when_called_alone_takes_nobody_with_it(db: Database) -> None:
+    async def hang_at_one(letters: Sequence[Grind]) -> list[int]:
+        if len(letters) > 1:
+            raise ValueError("one by one, please")
+        if letters[0].grain == 1:
+            await asyncio.Event().wait()
+        return [letters[0].grain]
+
+    await set_up(db, "mill", timeout=timedelta(seconds=1), breaker=None)
+    ids = await sent_many(db, 4, max_attempts=1)
+    await worked(db, on(Grind, hang_at_one, batch=4), concurrency=1)
+    assert [(await row(db, id_)).status for id_ in ids] == ["completed", "failed", "completed", "completed"]
+
+
+async def test_a_batch_that_meets_an_overloaded_world_is_not_called_one_by_one(db: Database) -> None:
+    calls: list[int] = []
+
+    async def busy(letters: Sequence[Grind]) -> list[int]:
+        calls.append(len(letters))
+        raise Overloaded("429", timedelta(hours=1))
+
+    await sent_many(db, 4)
+    async with working(db, on(Grind, busy, batch=4), concurrency=1):
+        await until(lambda: _all_waiting(db))
+    assert calls == [4]
+
+
+async def test_a_generator_of_answers_is_closed_before_its_letters_are_called_again(db: Database) -> None:
+    held: list[int] = []
+    beside: list[int] = []
+
+    async def confused(letters: Sequence[Grind]) -> AsyncIterator[Any]:
+        beside.append(len(held))
+        held.append(len(letters))
+        try:
+            yield 0 if len(letters) == 1 else 7, letters[0].grain
+        finally:
+            await asyncio.sleep(0)
+            held.pop()
+
+    ids = await sent_many(db, 2)
+    await worked(db, on(Grind, confused, batch=2), concurrency=1)
+    assert [(await row(db, id_)).result for id_ in ids] == [0, 1]
+    assert beside == [0, 0, 0]
+
+
+async def test_waiting_for_a_named_limiter_uses_no_attempt_and_says_so(db: Database) -> None:
+    async def call(letter: Grind) -> None:
+        async with current().take("llm", Limit(rate=Rate(1, timedelta(hours=1)))):
+            pass
+
+    ids = await sent_many(db, 3, max_attempts=1)
+    async with working(db, on(Grind, call), concurrency=3):
+        await until(lambda: ask(db, "SELECT 1 FROM task HAVING count(*) FILTER (WHERE wait = 'time') = 2"))
+    rows = sorted([await row(db, id_) for id_ in ids], key=lambda one: one.status)
+    assert [(one.status, one.attempts) for one in rows] == [("completed", 1), ("pending", 0), ("pending", 0)]
+    async with db.transaction() as tx:
+        told = await why(tx, rows[1].id)
+    assert told.state == "snoozed"
+    assert "rate-limited by llm: no turn for" in told.sentence
+    assert not await ask(db, "SELECT 1 FROM task_failure")
 
 
 @pytest.mark.parametrize("said", [(7, 1), (-1, 1), 1, ("a", 1), (0, 1, 2)])

@@ -77,6 +77,7 @@ def _snooze(answer: Snooze) -> Snooze:
     wait: Any = answer.wait
     _expect(answer, isinstance(wait, timedelta), "its wait must be a timedelta, such as timedelta(seconds=5)")
     _expect(answer, timedelta(0) <= wait <= FARTHEST, "its wait must be between nothing and ten years")
+    _expect(answer, isinstance(cast(Any, answer.reason), str | None), "its reason must be text")
     return answer
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import psycopg
 
 from gristmill.db import Database, Tx, queries
-from gristmill.errors import Overloaded, Refused, Transient
+from gristmill.errors import NoTurn, Refused, Transient
 from gristmill.ids import WorkerId
 from gristmill.queue.rates import Rate, Recent, after, free
 
@@ -134,7 +134,7 @@ class Limiters:
         """Wait for a turn, and hold it until the block ends (for `hold` at most: then it counts as ended).
 
         `limit` is used when there is no such limiter yet. A turn farther away than `patience` is not taken:
-        Overloaded says when to come back. Turns are given in order and slept for; a call may come a little
+        NoTurn says when to come back. Turns are given in order and slept for; a call may come a little
         later than its turn, never earlier. Whoever is cancelled while waiting gives everything back, except
         that a turn of a rate or gap stays used if others have queued up behind it.
         """
@@ -165,9 +165,9 @@ class Limiters:
                 case _Turn():
                     return found
                 case _Far(wait):
-                    raise Overloaded(f"limiter {name}: no turn for {wait.total_seconds():.1f} s", wait)
+                    raise NoTurn(f"rate-limited by {name}: no turn for {wait.total_seconds():.1f} s", wait)
                 case _Full(first) if left <= ZERO:
-                    raise Overloaded(f"limiter {name}: fully taken", min(max(first, BUSY[0]), BUSY[1]))
+                    raise NoTurn(f"rate-limited by {name}: fully taken", min(max(first, BUSY[0]), BUSY[1]))
                 case _Full():
                     if freed:
                         await _word(freed, min(POLL[min(look, len(POLL)) - 1], left.total_seconds()))

@@ -37,9 +37,10 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """Not now: come back after `wait`; uses no attempt."""
+    """Not now: come back after `wait`; uses no attempt. Whoever asks why is told the reason."""
 
     wait: timedelta
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

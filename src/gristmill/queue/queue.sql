@@ -296,7 +296,8 @@ WITH moment AS MATERIALIZED (
          attempts = gone.attempts - CASE WHEN g.counts THEN 0 ELSE 1 END,
          lane = CASE WHEN g.first THEN t.lane & ~1 ELSE t.lane END,
          unique_held = CASE WHEN gone.cancel THEN NULL ELSE t.unique_held END,
-         error = coalesce(g.error, t.error), fingerprint = coalesce(g.fingerprint, t.fingerprint)
+         -- an error without a fingerprint is no failure: the reason of a snooze
+         error = coalesce(g.error, t.error), fingerprint = CASE WHEN g.error IS NULL THEN t.fingerprint ELSE g.fingerprint END
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
   RETURNING t.id, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
@@ -310,7 +311,7 @@ WITH moment AS MATERIALIZED (
 ), remembered AS (
   INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
   SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
-    FROM gone JOIN given g USING (id) WHERE g.error IS NOT NULL
+    FROM gone JOIN given g USING (id) WHERE g.counts
 ), forgotten AS (
   -- where a queue never gives up, the last hundred say enough
   DELETE FROM task_failure f USING gone WHERE f.task = gone.id AND f.attempt <= gone.attempts - 100

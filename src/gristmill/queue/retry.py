@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
 
-from gristmill.errors import Cancelled, Overloaded, Permanent, Refused, Unreachable
+from gristmill.errors import Cancelled, NoTurn, Overloaded, Permanent, Refused, Unreachable
 from gristmill.queue.outcome import Bury, Retry, Snooze, Stop
 
 LONGEST = timedelta(days=30)  # whatever the other side says
@@ -34,6 +34,8 @@ def decide(
             return Stop(text)
         case Unreachable():  # our own database: no attempt, and no sign that a stage is ill
             return Snooze(OUTAGE)
+        case NoTurn(retry_after=wait):  # a limit of our own: as little a failure as the limit of a queue
+            return Snooze(min(wait, LONGEST), text)
         case Permanent() | Refused():
             return Bury(text, permanent=True)
         case _ if policy.attempts is not None and attempt >= policy.attempts:

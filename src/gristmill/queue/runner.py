@@ -1,14 +1,17 @@
 """Runs handlers: in the loop, in threads or in child processes, one letter or a batch of them."""
 
 import asyncio
+import math
 import random
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
-from gristmill.errors import Permanent, Transient, Unreachable
+from gristmill.errors import Overloaded, Permanent, Transient, Unreachable
 from gristmill.ids import TaskId
 from gristmill.queue.answers import expect_all, read, read_all, read_placed
 from gristmill.queue.breaker import Health
@@ -28,6 +31,7 @@ from gristmill.queue.threads import DaemonThreads
 from gristmill.telemetry import WorkerMetrics, log
 
 UNJUDGED = (Snooze, Stop)
+NOBODYS = (Unreachable, Overloaded)  # no letter of a batch is to blame, and calls one by one would only make it worse
 BREATH = 50  # handlers that never await would keep the loop for themselves
 
 
@@ -123,22 +127,30 @@ class Runner:
             self._answered()
 
     def _gathered(self, first: Claim, batch: int) -> list[Claim]:
-        """A task with others of its kind, as many as its handler takes at once."""
+        """A task with others of its kind, as many as its handler takes at once; the last of several attempts is made
+        alone, so that nobody is buried because another member of its batch hangs."""
+        if self._is_last(first):
+            return [first]
         waiting = self._hands.waiting
-        alike = [claim for claim in waiting if claim.kind == first.kind][: batch - 1]
+        alike = [claim for claim in waiting if claim.kind == first.kind and not self._is_last(claim)][: batch - 1]
         for claim in alike:
             waiting.remove(claim)
         return [first, *alike]
+
+    def _is_last(self, claim: Claim) -> bool:
+        attempts = self._configs[claim.queue].retry.of(claim.max_attempts).attempts
+        return attempts is not None and claim.attempt >= attempts > 1
 
     async def _answer(
         self, handler: Handler | None, work: Sequence[Claim], slot: asyncio.Task[None] | None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
-        queue, began, running = work[0].queue, loop.time(), self._hands.running
+        queue, running = work[0].queue, self._hands.running
+        began, since = time.perf_counter(), loop.time()  # the loop's clock stands still while a handler does not wait
         self._in_queue[queue] += 1
         try:
             for claim in work:
-                claim.slot, claim.together, claim.since = slot, len(work), began
+                claim.slot, claim.together, claim.since = slot, len(work), since
                 running[claim.id] = claim
                 self._notes.begin(claim)
             if handler is not None and handler.batch:
@@ -150,7 +162,7 @@ class Runner:
             self._in_queue[queue] -= 1
             for claim in work:
                 running.pop(claim.id, None)
-        self._metrics.took(queue, loop.time() - began)
+        self._metrics.took(queue, time.perf_counter() - began)
 
     def _deliver(self, claim: Claim, outcome: Outcome) -> None:
         self._hands.running.pop(claim.id, None)
@@ -195,25 +207,26 @@ class Runner:
         try:
             if fitting:
                 enter(Running(fitting, self._report, self._limiters, self._metrics, batch=True))
-                async for placed in self._answers(handler, letters, fitting):
-                    place, answer = read_placed(placed, waiting, handler.letter.kind)
-                    claim = waiting.pop(place)
-                    yield claim, self._member(claim, answer)
-                    _begin_anew(waiting.values())
+                async with aclosing(self._answers(handler, letters, fitting)) as answers:
+                    async for placed in answers:
+                        place, answer = read_placed(placed, waiting, handler.letter.kind)
+                        claim = waiting.pop(place)
+                        yield claim, self._member(claim, answer)
+                        _begin_anew(waiting.values())
                 expect_all(len(fitting) - len(waiting), len(fitting), handler.letter.kind)
         except asyncio.CancelledError:
             for claim in waiting.values():
                 yield claim, self._ended(claim)
         except Exception as error:  # noqa: BLE001 as above
             rest = list(waiting.values())
-            if len(fitting) == 1 or isinstance(error, Unreachable):  # that is the fault of none of them
+            if len(fitting) == 1 or isinstance(error, NOBODYS):
                 for claim in rest:
                     yield claim, self._decided(claim, error)
             else:
                 async for claim, outcome in self._one_by_one(handler, rest):
                     yield claim, outcome
 
-    async def _answers(self, handler: Handler, letters: Sequence[Letter], work: Sequence[Claim]) -> AsyncIterator[Any]:
+    async def _answers(self, handler: Handler, letters: Sequence[Letter], work: Sequence[Claim]) -> AsyncGenerator[Any]:
         """The answers of a batch, each with the place of its letter: as they come, or all at the end."""
         if not handler.streams:
             answers = read_all(await self._call(handler, letters, work), len(work), handler.letter.kind)
@@ -221,9 +234,10 @@ class Runner:
                 yield placed
             return
         try:
-            async for placed in handler.run(letters):
-                end_copy(self._born)
-                yield placed
+            async with aclosing(handler.run(letters)) as answers:  # what it holds is free before the next call
+                async for placed in answers:
+                    end_copy(self._born)
+                    yield placed
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as wish:
@@ -232,14 +246,17 @@ class Runner:
             end_copy(self._born)
 
     async def _one_by_one(self, handler: Handler, work: Sequence[Claim]) -> AsyncIterator[tuple[Claim, Outcome]]:
-        for place, claim in enumerate(work):
+        for claim in work:
+            claim.since = math.inf  # not before its turn: nobody is late because another took its time
+        for claim in work:
             if claim.end:  # we were interrupted: no more calls
                 yield claim, self._ended(claim)
                 continue
             if claim.cancelled:
                 yield claim, Stop()
                 continue
-            _begin_anew(work[place:])
+            claim.together = 1  # so that it can be stopped, too
+            _begin_anew([claim])
             async for _, outcome in self._batch(handler, [claim]):
                 yield claim, outcome
 

@@ -74,8 +74,8 @@ async def settle(
             case Retry(wait, error):
                 first = claim.queue in retries_first
                 again.append(_again(claim, wait.total_seconds(), counts=True, first=first, error=error))
-            case Snooze(wait):
-                again.append(_again(claim, wait.total_seconds(), counts=False, first=False, error=None))
+            case Snooze(wait, reason):
+                again.append(_again(claim, wait.total_seconds(), counts=False, first=False, error=reason))
             case _:
                 assert_never(outcome)
         rest.append((claim, outcome))
@@ -136,7 +136,7 @@ def _closed(
 def _again(claim: Claim, wait: float, *, counts: bool, first: bool, error: str | None) -> dict[str, Any]:
     return {
         "id": claim.id, "lease": claim.lease, "wait": f"{wait} s", "counts": counts, "first": first, "error": error,
-        "fingerprint": fingerprint(error) if error else None,
+        "fingerprint": fingerprint(error) if error and counts else None,
     }  # fmt: skip
 
 

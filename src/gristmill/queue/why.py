@@ -86,6 +86,8 @@ def _progress(f: Any) -> str:
 
 def _waiting(f: Any) -> Answer:
     match f.wait:
+        case "time" if f.error and f.fingerprint is None:
+            return "snoozed", f"snoozed until {_at(f.run_at)}: {f.error}"
         case "time" if f.attempts and f.error:
             return "backing off", f"backing off until {_at(f.run_at)} after attempt {_attempt(f)} failed: {f.error}"
         case "time":

@@ -2,7 +2,7 @@
 
 -- name: facts
 SELECT c.now, v.id, v.queue, v.kind, v.status, v.wait, v.created_at, v.run_at, v.started_at, v.finished_at, v.attempts,
-       coalesce(v.max_attempts, q.max_attempts) AS max_attempts, v.suspect, v.cancel_requested, v.result, v.error,
+       coalesce(v.max_attempts, q.max_attempts) AS max_attempts, v.suspect, v.cancel_requested, v.result, v.error, v.fingerprint,
        v.progress_current, v.progress_total, v.progress_message, v.serial_key,
        v.worker, w.name AS worker_name, w.state AS worker_state, w.heartbeat_at, v.lease_expires_at,
        v.after, a.status AS after_status, a.error AS after_error,
