@@ -48,6 +48,13 @@ async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repe
     assert (await good.stats())["started"] == 0
 
 
+async def test_nothing_is_kept_of_a_stream_that_broke(scene: Scene) -> None:
+    router = await scene.router(await scene.backend(mode="truncate", after=3, token=0.01))
+    await router.chat("hello", priority="P1", stream=True)
+    assert router.scheduler is not None
+    assert not router.scheduler._refusals
+
+
 async def test_header_and_idle_timeouts_are_counted_apart(scene: Scene) -> None:
     bad, good = await scene.backend(mode="hang"), await scene.backend()
     router = await scene.router(bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms")

@@ -43,8 +43,7 @@ class Admin:
             raise BadRequest(f"no GPU could be made ready: {away.refusal.reason}", away.refusal.status) from None
         finally:
             # an announcement takes a place like a request, and gives it back the moment it has it
-            if not ticket.ended:
-                self._scheduler.gone(ticket)
+            self._scheduler.over(ticket)
         return {"status": "ready", "backend": lease.backend.name, "model": model}
 
     def _announced_model(self, body: Json) -> str:

@@ -71,8 +71,7 @@ class Relay:
             raise
         finally:
             self._metrics.requests[LABELS[ticket.priority], call.api, outcome] += 1
-            if not ticket.ended:
-                self._scheduler.gone(ticket)
+            self._scheduler.over(ticket)
 
     def _must_be_served(self, model: str) -> None:
         if any(self._scheduler.lanes.serving(model)):

@@ -156,15 +156,18 @@ class Scheduler:
         self._carry_out(effects)
         self._note_breaker(lease.backend)
 
-    def gone(self, ticket: Ticket) -> None:
-        """The client went away, in whatever phase: its backend is told at once."""
-        self._refusals.pop(ticket, None)
+    def over(self, ticket: Ticket) -> None:
+        """The request is over; if that is because its client went away, its backend is told at once."""
+        if self._refusals:  # nobody asked for it: the answer had begun, or the client left first
+            self._refusals.pop(ticket, None)
+        if ticket.ended:
+            return
         lease = ticket.lease
         exchange = self._exchanges.pop(lease, None) if lease is not None else None
         if lease is not None and exchange is not None:
             self._carry_out(self.lanes.leave(lease, self._now()))
             self._do(self._confirm(lease, exchange))
-        elif not ticket.ended:
+        else:
             self._carry_out(self.lanes.cancel(ticket, self._now()))
 
     # ── what administrators say ─────────────────────────────────────────────
