@@ -80,7 +80,7 @@ class OllamaReader:
         return [self._piece(line) for line in self._lines.split(data) if line.strip()]
 
     def _piece(self, line: bytes) -> Delta:
-        said = _object(line)
+        said = read_piece(line)
         answer = self.answer
         message: Json = (said.get("message") or {}) if self._chat else said
         delta = Delta(message.get("content" if self._chat else "response") or "", message.get("thinking") or "")
@@ -121,7 +121,7 @@ class OpenAIReader:
         return False
 
     def _piece(self, event: bytes) -> Delta:
-        said, answer, delta = _object(event), self.answer, Delta()
+        said, answer, delta = read_piece(event), self.answer, Delta()
         if not answer.rest:
             answer.rest = {
                 name: said[name] for name in ("id", "created", "model", "system_fingerprint") if name in said
@@ -156,7 +156,8 @@ class OpenAIReader:
         tool.arguments += function.get("arguments") or ""
 
 
-def _object(line: bytes) -> Json:
+def read_piece(line: bytes) -> Json:
+    """A piece of a backend's answer; one that tells of an error, or is none, ends the attempt."""
     try:
         said = as_object(orjson.loads(line))
     except orjson.JSONDecodeError:

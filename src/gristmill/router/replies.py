@@ -10,7 +10,7 @@ import orjson
 from typing_extensions import override
 
 from gristmill.router.breaker import Failure
-from gristmill.router.dialects import WRITERS, Answer, Json, Lines, Writer, reader
+from gristmill.router.dialects import WRITERS, Answer, Json, Lines, Writer, read_piece, reader
 from gristmill.router.requests import JSON_TYPE
 from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, as_object, error_text
@@ -85,8 +85,8 @@ class NdjsonRelay:
         else:
             self._rest = b""
         lines = data.count(b"\n")
-        # inside a JSON string a quote is escaped, so these bytes can only be the keys themselves
-        if data.count(b'"done":false') == lines and b'"error"' not in data:
+        # inside a JSON string a quote is escaped, so these bytes can only be keys; a tool's arguments have keys too
+        if data.count(b'"done":false') == lines and b'"done":true' not in data and b'"error"' not in data:
             self._tokens += lines
         else:
             for line in data.splitlines():
@@ -126,7 +126,7 @@ class SseRelay:
 
     def feed(self, data: bytes) -> bytes:
         data = self._rest + data
-        end = data.rfind(b"\n") + 1
+        end = _end_of_events(data)
         data, self._rest = data[:end], data[end:]
         events = data.count(b"data:")
         if (
@@ -144,12 +144,7 @@ class SseRelay:
         if event == b"[DONE]":
             self._done = True
             return b"data: [DONE]\n\n"
-        try:
-            said = orjson.loads(event)
-        except orjson.JSONDecodeError:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
-        if said.get("error"):
-            raise AttemptFailed(Failure.STATUS, error_text(event), body=event)
+        said = read_piece(event)
         choices, usage = said.get("choices"), said.get("usage")
         self._done = self._done or any(choice.get("finish_reason") for choice in choices or ())
         if usage:
@@ -159,12 +154,21 @@ class SseRelay:
         return b"" if usage and not choices and not self._usage else b"data: " + event + b"\n\n"
 
     def close(self) -> bytes:
+        last = self.feed(b"\n\n") if self._rest.strip() else b""
         if not self._done:
             raise _unfinished()
-        return b""
+        return last
 
     def tally(self) -> Tally:
         return Tally(self._prompt, self._completion)
+
+
+def _end_of_events(data: bytes) -> int:
+    """Where the last blank line ends: an event passed on without its own would swallow what follows it."""
+    if (end := data.rfind(b"\n\n")) >= 0:
+        return end + 2
+    end = data.rfind(b"\n\r\n")
+    return end + 3 if end >= 0 else 0
 
 
 class Translated:
