@@ -5,7 +5,9 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from .conftest import Router, Scene
+import pytest
+
+from .conftest import PATIENCE, Router, Scene
 
 LISTED = {"models": [{"name": "plain:latest", "model": "plain:latest", "size": 1, "size_vram": 1}]}
 SAID = {"model": "plain", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": "hi"}}
@@ -106,3 +108,41 @@ async def test_an_answer_without_a_length_ends_with_its_connection(scene: Scene)
     async with odd(scene, old_style) as router:
         status, answer = await router.chat("a", model="plain")
         assert (status, answer["message"]["content"]) == (200, "hi")
+
+
+async def test_the_rest_of_what_nobody_asked_for_never_becomes_the_next_answer(scene: Scene) -> None:
+    stray = framed(LINE.replace(b"hi", b"not yours"))
+    rest: dict[asyncio.StreamWriter, bytes] = {}
+
+    async def answers_one_and_a_half_times(writer: asyncio.StreamWriter) -> None:
+        writer.write(rest.get(writer, b"") + framed(LINE) + stray[:-30])
+        rest[writer] = stray[-30:]
+
+    async with odd(scene, answers_one_and_a_half_times) as router:
+        for _ in range(5):
+            status, answer = await asyncio.wait_for(router.chat("a", model="plain"), PATIENCE)
+            assert (status, answer["message"]["content"]) == (200, "hi")
+
+
+async def test_hints_before_an_answer_are_not_the_answer(scene: Scene) -> None:
+    async def hints(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+        await writer.drain()
+        writer.write(framed(LINE))
+
+    async with odd(scene, hints) as router:
+        for _ in range(5):
+            status, answer = await router.chat("a", model="plain")
+            assert (status, answer["message"]["content"]) == (200, "hi")
+        assert await failures(router) == {}
+
+
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified", b"302 Found\r\nContent-Length: 0"])
+async def test_a_status_that_is_neither_answer_nor_refusal_is_the_backends_failure(scene: Scene, status: bytes) -> None:
+    async def strange(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 %b\r\n\r\n" % status)
+
+    async with odd(scene, strange) as router:
+        told, answer = await router.chat("a", model="plain")
+        assert (told, f"it said {int(status[:3])}" in answer["error"]) == (502, True)
+        assert await failures(router) == {"status": 1}

@@ -226,13 +226,20 @@ class Connection(asyncio.Protocol):
 
     # ── httptools ───────────────────────────────────────────────────────────
 
+    def on_message_begin(self) -> None:
+        if self.exchange is None:  # a second answer in the packet of the first: its rest would become the next answer
+            self.abort()
+
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.exchange is not None and not self.exchange.status:  # else it is a trailer
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        if self.exchange is not None:
-            self.exchange.on_headers(self._parser.get_status_code(), self._headers)
+        status = self._parser.get_status_code()
+        if status < 200:  # 100 or 103: the answer itself is yet to come
+            self._headers = []
+        elif self.exchange is not None:
+            self.exchange.on_headers(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
         if (
@@ -245,9 +252,10 @@ class Connection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def on_message_complete(self) -> None:
-        exchange, self.exchange = self.exchange, None
-        if exchange is None:
+        exchange = self.exchange
+        if exchange is None or not exchange.status:
             return
+        self.exchange = None
         self.resume()
         if self._parser.should_keep_alive() and not self._parting:
             self._keep(self)

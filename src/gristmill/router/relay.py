@@ -165,8 +165,9 @@ class Relay:
                 retry_after=_seconds(header(exchange.headers, b"retry-after")),
             )
         ours = status in (401, 403, 408)  # our key or our set-up, not the client's request
-        if ours or (status >= 500 and status != 501):  # 501: it never does what was asked for, and says so
-            raise AttemptFailed(Failure.STATUS, text, status=status if status >= 500 else 502)
+        strange = status < 400  # neither an answer nor a refusal, and some of these may have no body
+        if ours or strange or (status >= 500 and status != 501):  # 501: it never does what was asked for, and says so
+            raise AttemptFailed(Failure.STATUS, text or f"it said {status}", status=status if status >= 500 else 502)
         if status == 404:
             raise AttemptFailed(Failure.ABSENT, text, status=status)
         self._scheduler.finish(lease)
