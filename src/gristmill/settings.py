@@ -4,10 +4,12 @@ import os
 import re
 import tomllib
 from datetime import timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -54,6 +56,13 @@ def _named(value: Any) -> Any:
     return value
 
 
+def _not_empty(key: SecretStr) -> SecretStr:
+    if not key.get_secret_value().strip():
+        raise ValueError("it is empty, which would let everybody in: write a key, or leave it out")
+    return key
+
+
+Key = Annotated[SecretStr, AfterValidator(_not_empty)]
 Folder = Annotated[Path, BeforeValidator(_named)]
 Level = Literal["P0", "P1", "P2", "P3"]
 
@@ -178,7 +187,7 @@ class KeySettings(Slice):
     """A key that clients may present."""
 
     name: str = Field(description="Who holds it, for status and metrics.")
-    key: SecretStr = Field(description="The key itself, presented as a bearer token.")
+    key: Key = Field(description="The key itself, presented as a bearer token.")
     max_priority: Level = Field(default="P0", description="The highest priority its holder may ask for.")
     admin: bool = Field(default=False, description="Whether its holder may use /router/*.")
 
@@ -227,8 +236,8 @@ class RouterSettings(Slice):
     anonymous_max_priority: Level = Field(
         default="P0", description="The highest priority of a client without a key, in no listed network."
     )
-    admin_key: SecretStr | None = Field(
-        default=None, description="The key for /router/*, needed unless the router listens on loopback."
+    admin_key: Key | None = Field(
+        default=None, description="The key for /router/*, needed unless it listens on loopback and no key is admin."
     )
     reserve_for: Duration = Field(
         default=timedelta(minutes=30), description="How long a P0 session may hold a GPU at most."
@@ -317,6 +326,15 @@ class RouterSettings(Slice):
         names = [backend.name for backend in (*self.gpu_backends, *self.cpu_backends)]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ValueError(f"two backends are called “{min(twice)}”; every backend needs a name of its own")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_differ(self) -> Self:
+        holders = [(key.key, f"“{key.name}”") for key in self.keys]
+        holders += [(self.admin_key, "admin_key")] if self.admin_key is not None else []
+        for (key, one), (other, another) in combinations(holders, 2):
+            if key == other:
+                raise ValueError(f"{one} and {another} have the same key; every holder needs one of its own")
         return self
 
 

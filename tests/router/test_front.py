@@ -68,6 +68,20 @@ async def test_an_offer_to_change_protocols_is_declined_and_the_request_answered
     assert heard.count(b"HTTP/1.1 200 ") == 2
 
 
+async def test_thousands_of_such_offers_in_one_go_are_declined_one_by_one(scene: Scene) -> None:
+    router = await scene.router(await scene.backend())
+    offer = b"GET /healthz HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    heard = await said(router, offer * 2_000 + b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert heard.count(b"HTTP/1.1 200 ") == 2_001
+
+
+async def test_a_body_in_crumbs_is_the_body(scene: Scene) -> None:
+    router = await scene.router(await scene.backend())
+    crumbs = b"".join(b"1\r\n%c\r\n" % byte for byte in ASKED) + b"0\r\n\r\n"
+    head = b"POST /api/chat HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    assert b"echo hello" in await said(router, head + crumbs)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -100,3 +100,18 @@ async def test_a_port_that_is_taken_is_one_sentence_and_a_non_zero_exit() -> Non
         _, errors = await process.communicate()
     assert process.returncode == 2
     assert errors.decode().strip().splitlines()[-1].startswith("The router cannot listen on 127.0.0.1:")
+
+
+async def test_the_command_says_where_it_listens_once_it_does(scene: Scene) -> None:
+    gpu = await scene.backend()
+    env = {**os.environ, "GRISTMILL_ROUTER_GPU_BACKENDS": f'[{{"name": "g", "url": "{gpu.url}"}}]'}
+    arguments = ("-m", "gristmill", "router", "--port", "0", "--json")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env, stdout=pipe, stderr=pipe)
+    assert process.stdout is not None
+    told = json.loads(await process.stdout.readline())
+    async with scene.http.get(f"http://127.0.0.1:{told['port']}/healthz") as answer:
+        assert answer.status == 200
+    process.send_signal(signal.SIGTERM)
+    await process.communicate()
+    assert process.returncode == 0

@@ -71,6 +71,23 @@ def test_a_wrong_backend_is_one_sentence(monkeypatch: pytest.MonkeyPatch, wrong:
         load()
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong", "sentence"),
+    [
+        ("ADMIN_KEY", "", "it is empty, which would let everybody in"),
+        ("KEYS", '[{"name": "a", "key": " "}]', "it is empty, which would let everybody in"),
+        ("KEYS", '[{"name": "a", "key": "k-1"}, {"name": "b", "key": "k-1"}]', "“a” and “b” have the same key"),
+    ],
+)
+def test_a_key_that_cannot_tell_people_apart_is_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, name: str, wrong: str, sentence: str
+) -> None:
+    monkeypatch.setenv(f"GRISTMILL_ROUTER_{name}", wrong)
+    with pytest.raises(Refused, match=sentence) as refused:
+        load()
+    assert "k-1" not in str(refused.value)
+
+
 def test_keys_are_never_shown() -> None:
     settings = RouterSettings.model_validate(
         {"admin_key": "k-1", "keys": [{"name": "a", "key": "k-2"}], "gpu_backends": [{**GPUS[0], "key": "k-3"}]}

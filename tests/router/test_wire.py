@@ -148,6 +148,15 @@ async def test_the_routers_own_calls_need_its_admin_key_when_one_is_set(scene: S
             assert (key, answer.status) == (key, status)
 
 
+async def test_a_key_with_admin_rights_closes_the_routers_own_calls_to_everybody_else(scene: Scene) -> None:
+    keys = [{"name": "user", "key": "k-user"}, {"name": "chief", "key": "k-chief", "admin": True}]
+    router = await scene.router(await scene.backend(), keys=keys)
+    for key, status in ((None, 403), ("k-user", 403), ("k-chief", 200), ("k-nobody", 403)):
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with router.http.get(f"{router.url}/router/status", headers=headers) as answer:
+            assert (key, answer.status) == (key, status)
+
+
 async def test_the_routers_own_calls_are_closed_to_the_world_without_an_admin_key(scene: Scene) -> None:
     router = await scene.router(await scene.backend(), host="0.0.0.0")
     async with router.http.post(f"{router.url}/router/drain", json={}) as answer:

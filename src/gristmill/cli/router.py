@@ -28,8 +28,11 @@ def router(
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     ours = settings.router.model_validate(settings.router.model_dump() | given)
     set_up_logs(settings.log)
-    if json:
-        say_json({"host": ours.host, "port": ours.port, "gpu": len(ours.gpu_backends), "cpu": len(ours.cpu_backends)})
-    else:
-        err.print(f"The router listens on {ours.host}:{ours.port}; Ctrl-C stops it.", highlight=False)
-    uvloop.run(serve(ours))
+
+    def listening(port: int) -> None:
+        if json:
+            say_json({"host": ours.host, "port": port, "gpu": len(ours.gpu_backends), "cpu": len(ours.cpu_backends)})
+        else:
+            err.print(f"The router listens on {ours.host}:{port}; Ctrl-C stops it.", highlight=False)
+
+    uvloop.run(serve(ours, listening))

@@ -94,7 +94,7 @@ class Line(asyncio.Protocol):
         self._length = 0  # of the body, as far as the client says it: the header that differs from request to request
         self._said: Said | None = None  # what the last head was made of
         self._head = NO_HEAD
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._size = 0  # of the head while it comes, then of the body
         self._request: Request | None = None  # whose body is coming
         self._ready: deque[Request] = deque()
@@ -179,8 +179,11 @@ class Line(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._parting or self._wrong is not None:
-            return
+        while data and not self._parting and self._wrong is None:
+            data = self._read(data)
+
+    def _read(self, data: bytes) -> bytes:
+        """Take in what came; what is to be read again, because a request in it offered another protocol."""
         if self._request is None:
             self._size += len(data)
         else:
@@ -188,7 +191,7 @@ class Line(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            self._decline(data[offer.args[0] :])
+            return self._declined(data[offer.args[0] :])
         except httptools.HttpParserCallbackError as error:
             if not isinstance(wrong := error.__context__, BadRequest):
                 raise
@@ -198,15 +201,16 @@ class Line(asyncio.Protocol):
         else:
             if self._size > MOST_HEAD and self._receiving and self._request is None:
                 self._refuse(_too_wordy())
+        return b""
 
-    def _decline(self, rest: bytes) -> None:
-        """Read a request that offers another protocol (Java's client does) as if it had not offered it."""
+    def _declined(self, rest: bytes) -> bytes:
+        """A request that offers another protocol (Java's client does) as if it had not offered it."""
         head, self._plain = self._plain, b""
         if not head:
             self._refuse(BadRequest("tunnels are not for here", 405))
-            return
+            return b""
         self._parser = httptools.HttpRequestParser(self)
-        self.data_received(head + rest)
+        return head + rest
 
     # ── httptools ───────────────────────────────────────────────────────────
 
@@ -256,7 +260,12 @@ class Line(asyncio.Protocol):
         self._head, self._said = head, said
 
     def on_body(self, body: bytes) -> None:
-        self._body.append(body)
+        if not self._body:
+            self._body = body  # as good as every body comes in one piece
+        elif isinstance(self._body, bytes):
+            self._body = bytearray(self._body) + body
+        else:
+            self._body += body
         self._size += len(body)
         if self._size > self._front.body_limit:
             raise self._too_large()
@@ -265,9 +274,7 @@ class Line(asyncio.Protocol):
         request, self._request, self._receiving = self._request, None, False
         if request is None:
             return
-        request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body.clear()
-        self._size = 0
+        request.body, self._body, self._size = bytes(self._body), b"", 0
         request.keeps = self._parser.should_keep_alive()
         self._ready.append(request)
         if self._arrival is not None:

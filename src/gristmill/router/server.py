@@ -35,11 +35,12 @@ class Server:
     """Dispatches requests. No framework's router or middleware: a dict look-up is all that a proxy needs."""
 
     def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
-        self._settings, self._scheduler = settings, scheduler
+        self._scheduler = scheduler
         self._senders = Senders(settings)
         self._relay = Relay(settings, scheduler)
         self._catalogue = Catalogue(scheduler)
-        self._on_loopback = _is_loopback(settings.host)
+        keyed = settings.admin_key is not None or any(key.admin for key in settings.keys)
+        self._open_to_loopback = _is_loopback(settings.host) and not keyed
         admin = Admin(settings, scheduler)
         self._admin: dict[tuple[str, str], Handler] = {
             ("POST", "/router/announce"): admin.announce,
@@ -126,7 +127,7 @@ class Server:
         if sender is not None and sender.admin:
             return sender
         # a web page in the operator's browser can reach loopback too, but cannot hide where it came from
-        if self._on_loopback and self._settings.admin_key is None and b"origin" not in head.fields:
+        if self._open_to_loopback and b"origin" not in head.fields:
             return LOOPBACK_ADMIN
         raise BadRequest("this needs the router's admin key, as a bearer token", 403)
 
@@ -184,14 +185,16 @@ async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, i
         await scheduler.stop()
 
 
-async def serve(settings: RouterSettings) -> None:
-    """Serve until SIGINT or SIGTERM."""
+async def serve(settings: RouterSettings, listening: Callable[[int], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; `listening` is told the port as soon as clients are taken."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
-    async with running(settings):
+    async with running(settings) as (_, port):
+        if listening is not None:
+            listening(port)
         # what lives now lives on, and requests leave few cycles behind: collecting seldom costs least
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
