@@ -318,6 +318,16 @@ def test_nobody_else_can_hold_the_lock_of_a_data_folder(fresh: Embedded) -> None
     assert (fresh.data / embedded.LOCK).stat().st_mode & 0o777 == 0o600
 
 
+def test_a_data_folder_that_another_program_has_in_hand_is_refused(
+    fresh: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "OTHERS", 0.1)
+    embedded.prepare_folder(fresh.data, fresh.cluster)
+    with embedded.locked(fresh.data), pytest.raises(Refused, match="is in use: another program has been starting"):
+        fresh.start()
+    assert not fresh.cluster.exists()
+
+
 def test_data_of_another_major_version_is_refused(fresh: Embedded) -> None:
     fresh.cluster.mkdir(parents=True)
     (fresh.data / embedded.LOCK).touch()

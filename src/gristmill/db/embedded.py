@@ -39,6 +39,7 @@ PASSING = re.compile("starting up|shutting down|not yet accepting|closed the con
 RECOVERY = 600.0  # seconds: crash recovery replays at most max_wal_size, yet a slow disk may need minutes
 SHUTDOWN = 120.0
 ORPHANS = 15.0
+OTHERS = 120.0  # seconds that another program may take to start or stop the server before we say so
 
 OWN_CONF = """\
 # PostgreSQL of Gristmill. What Gristmill wants stands in gristmill.conf, which is rewritten at every start.
@@ -353,10 +354,22 @@ def locked(data: Path) -> Generator[None]:
     """One process at a time starts or stops the server; the system lets go when that process dies."""
     handle = os.open(data / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        if not within(OTHERS, lambda: _taken(handle)):
+            raise Refused(
+                f"The data folder {data} is in use: another program has been starting or stopping its database for "
+                f"{OTHERS:g} s; wait for it, end it, or choose another folder with GRISTMILL_DATA."
+            )
         yield
     finally:
         os.close(handle)
+
+
+def _taken(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def within(seconds: float, done: Callable[[], bool]) -> bool:
