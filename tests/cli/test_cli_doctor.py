@@ -101,3 +101,13 @@ def test_an_unreachable_database_or_a_wrong_setting_fails(speak, monkeypatch):
     monkeypatch.setenv("GRISTMILL_QUEUE_BATCH", "many")
     said = speak("doctor", "--json")
     assert (said.code, verdicts(said)) == (1, {"settings": "fail"})
+
+
+def test_a_data_folder_that_cannot_be_used_is_told_without_advice_for_another_server(speak, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL", raising=False)
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "file"))
+    said = speak("doctor", "--json")
+    assert (said.code, verdicts(said)) == (1, {"settings": "ok", "database": "fail"})
+    assert "choose another with GRISTMILL_DATA" in said.out
+    assert "GRISTMILL_DATABASE_URL" not in said.out

@@ -33,6 +33,15 @@ async def test_a_queue_is_set_before_anything_was_sent_to_it(db: Database) -> No
     }  # fmt: skip
 
 
+async def test_a_breaker_whose_pause_is_over_is_half_open_before_anybody_tries(db: Database) -> None:
+    async with db.transaction() as tx:
+        await set_queue(tx, "mill", breaker_reset="5min")
+        await tx.execute("UPDATE queue SET breaker_state = 'open', breaker_since = clock() - interval '5 min'")
+    shown = (await report(db)).breaker
+    assert shown is not None
+    assert (shown.state, shown.until) == ("half-open", None)
+
+
 async def test_what_is_not_named_stays_and_none_takes_a_limit_away(db: Database) -> None:
     async with db.transaction() as tx:
         await set_queue(tx, "mill", rate="10/60s", concurrency=4, breaker=0.5)

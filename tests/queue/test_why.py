@@ -71,6 +71,8 @@ START = "start one with gristmill worker --queues mill"
         ({**OPEN, "breaker_reason": "9 of 10 failed"}, "breaker open",
          "the breaker of mill is open since 2024-05-01 11:59:00+00:00 because 9 of 10 failed;"
          " one task may try from 2024-05-01 12:01:00+00:00 on"),
+        ({**OPEN, "breaker_until": NOW}, "queued",
+         "next in line in mill; 1 worker serves this queue; its breaker is half-open: one task at a time may try"),
         ({"breaker_state": "half-open"}, "queued",
          "next in line in mill; 1 worker serves this queue; its breaker is half-open: one task at a time may try"),
         ({"rate_count": 2, "rate_period": MINUTE, "recent_at": [NOW - MINUTE / 2], "recent_n": [2], "ahead": 3},

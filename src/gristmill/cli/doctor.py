@@ -71,7 +71,8 @@ async def _checks() -> list[Check]:
     except GristmillError as error:
         # the advice that everybody else gives is to ask us
         sentence = str(error).replace(": run gristmill doctor.", ".")
-        found.append(Check("database", "fail", sentence, "Start the server, or mend GRISTMILL_DATABASE_URL."))
+        advice = "Start the server, or mend GRISTMILL_DATABASE_URL." if settings.database_url else ""
+        found.append(Check("database", "fail", sentence, advice))
     return found
 
 

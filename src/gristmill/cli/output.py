@@ -77,7 +77,9 @@ def emit(as_json: bool, data: Any, view: Callable[[], RenderableType | None]) ->
     """The same answer for programs or for people."""
     if as_json:
         say_json(data)
-    elif (shown := view()) is not None:
+    elif isinstance(shown := view(), str):
+        say(shown)
+    elif shown is not None:
         out.print(shown)
 
 

@@ -196,4 +196,6 @@ def _breaker(row: Any) -> Breaker | None:
     if row.breaker_threshold is None:
         return None
     until = row.breaker_since + row.breaker_reset if row.breaker_state == "open" else None
+    if until is not None and until <= row.now:  # the next task that comes may try; until then nobody writes it down
+        return Breaker("half-open", row.breaker_since, None, row.breaker_reason)
     return Breaker(row.breaker_state, row.breaker_since, until, row.breaker_reason)

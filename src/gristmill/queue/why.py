@@ -113,7 +113,7 @@ def _in_line(f: Any) -> Answer:
         if answer:
             return answer
     workers = f"{f.workers} worker{'s serve' if f.workers != 1 else ' serves'} this queue"
-    trial = "; its breaker is half-open: one task at a time may try" if f.breaker_state == "half-open" else ""
+    trial = "; its breaker is half-open: one task at a time may try" if f.breaker_state != "closed" else ""
     if f.ahead == 0:
         return "queued", f"next in line in {f.queue}; {workers}{trial}"
     return "queued", f"queued in {f.queue} behind {_ahead(f)}; {workers}{trial}"
@@ -126,7 +126,7 @@ def _paused(f: Any) -> Answer | None:
 
 
 def _breaker_open(f: Any) -> Answer | None:
-    if f.breaker_state != "open":
+    if f.breaker_state != "open" or f.breaker_until <= f.now:
         return None
     reason = f" because {f.breaker_reason}" if f.breaker_reason else ""
     since = f"the breaker of {f.queue} is open since {_at(f.breaker_since)}{reason}"
