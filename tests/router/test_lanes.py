@@ -437,3 +437,28 @@ def test_a_request_that_ended_while_it_was_being_stopped_is_answered_once() -> N
     world.do(world.lanes.finish(lease, world.now))
     world.check()
     assert ended.lease is None
+
+
+def test_time_in_which_a_request_was_worked_on_is_not_time_that_it_waited() -> None:
+    world = World.of(gpu(slots=1)).with_resident("bg7")
+    batch = world.submit(3, "bg7")
+    world.now = batch.deadline + 1
+    world.submit(0, "orch")
+    assert world.preempted == [batch]
+    world.pass_time(300)
+    assert batch in list(world.lanes.waiting)
+    world.pass_time(301)
+    assert batch in world.refused
+
+
+def test_a_request_from_before_the_breaker_opened_does_not_let_a_second_trial_in() -> None:
+    world = World.of(gpu(slots=4)).with_resident("bg7")
+    old, *failing = [world.submit(3, "bg7") for _ in range(4)]
+    for lease in [lease for lease in world.running if lease.ticket in failing]:
+        world.fail(lease)
+    world.pass_time(11)
+    trial, second = world.submit(3, "bg7"), world.submit(3, "bg7")
+    world.leave(old)
+    world.settle_memory()
+    assert trial.lease is not None
+    assert second in list(world.lanes.waiting)

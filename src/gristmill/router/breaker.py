@@ -57,8 +57,10 @@ class Breaker:
         """Whether it failed a moment ago: a backend that fails fast looks idle and must not attract work."""
         return now < self.unsure_until
 
-    def begin(self) -> None:
+    def begin(self) -> bool:
+        """A request goes there; true when it is the trial."""
         self.trial = self.state is State.HALF_OPEN
+        return self.trial
 
     def abandon(self) -> None:
         """The trial ended without telling anything: the next request is the trial."""

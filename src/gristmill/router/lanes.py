@@ -111,10 +111,11 @@ class Lanes:
             self.catalogue_changed()
         ticket = lease.ticket
         if not ticket.ended and ticket.lease is None and ticket not in self.waiting:
-            self._retry(ticket, lease.backend, kind, now)
+            self._retry(lease, kind, now)
         return self._pumped(now)
 
-    def _retry(self, ticket: Ticket, backend: Backend, kind: Failure, now: float) -> None:
+    def _retry(self, lease: Lease, kind: Failure, now: float) -> None:
+        ticket, backend = lease.ticket, lease.backend
         ticket.failures += 1
         ticket.avoided |= {backend.name}
         gpus, cpus = self.serving(ticket.model)
@@ -130,7 +131,12 @@ class Lanes:
                 )
             )
         else:
-            self.waiting.add(ticket, now, front=True)
+            self._send_back(lease, now)
+
+    def _send_back(self, lease: Lease, now: float) -> None:
+        """Let a ticket wait anew; the time in which it was worked on is none that it waited for a place."""
+        lease.ticket.deadline += now - lease.since
+        self.waiting.add(lease.ticket, now, front=True)
 
     # ── sessions, draining, time ────────────────────────────────────────────
 
@@ -205,7 +211,7 @@ class Lanes:
         for lease in self.memory.load_failed(backend, model, blame=blame):
             self._vacate(lease)
             if blame:
-                self._retry(lease.ticket, backend, Failure.LOAD, now)
+                self._retry(lease, Failure.LOAD, now)
             else:
                 self.waiting.add(lease.ticket, now, front=True)
         if blame:
@@ -304,7 +310,7 @@ class Lanes:
         assert backend is not None
         lease = Lease(ticket, backend, Phase.LOADING, now)
         backend.leases.add(lease)
-        backend.breaker.begin()
+        lease.tries = backend.breaker.begin()
         ticket.lease = lease
         if ticket.priority is Priority.BACKGROUND:
             self.waiting.trickled(now)
@@ -355,12 +361,13 @@ class Lanes:
             )
         else:
             ticket.preemptions += 1
-            self.waiting.add(ticket, now, front=True)
+            self._send_back(lease, now)
 
     def _vacate(self, lease: Lease) -> None:
         self.stopping.discard(lease)
         lease.backend.leases.discard(lease)
-        lease.backend.breaker.abandon()
+        if lease.tries:
+            lease.backend.breaker.abandon()
         if lease.ticket.lease is lease:
             lease.ticket.lease = None
 

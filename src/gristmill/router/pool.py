@@ -51,6 +51,7 @@ class Lease(msgspec.Struct, eq=False):
     phase: Phase
     since: float
     end_by: float = math.inf
+    tries: bool = False  # whether the breaker waits for what comes of it
 
     @property
     def yielding(self) -> bool:
