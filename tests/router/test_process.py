@@ -61,10 +61,10 @@ async def test_when_time_is_up_everybody_is_told_in_the_words_of_the_api_called(
     )
     await until(lambda: waits(scene.http, url))
     process.send_signal(signal.SIGTERM)
-    lines, events = (await ollama.read()).splitlines(), (await openai.read()).split(b"\n\n")
+    lines, events = (await ollama.read()).splitlines(), (await openai.read()).strip().split(b"\n\n")
     assert json.loads(lines[-1]) == {"error": "the router is stopping"}
     assert not any(json.loads(line).get("done") for line in lines)
-    assert json.loads(events[-2].removeprefix(b"data: "))["error"]["message"] == "the router is stopping"
+    assert json.loads(events[-1].removeprefix(b"data: "))["error"]["message"] == "the router is stopping"
     assert b"data: [DONE]" not in events
     for task in (whole, waiting):
         answer = await task
