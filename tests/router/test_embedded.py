@@ -12,6 +12,10 @@ import openai
 import psutil
 import pytest
 import pytest_asyncio
+from structlog.testing import capture_logs
+
+from gristmill.router.embedded import Child
+from gristmill.settings import BackendSettings
 
 from .conftest import Router, staged, until
 
@@ -46,6 +50,15 @@ async def router() -> AsyncIterator[Router]:
             "threads": 2,
         }
         yield await scene.router(cpus=(spec,), probe="300ms", breaker_cooldown="200ms")
+
+
+async def test_a_model_that_cannot_be_started_is_told_of_once(tmp_path: Path) -> None:
+    child = Child(BackendSettings(name="own", kind="embedded", gguf=tmp_path / "none.gguf"), "none")
+    with capture_logs() as told:
+        for _ in range(2):
+            with pytest.raises(OSError, match="there is no file"):
+                await child.start()
+    assert [event["backend"] for event in told] == ["own"]
 
 
 async def test_a_real_model_answers_ollamas_client_and_counts_its_tokens(router: Router) -> None:

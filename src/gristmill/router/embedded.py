@@ -23,6 +23,7 @@ class Child:
     def __init__(self, settings: BackendSettings, model: str) -> None:
         self._settings, self._model = settings, model
         self._process: asyncio.subprocess.Process | None = None
+        self._complaint = ""  # what was said last, so that every probe does not say it again
 
     @property
     def runs(self) -> bool:
@@ -34,7 +35,18 @@ class Child:
 
     async def start(self) -> str:
         """Start it; where it listens."""
+        try:
+            return await self._start()
+        except OSError as wrong:
+            if str(wrong) != self._complaint:
+                self._complaint = str(wrong)
+                log.warning("embedded model did not start", backend=self._settings.name, reason=self._complaint)
+            raise
+
+    async def _start(self) -> str:
         options = self._settings
+        if options.gguf is None or not options.gguf.is_file():
+            raise OSError(f"there is no file {options.gguf}")
         arguments = ["--gguf", str(options.gguf), "--model", self._model, "--parallel", str(options.parallel)]
         arguments += ["--context", str(options.context), "--threads", str(options.threads)]
         self._process = await asyncio.create_subprocess_exec(
@@ -46,7 +58,7 @@ class Child:
             if line.startswith(b'{"listening":'):
                 log.info("embedded model serves", backend=options.name, model=self._model)
                 return orjson.loads(line)["listening"]
-        raise OSError("the child process ended before it served")
+        raise OSError(f"llama.cpp could not serve {options.gguf}; is gristmill[llm] installed, and is it a GGUF file?")
 
     async def stop(self) -> None:
         process = self._process
