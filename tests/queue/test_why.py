@@ -87,6 +87,7 @@ START = "start one with gristmill worker --queues mill"
         ({"suspect": True, "workers": 0}, "suspect",
          f"it was running when a worker died, so it waits to be run alone; no worker serves this queue: {START}"),
         ({"wait": "time", "run_at": NOW + 2 * MINUTE}, "scheduled", "scheduled for 2024-05-01 12:02:00+00:00, in 2min"),
+        ({"wait": "time", "run_at": NOW - MINUTE, "workers": 0}, "no worker", f"no worker serves this queue: {START}"),
         ({"wait": "time", "run_at": NOW + MINUTE, "attempts": 2, **BUSY}, "backing off",
          "backing off until 2024-05-01 12:01:00+00:00 after attempt 2 of 3 failed: busy"),
         ({"wait": "time", "run_at": NOW, "attempts": 2, "max_attempts": None, **BUSY}, "backing off",

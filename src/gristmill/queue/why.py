@@ -86,6 +86,8 @@ def _progress(f: Any) -> str:
 
 def _waiting(f: Any) -> Answer:
     match f.wait:
+        case "time" if f.run_at <= f.now and (unserved := _unserved(f)):  # nobody is there to put it into the line
+            return unserved
         case "time" if f.error and f.fingerprint is None:
             return "snoozed", f"snoozed until {_at(f.run_at)}: {f.error}"
         case "time" if f.attempts and f.error:
