@@ -146,3 +146,16 @@ async def test_a_status_that_is_neither_answer_nor_refusal_is_the_backends_failu
         told, answer = await router.chat("a", model="plain")
         assert (told, f"it said {int(status[:3])}" in answer["error"]) == (502, True)
         assert await failures(router) == {"status": 1}
+
+
+@pytest.mark.parametrize("message", ["5", '{"content": 3}', '{"tool_calls": [null]}', '{"tool_calls": 7}'])
+async def test_an_answer_of_another_shape_is_the_backends_failure_also_when_it_is_translated(
+    scene: Scene, message: str
+) -> None:
+    async def misshapen(writer: asyncio.StreamWriter) -> None:
+        writer.write(framed(b'{"model": "plain", "message": %b, "done": true}\n' % message.encode()))
+
+    async with odd(scene, misshapen) as router:
+        asked = {"model": "plain", "messages": [{"role": "user", "content": "a"}]}
+        async with router.http.post(f"{router.url}/v1/chat/completions", json=asked) as answer:
+            assert (answer.status, "the backend's answer" in await answer.text()) == (502, True)

@@ -8,6 +8,7 @@ import socket
 import sys
 
 import aiohttp
+import pytest
 
 from .conftest import Fake, Scene, until
 
@@ -30,7 +31,8 @@ def free_port() -> int:
         return one.getsockname()[1]
 
 
-async def test_it_finishes_what_runs_before_it_stops(scene: Scene) -> None:
+@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_it_finishes_what_runs_before_it_stops(scene: Scene, wish: signal.Signals) -> None:
     gpu, port = await scene.backend(token=0.05), free_port()
     process = await started(port, f'{{"name": "g", "url": "{gpu.url}"}}')
     url = f"http://127.0.0.1:{port}"
@@ -38,7 +40,7 @@ async def test_it_finishes_what_runs_before_it_stops(scene: Scene) -> None:
     body = {"model": "plain", "prompt": "long", "stream": False, "options": {"num_predict": 20}}
     running = asyncio.create_task(scene.http.post(f"{url}/api/generate", json=body))
     await until(lambda: works(gpu))
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(wish)
     answer = await running
     assert (answer.status, (await answer.json())["done"]) == (200, True)
     await process.communicate()

@@ -26,6 +26,7 @@ from gristmill.router.wire import (
 from gristmill.settings import RouterSettings
 
 MOST_ERROR = 64 * 1024
+MISSHAPEN = (TypeError, AttributeError, LookupError, ValueError)  # what a number where a text should be leads to
 MOST_KEPT = 256 * 1024**2  # bytes of an answer of which nothing can be passed on yet
 GIVEN_UP = {Failure.HEADER_TIMEOUT: 504, Failure.IDLE_TIMEOUT: 504, Failure.CONNECT: 502, Failure.BROKEN: 502}
 
@@ -181,7 +182,10 @@ class Relay:
                 continue
             if not data:
                 break
-            out = into.feed(data)
+            try:
+                out = into.feed(data)
+            except MISSHAPEN as error:
+                raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
             if not visit.first:
                 self._note_first(visit)
             if not out:
@@ -199,7 +203,10 @@ class Relay:
             if not request.status:
                 self._begin(visit, exchange, into)
             await request.write(out)
-        last = into.close()
+        try:
+            last = into.close()
+        except MISSHAPEN as error:
+            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
         self._scheduler.finish(lease)
         if visit.holds_back:
             body = b"".join([*held, last]) if held else last

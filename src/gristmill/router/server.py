@@ -186,10 +186,13 @@ async def running(settings: RouterSettings) -> AsyncGenerator[tuple[Scheduler, i
 
 
 async def serve(settings: RouterSettings, listening: Callable[[int], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM; `listening` is told the port as soon as clients are taken."""
+    """Serve until SIGINT, SIGTERM or the end of its terminal; `listening` is told the port when clients are taken."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    wishes = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        wishes.append(signal.SIGHUP)
+    for number in wishes:
         with contextlib.suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
     async with running(settings) as (_, port):
