@@ -3,8 +3,9 @@
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 import orjson
@@ -18,7 +19,7 @@ from gristmill.models import engines
 from gristmill.queue import ProcessPool, tell
 from gristmill.settings import DocumentSettings
 
-TOGETHER = 0.05  # seconds: pages that are read within such a time are settled together
+MOMENT = 0.05  # seconds: pages that are read within it are read in one call, and settled together
 PICTURES = ("pdf", "image")  # the types of which pages may be pictures
 
 
@@ -52,32 +53,60 @@ class Desk:
             reading.inspect, str(path), name, self._limits, offset, timeout=self._time, memory=self._memory
         )
 
-    async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[PageText | Exception]:
-        """The pages one by one, in their order, each with its own time.
+    async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception]]:
+        """The pages as they come, each with its place among the sheets and with its own time.
 
-        Whatever ends the reader is the fault of the page it was at: the others are read by the next one.
+        What is quickly read is read together, in one call; what turns out to be slow, or is sure to be, is spread over
+        all readers, a page a call. Whatever ends a reader is the fault of the page it was at.
         """
-        done = 0
-        while done < len(sheets):
-            heard: deque[PageText | Exception] = deque()
-            call = asyncio.create_task(
-                self._readers.run(
-                    read_pages, sheets[done:], self._limits, timeout=self._time, memory=self._memory,
-                    hear=heard.append, in_steps=True,
-                )
-            )  # fmt: skip
-            try:
-                while not call.done():
-                    await asyncio.wait([call], timeout=TOGETHER)
-                    while heard:
-                        done += 1
-                        yield heard.popleft()
-            finally:
-                call.cancel()
-            error = call.exception()
-            if error is not None and done < len(sheets):
+        alone = [place for place, sheet in enumerate(sheets) if sheet.type == "image"]
+        together = [place for place, sheet in enumerate(sheets) if sheet.type != "image"]
+        calls = {asyncio.create_task(self._read_one(sheets[place])): place for place in alone}
+        try:
+            done = 0
+            async for found in self._read_quick([sheets[place] for place in together]):
+                yield together[done], found
                 done += 1
-                yield error if isinstance(error, Exception) else Transient(str(error))
+            calls |= {asyncio.create_task(self._read_one(sheets[place])): place for place in together[done:]}
+            while calls:
+                ended, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+                for call in ended:
+                    yield calls.pop(call), call.result()
+        finally:
+            for call in calls:
+                call.cancel()
+
+    async def _read_one(self, sheet: Sheet) -> PageText | Exception:
+        heard: list[PageText | Exception] = []
+        try:
+            await self._run_readers([sheet], heard.append)
+        except Exception as error:  # noqa: BLE001 it is the answer of this page
+            return error
+        return heard[0]
+
+    async def _read_quick(self, sheets: Sequence[Sheet]) -> AsyncIterator[PageText | Exception]:
+        """As many of the first as one call reads in a moment, and at least one."""
+        if not sheets:
+            return
+        heard: deque[PageText | Exception] = deque()
+        told = 0
+        call = asyncio.create_task(self._run_readers(sheets, heard.append))
+        try:
+            while not call.done():
+                await asyncio.wait([call], timeout=MOMENT)
+                while heard:
+                    told += 1
+                    yield heard.popleft()
+        finally:
+            call.cancel()
+        error = call.exception()
+        if error is not None and told < len(sheets):
+            yield error if isinstance(error, Exception) else Transient(str(error))
+
+    async def _run_readers(self, sheets: Sequence[Sheet], hear: Callable[[PageText | Exception], None]) -> None:
+        await self._readers.run(
+            read_pages, sheets, self._limits, timeout=self._time, memory=self._memory, hear=hear, in_steps=True
+        )
 
     async def split(self, texts: Sequence[tuple[str, str]]) -> list[list[Piece]]:
         """The chunks of each page, given as its text and its document's title."""
@@ -100,13 +129,19 @@ def _key(*means: str | int | None) -> bytes:
 
 
 def read_pages(sheets: Sequence[Sheet], limits: Limits) -> None:
-    """In a child process: tells each page, or what is wrong with it; any other error ends the call at this page."""
+    """In a child process: tells each page, or what is wrong with it; any other error ends the call at this page.
+
+    After a moment it ends, too: what is left can be read by others at the same time.
+    """
+    end = monotonic() + MOMENT
     for path, type_, number in sheets:
         try:
             found = reading.read(path, type_, number, limits)
         except (Permanent, Transient) as error:
             found = error
         tell(found)
+        if monotonic() > end:
+            return
 
 
 def split_pages(texts: Sequence[tuple[str, str]], longest: int) -> list[list[Piece]]:

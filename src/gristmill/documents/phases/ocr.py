@@ -39,10 +39,8 @@ async def read_pages(
                 unread.append(place)
             except (Permanent, Transient) as error:
                 yield place, error
-    waiting = iter(unread)
-    async for found in desk.read(sheets):
-        place = next(waiting)
-        letter = letters[place]
+    async for at, found in desk.read(sheets):
+        place, letter = unread[at], letters[unread[at]]
         yield place, found if isinstance(found, Exception) else _outcome(documents, letter, found, keys[letter])
 
 
