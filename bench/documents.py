@@ -35,6 +35,7 @@ from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
 from gristmill.documents.reading import Limits, read  # noqa: E402
 from gristmill.knowledge import GLOBAL  # noqa: E402
+from gristmill.knowledge.chunks import split  # noqa: E402
 from gristmill.models import minilm  # noqa: E402
 from gristmill.queue import Handlers, Worker  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
@@ -133,7 +134,7 @@ def dealt(things: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 
 async def embedding(folder: Path) -> Rate:
-    """The vector phase: chunks of scientific abstracts, 64 in one call."""
+    """The vector phase: scientific abstracts are split, and their chunks embedded, 64 in one call."""
     texts = abstracts()
     files = [folder / f"{n}.md" for n in range(len(texts))]
     for file, text in zip(files, texts, strict=True):
@@ -143,9 +144,7 @@ async def embedding(folder: Path) -> Rate:
         await at.grind("documents", "ocr", "vector")
         await at.add(files[40:])
         await at.grind("documents", "ocr")
-        async with at.db.transaction() as tx:
-            rows = await tx.all("SELECT heading, text FROM chunk ORDER BY id")
-        chunks = [f"{row.heading}\n{row.text}" for row in rows]
+        chunks = [piece.embedded for text in texts[40:] for piece in split(text)]
         return await beside(at, "vector.embed", "vector", lambda: bare(embed_bare, chunks[:64], dealt(chunks, 64)))
 
 
