@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,10 +15,14 @@ def misread(how: str, mark: str, sheets: Sequence[Sheet], limits: Limits) -> Non
         if "Ben Holt" in Path(sheet.path).read_text():
             misbehave(how, Path(mark))
         read_pages([sheet], limits)
+        if how == "is slow":
+            return
 
 
 def misbehave(how: str, mark: Path) -> None:
     match how:
+        case "is slow":
+            time.sleep(0.2)
         case "hangs":
             signal.pause()
         case "eats memory":

@@ -123,3 +123,22 @@ async def test_a_copy_that_another_worker_still_writes_is_left_and_an_abandoned_
     await Spool(mill.db, folder, limit=20_000).file(hashed(text), len(text))
     assert fresh.exists()
     assert not abandoned.exists()
+
+
+async def test_slow_pages_are_taken_a_few_at_a_time_so_that_nobody_waits_behind_them(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "read_pages", partial(misread, "is slow", str(mill.folder / "mark")))
+    paths = [mill.file(f"{n}.md", BAD) for n in range(6)]
+    sheets = [desk.Sheet(str(path), "markdown", 1) for path in paths]
+    here = desk.Desk(mill.bench.reading, mill.bench.vectors, mill.settings.documents, 254)
+    found = {place: page async for place, page in here.read(sheets)}
+    assert len(found) == 6
+    assert [place for place, page in found.items() if page is not None] == [0, 1], (
+        "one reader: one tried, one more read"
+    )
+    added = [await mill.add(f"{n}.md", BAD + str(n)) for n in range(6)]
+    await mill.grind()
+    ends = await mill.looks([one.document for one in added if one.document is not None])
+    assert {one.status for one in ends} == {"completed"}, "those put off are read in the end"
+    assert set((await begun(mill)).values()) == {1}, "and waiting costs no attempt"

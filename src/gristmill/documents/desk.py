@@ -53,21 +53,27 @@ class Desk:
             reading.inspect, str(path), name, self._limits, offset, timeout=self._time, memory=self._memory
         )
 
-    async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception]]:
+    async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception | None]]:
         """The pages as they come, each with its place among the sheets and with its own time.
 
-        What is quickly read is read together, in one call; what turns out to be slow, or is sure to be, is spread over
-        all readers, a page a call. Whatever ends a reader is the fault of the page it was at.
+        What is quickly read is read together, in one call. Of what is slow, only as much is read as there are readers,
+        a page a call; the rest is None, to be asked for again: a person's page must not wait behind it. Whatever ends
+        a reader is the fault of the page it was at.
         """
-        alone = [place for place, sheet in enumerate(sheets) if sheet.type == "image"]
-        together = [place for place, sheet in enumerate(sheets) if sheet.type != "image"]
-        calls = {asyncio.create_task(self._read_one(sheets[place])): place for place in alone}
+        quick = [place for place, sheet in enumerate(sheets) if sheet.type != "image"]
+        slow = [place for place, sheet in enumerate(sheets) if sheet.type == "image"]
+        while quick:
+            told = 0
+            async for found in self._read_quick([sheets[place] for place in quick]):
+                yield quick[told], found
+                told += 1
+            quick = quick[told:]
+            if told == 1:  # it took the whole moment, and so may the others
+                slow, quick = quick + slow, []
+        for place in slow[self._readers.size :]:
+            yield place, None
+        calls = {asyncio.create_task(self._read_one(sheets[n])): n for n in slow[: self._readers.size]}
         try:
-            done = 0
-            async for found in self._read_quick([sheets[place] for place in together]):
-                yield together[done], found
-                done += 1
-            calls |= {asyncio.create_task(self._read_one(sheets[place])): place for place in together[done:]}
             while calls:
                 ended, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
                 for call in ended:
@@ -86,8 +92,6 @@ class Desk:
 
     async def _read_quick(self, sheets: Sequence[Sheet]) -> AsyncIterator[PageText | Exception]:
         """As many of the first as one call reads in a moment, and at least one."""
-        if not sheets:
-            return
         heard: deque[PageText | Exception] = deque()
         told = 0
         call = asyncio.create_task(self._run_readers(sheets, heard.append))

@@ -1,6 +1,7 @@
 """The first phase: every page becomes Markdown."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 
 from gristmill.db import Database
@@ -12,9 +13,10 @@ from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
-from gristmill.queue import Answer, Done, Envelope, Skip
+from gristmill.queue import Answer, Done, Envelope, Skip, Snooze
 from gristmill.tasks import ReadPage, SplitPage
 
+LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")
 Documents = Mapping[DocumentId, Document]
 
 
@@ -41,7 +43,10 @@ async def read_pages(
                 yield place, error
     async for at, found in desk.read(sheets):
         place, letter = unread[at], letters[unread[at]]
-        yield place, found if isinstance(found, Exception) else _outcome(documents, letter, found, keys[letter])
+        if found is None:
+            yield place, LATER
+        else:
+            yield place, found if isinstance(found, Exception) else _outcome(documents, letter, found, keys[letter])
 
 
 async def _sheet(spool: Spool, document: Document, page: int) -> Sheet:
