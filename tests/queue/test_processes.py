@@ -1,6 +1,7 @@
 """Work in child processes: whatever happens to one, its call gets one answer and no other call notices."""
 
 import asyncio
+import contextlib
 import ctypes
 import operator
 import os
@@ -13,7 +14,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,14 @@ async def pool() -> AsyncIterator[ProcessPool]:
     yield pool
     await pool.close()
     assert not children()
+
+
+async def at_any_pace(in_time: Callable[[float], Awaitable[None]]) -> None:
+    """What only design makes true, whatever the limit: one success proves it, a busy machine gets more time."""
+    for limit in (0.5, 1, 2, 4):
+        with contextlib.suppress(TimedOut):
+            return await in_time(limit)
+    return await in_time(8)
 
 
 def children() -> set[int]:
@@ -87,10 +96,10 @@ def translate_lack_of_memory() -> None:
         raise ValueError("the page cannot be drawn") from error
 
 
-def count_slowly(n: int) -> int:
+def count_slowly(n: int, pause: float) -> int:
     for number in range(n):
         tell(number)
-        time.sleep(0.3)
+        time.sleep(pause)
     return n
 
 
@@ -171,11 +180,17 @@ async def test_fifty_megabytes_travel_there_and_back_while_the_loop_goes_on(pool
 
 
 async def test_the_time_of_a_call_in_steps_begins_anew_with_each_word(pool: ProcessPool) -> None:
+    """It takes one and a half times its limit."""
     heard: list[int] = []
-    assert await pool.run(count_slowly, 6, timeout=1.0, hear=heard.append, in_steps=True) == 6
+
+    async def in_time(limit: float) -> None:
+        heard.clear()
+        assert await pool.run(count_slowly, 6, limit / 4, timeout=limit, hear=heard.append, in_steps=True) == 6
+
+    await at_any_pace(in_time)
     assert heard == [0, 1, 2, 3, 4, 5]
     with pytest.raises(TimedOut):
-        await pool.run(count_slowly, 60, timeout=1.0, hear=heard.append)
+        await pool.run(count_slowly, 6, 0.2, timeout=0.5, hear=heard.append)
 
 
 async def test_an_error_comes_back_as_itself_with_its_story(pool: ProcessPool) -> None:
@@ -304,12 +319,15 @@ async def test_calls_are_served_in_order(pool: ProcessPool, tmp_path: Path) -> N
 
 
 async def test_waiting_for_a_child_does_not_count(pool: ProcessPool) -> None:
-    await pool.run(os.getpid, timeout=LONG)
-    first = asyncio.create_task(pool.run(time.sleep, 1.5, timeout=LONG))
-    await asyncio.sleep(0)
-    await pool.run(os.getpid, timeout=1)
-    assert first.done()
-    await first
+    async def in_time(limit: float) -> None:
+        await pool.run(os.getpid, timeout=LONG)
+        first = asyncio.create_task(pool.run(time.sleep, limit * 1.5, timeout=LONG))
+        await asyncio.sleep(0)
+        await pool.run(os.getpid, timeout=limit)
+        assert first.done()
+        await first
+
+    await at_any_pace(in_time)
 
 
 async def test_a_cancelled_call_frees_its_place(pool: ProcessPool) -> None:
