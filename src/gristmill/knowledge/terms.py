@@ -56,25 +56,42 @@ class Word(NamedTuple):
 
 def terms_of(text: str, language: str | None) -> Terms:
     """What a chunk is found by."""
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     length = 0
-    for word in words(text):
-        length += not word.whole
-        counts.update((fold(word.text),) if word.whole else forms(word.text, language))
-    return Terms(length, dict(counts))
+    pattern, part = _patterns(text)
+    for found, times in Counter(pattern.findall(text)).items():  # most stand in it more than once, and in others, too
+        many, terms = _terms(found, part, language)
+        length += many * times
+        for term in terms:
+            counts[term] = counts.get(term, 0) + times
+    return Terms(length, counts)
+
+
+@lru_cache(maxsize=200_000)
+def _terms(found: str, part: re.Pattern[str], language: str | None) -> tuple[int, tuple[str, ...]]:
+    """How many words this is, and all their terms."""
+    made = tuple(_parts(found, 0, part))
+    return sum(not word.whole for word in made), tuple(term for word in made for term in _forms(word, language))
 
 
 def words(text: str) -> Iterator[Word]:
     """Every word, and what several of them make together."""
-    pattern, part = (ASCII, ASCII_WORD) if text.isascii() else (ANY, ANY_WORD)
+    pattern, part = _patterns(text)
     for found in pattern.finditer(text):
-        whole, start = found[0], found.start()
-        if part.fullmatch(whole):
-            yield from _simple(whole, start)
-        elif NUMBER.fullmatch(whole) or whole[-1] in "+#":
-            yield Word(whole, start, found.end(), False)
-        else:
-            yield from _compound(whole, start, part)
+        yield from _parts(found[0], found.start(), part)
+
+
+def _patterns(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return (ASCII, ASCII_WORD) if text.isascii() else (ANY, ANY_WORD)
+
+
+def _parts(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
+    if part.fullmatch(whole):
+        yield from _simple(whole, start)
+    elif NUMBER.fullmatch(whole) or whole[-1] in "+#":
+        yield Word(whole, start, start + len(whole), False)
+    else:
+        yield from _compound(whole, start, part)
 
 
 def _compound(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
@@ -124,7 +141,10 @@ def _unspaced(word: str, start: int) -> Iterator[Word]:
         yield Word(word[at:], start + at, start + len(word), False)
 
 
-@lru_cache(maxsize=200_000)
+def _forms(word: Word, language: str | None) -> tuple[str, ...]:
+    return (fold(word.text),) if word.whole else forms(word.text, language)
+
+
 def forms(word: str, language: str | None) -> tuple[str, ...]:
     """The terms of a word: its stem, and that of the word without accents, for those who write none."""
     plain = fold(word)
@@ -155,10 +175,10 @@ def _unaccented(word: str) -> str:
 def _stemmer(name: str) -> Any:
     if not name:
         return None
-    import snowballstemmer  # noqa: PLC0415 thirty stemmers, and most processes need none
+    import Stemmer  # noqa: PLC0415 thirty stemmers, and most processes need none
 
-    known: Any = snowballstemmer  # it has no types
-    return known.stemmer(name)
+    known: Any = Stemmer  # it has no types
+    return known.Stemmer(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +194,5 @@ def wanted(query: str, languages: Iterable[str | None]) -> list[Wanted]:
     spoken = {language if language in STEMMERS else None for language in languages} | {None}
     found: Counter[frozenset[str]] = Counter()
     for word in words(query):
-        each = (fold(word.text),) if word.whole else (form for one in spoken for form in forms(word.text, one))
-        found[frozenset(each)] += 1
+        found[frozenset(form for one in spoken for form in _forms(word, one))] += 1
     return [Wanted(terms, times) for terms, times in found.items()]
