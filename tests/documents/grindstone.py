@@ -23,10 +23,10 @@ class Mill:
     db: Database
     folder: Path
     settings: Settings
+    bench: Bench
     handlers: Handlers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.bench = Bench(self.settings)
         self.handlers = dict(handlers(self.db, self.settings, self.bench))
 
     def file(self, name: str, content: str | bytes) -> Path:
@@ -75,10 +75,15 @@ async def alone(handler: Handler, letter: ReadPage) -> Any:
     return answer
 
 
+def a_mill(db: Database, folder: Path, bench: Bench, **documents: Any) -> Mill:
+    return Mill(db, folder, Settings(data=folder / "data", documents=DocumentSettings(**documents)), bench)
+
+
 @asynccontextmanager
-async def a_mill(db: Database, folder: Path, **documents: Any) -> AsyncIterator[Mill]:
-    mill = Mill(db, folder, Settings(data=folder / "data", documents=DocumentSettings(processes=1, **documents)))
+async def a_bench() -> AsyncIterator[Bench]:
+    """One child of each kind."""
+    bench = Bench(Settings(documents=DocumentSettings(processes=1)))
     try:
-        yield mill
+        yield bench
     finally:
-        await mill.bench.close()
+        await bench.close()

@@ -2,15 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
+import pytest_asyncio
 
-from documents.grindstone import Mill, a_mill
+from documents.grindstone import Mill, a_bench, a_mill
 from documents.misreading import misread
+from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import Progress, desk, failures
 from gristmill.documents.blobs import Spool, hashed
@@ -20,13 +21,15 @@ GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-0
 BAD = "# Bad\n\nBen Holt of Harbour Mills Inc reviewed the invoice INV-2024-007 in Lisbon.\n"
 
 
-@pytest.fixture
-async def mill(db: Database, tmp_path: Path) -> AsyncIterator[Mill]:
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
     """One that tries a page twice, the second time soon, and gives it 512 MB."""
-    async with a_mill(db, tmp_path, memory=512 << 20) as made:
-        async with db.transaction() as tx:
-            await set_queue(tx, "ocr", retry_base="50ms", max_attempts=2)
-        yield made
+    async with db.transaction() as tx:
+        await set_queue(tx, "ocr", retry_base="50ms", max_attempts=2)
+    return a_mill(db, tmp_path, bench, memory=512 << 20)
 
 
 async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Progress, list[Progress]]:
@@ -65,14 +68,14 @@ async def test_a_page_that_eats_memory_is_buried_with_a_sentence_and_the_others_
 
 
 async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
-    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    db: Database, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with a_mill(db, tmp_path, timeout="20s") as mill:
-        async with db.transaction() as tx:
-            await set_queue(tx, "ocr", max_attempts=1)
-        bad, good = await misground(mill, "hangs", monkeypatch)
-        await buried(mill, bad, "it was not done after 20 s and its process was killed", attempts=1)
-        assert {one.status for one in good} == {"completed"}
+    mill = a_mill(db, tmp_path, bench, timeout="20s")
+    async with db.transaction() as tx:
+        await set_queue(tx, "ocr", max_attempts=1)
+    bad, good = await misground(mill, "hangs", monkeypatch)
+    await buried(mill, bad, "it was not done after 20 s and its process was killed", attempts=1)
+    assert {one.status for one in good} == {"completed"}
 
 
 async def buried(mill: Mill, document: Progress, sentence: str, *, attempts: int) -> None:
@@ -82,16 +85,21 @@ async def buried(mill: Mill, document: Progress, sentence: str, *, attempts: int
     assert (dead.page, dead.error, dead.attempts) == (1, sentence, attempts)
 
 
-async def test_a_child_that_is_killed_from_outside_is_replaced_and_its_page_read_again(mill: Mill) -> None:
+async def test_a_child_that_is_killed_from_outside_is_replaced_and_its_page_read_again(
+    db: Database, tmp_path: Path
+) -> None:
     """As the system does it when memory runs out; whoever it hits, each page is read in the end."""
-    added = [await mill.add(f"{n}.md", text) for n, text in enumerate([*GOOD, BAD])]
-    grinding = asyncio.create_task(mill.grind())
-    while not (children := psutil.Process().children()):  # noqa: ASYNC110 nobody announces it
-        await asyncio.sleep(0.01)
-    children[0].kill()
-    await grinding
-    found = await mill.looks([one.document for one in added if one.document is not None])
-    assert {one.status for one in found} == {"completed"}
+    others = set(psutil.Process().children())
+    async with a_bench() as bench:
+        mill = a_mill(db, tmp_path, bench)
+        added = [await mill.add(f"{n}.md", text) for n, text in enumerate([*GOOD, BAD])]
+        grinding = asyncio.create_task(mill.grind())
+        while not (children := set(psutil.Process().children()) - others):  # noqa: ASYNC110 nobody announces it
+            await asyncio.sleep(0.01)
+        children.pop().kill()
+        await grinding
+        found = await mill.looks([one.document for one in added if one.document is not None])
+        assert {one.status for one in found} == {"completed"}
 
 
 async def test_copies_of_files_keep_to_their_room_while_others_come_and_go(mill: Mill) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from documents.grindstone import Mill, a_mill, alone
+from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import Removed, add_again, load, removal, remove, remove_in_portions
 from gristmill.documents.desk import Desk
@@ -23,10 +24,12 @@ from gristmill.tasks import OpenDocument, ReadPage
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
 @pytest.fixture
-async def mill(db: Database, tmp_path: Path) -> AsyncIterator[Mill]:
-    async with a_mill(db, tmp_path) as made:
-        yield made
+def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
+    return a_mill(db, tmp_path, bench)
 
 
 async def counted(mill: Mill) -> dict[str, int]:
@@ -375,13 +378,15 @@ async def test_the_same_file_belongs_to_each_client_by_itself(mill: Mill) -> Non
     assert (await counted(mill))["blobs"] == 1
 
 
-async def test_too_large_a_file_is_told_so_and_its_bytes_are_not_kept(db: Database, tmp_path: Path) -> None:
-    async with a_mill(db, tmp_path, max_bytes=1000) as mill:
-        one = await mill.ground("big.txt", "x" * 1001)
-        assert one.status == "failed"
-        (row,) = await mill.rows("SELECT ocr_error FROM document_progress")
-        assert row.ocr_error == "The file has 1,001 bytes, and at most 1,000 are read."
-        assert not await mill.rows("SELECT FROM blob_piece")
+async def test_too_large_a_file_is_told_so_and_its_bytes_are_not_kept(
+    db: Database, bench: Bench, tmp_path: Path
+) -> None:
+    mill = a_mill(db, tmp_path, bench, max_bytes=1000)
+    one = await mill.ground("big.txt", "x" * 1001)
+    assert one.status == "failed"
+    (row,) = await mill.rows("SELECT ocr_error FROM document_progress")
+    assert row.ocr_error == "The file has 1,001 bytes, and at most 1,000 are read."
+    assert not await mill.rows("SELECT FROM blob_piece")
 
 
 async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:

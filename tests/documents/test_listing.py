@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from gristmill.db import Database
 from gristmill.documents import Progress, add_file, listing, remove, tally
 from gristmill.ids import DocumentId
@@ -10,6 +12,8 @@ from gristmill.knowledge import GLOBAL, Scope, lexicon, scope_id
 from gristmill.tasks import FoldTerms
 
 MOST = 1 << 20
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def listed(db: Database, **which: object) -> list[Progress]:

@@ -1,0 +1,23 @@
+"""What the tests of documents share: the children with the models, whose start takes longer than the tests."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from documents.grindstone import a_bench
+from gristmill.app import Bench
+from gristmill.db import Database
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def bench() -> AsyncIterator[Bench]:
+    """One for all tests of this process, of one child each; it must survive them all."""
+    async with a_bench() as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def db(url: str) -> AsyncIterator[Database]:
+    """A fresh database with our schema, opened in the loop to which the bench belongs."""
+    async with Database(url) as database:
+        yield database
