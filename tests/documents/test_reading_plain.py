@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from documents.files import put
+from documents.files import put, xlsx
 from gristmill.documents.reading import Limits, inspect, read
 from gristmill.errors import Permanent
 
@@ -100,6 +100,26 @@ def test_csv_becomes_a_table_whose_header_is_on_every_page(tmp_path: Path) -> No
     last = read(path, "csv", 3, LIMITS)
     assert last.text.startswith("| id | item | price |\n| --- | --- | --- |\n| 800 | Flour; fine \\| white | 800.50 |")
     assert last.method == "text"
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.xlsx"])
+def test_no_page_of_a_table_is_larger_than_can_be_divided(tmp_path: Path, name: str) -> None:
+    rows = [[f"cell {n}-{m}" for m in range(200)] for n in range(1_000)]
+    data = xlsx({"Sheet": rows}) if name.endswith("xlsx") else "\n".join(map(",".join, rows))
+    path = put(tmp_path, name, data)
+    found = inspect(path, name, LIMITS)
+    pages = [read(path, found.type, number + 1, LIMITS).text for number in range(found.pages)]
+    assert max(map(len, pages)) < 500_000
+    assert all("| cell 0-0 | cell 0-1 |" in page for page in pages)
+    assert [sum(page.count(f"cell {n}-7 |") for page in pages) for n in (1, 500, 999)] == [1, 1, 1]
+
+
+def test_a_row_that_nobody_could_read_as_one_is_read_as_text(tmp_path: Path) -> None:
+    path = put(tmp_path, "line.csv", ",".join(f"cell{n}" for n in range(100_000)) + "\n1,2,3\n")
+    found = inspect(path, "line.csv", LIMITS)
+    pages = [read(path, found.type, number + 1, LIMITS).text for number in range(found.pages)]
+    assert max(map(len, pages)) <= 40_000
+    assert pages[-1].endswith("cell99999\n1,2,3")
 
 
 HTML = """<!doctype html><html><head><meta charset="iso-8859-1"><title>Mill &amp; M\xfchle</title>

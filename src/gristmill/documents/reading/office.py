@@ -11,7 +11,7 @@ from kreuzberg import ExtractionConfig, ExtractionResult, KreuzbergError, PageCo
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import ROWS, markdown_table, paginated, title_of
+from gristmill.documents.reading.plain import paginated, table_pages, title_of
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Type
 
@@ -111,8 +111,8 @@ def _sheet(name: str, rows: list[list[str]]) -> list[str]:
     heading = f"## {name}"
     if not rows:
         return [heading]
-    starts = range(1, max(len(rows), 2), ROWS)
-    return [f"{heading}\n\n{markdown_table(rows[0], rows[start : start + ROWS])}" for start in starts]
+    pages = table_pages(rows) or paginated("\n".join("\t".join(row) for row in rows))
+    return [f"{heading}\n\n{page}" for page in pages]
 
 
 texts, slides, sheets = Recent(_text), Recent(_slides), Recent(_sheets)

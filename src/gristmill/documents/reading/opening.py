@@ -9,7 +9,7 @@ from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.results import Inspection, PageText, Type
 from gristmill.errors import Permanent
 
-VERSION = "2"  # of all that turns bytes into text: what was read by another version is read anew
+VERSION = "3"  # of all that turns bytes into text: what was read by another version is read anew
 
 # By name: each brings libraries that only the process that reads should load.
 FORMATS: dict[Type, str] = {

@@ -13,7 +13,8 @@ from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Type
 
 PAGE = 40_000  # characters of a page, for formats that know none
-ROWS = 400  # of a page of a table
+ROWS = 400  # of a page of a table …
+WIDEST = 10 * PAGE  # … unless they are so wide that fewer have this many characters
 SAMPLE = 64 << 10  # bytes from which a legacy encoding is guessed
 STRAY = 0.001  # of the bytes of a text may be NUL: somebody's program was careless
 GUESSABLE = 100  # bytes; from fewer a guess is as good as none
@@ -70,13 +71,26 @@ def _table(path: str) -> list[str]:
         return paginated(text)
     if not rows or len(rows[0]) < 2:
         return paginated(text)
-    head, body = rows[0], rows[1:]
-    starts = range(0, max(len(body), 1), ROWS)
-    return [markdown_table(head, body[start : start + ROWS]) for start in starts]
+    return table_pages(rows) or paginated(text)
 
 
 texts = Recent(lambda path: paginated(_text(path)))
 tables = Recent(_table)
+
+
+def table_pages(rows: list[list[str]]) -> list[str]:
+    """A table with its header on every page; none if a row alone is longer than a page: nobody reads that as one."""
+    if any(len(row) > PAGE or sum(map(len, row)) > PAGE for row in rows):
+        return []
+    head, pages = rows[0], [list[list[str]]()]
+    width = text = 0  # of the last page, whose rows all become as wide as its widest
+    for row in rows[1:]:
+        width, text = max(width, len(row)), text + sum(map(len, row))
+        if len(pages[-1]) == ROWS or (pages[-1] and text + 3 * width * (len(pages[-1]) + 1) > WIDEST):
+            pages.append([])
+            width, text = len(row), sum(map(len, row))
+        pages[-1].append(row)
+    return [markdown_table(head, page) for page in pages]
 
 
 def markdown_table(head: list[str], rows: list[list[str]]) -> str:
