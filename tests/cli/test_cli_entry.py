@@ -19,9 +19,14 @@ GROUPS = {
     "dead": ("stats", "list", "show", "clusters", "replay", "purge"),
     "schedule": ("list", "add", "remove", "enable", "disable", "run"),
     "limiter": ("list", "set"),
+    "document": ("show", "retry", "reindex", "rm"),
     "graph": ("show", "path", "find", "export", "stats", "alias add", "alias list", "alias rm"),
 }
-COMMANDS = [("worker",), ("doctor",), *((group, *name.split()) for group, names in GROUPS.items() for name in names)]
+SINGLE = ("up", "add", "watch", "documents", "search", "worker", "router", "doctor")
+COMMANDS = [
+    *((name,) for name in SINGLE),
+    *((group, *name.split()) for group, names in GROUPS.items() for name in names),
+]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -45,6 +50,22 @@ def test_help_names_every_command_and_loads_nothing_heavy():
 def test_the_package_runs_as_a_module():
     shown = subprocess.run([sys.executable, "-m", "gristmill", "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"gristmill \d+\.\d+\.\d+\n", shown.stdout)
+
+
+def test_a_full_disk_behind_stdout_is_one_sentence(url):
+    command = [sys.executable, "-m", "gristmill", "queue", "list", "--json"]
+    env = {**os.environ, "GRISTMILL_DATABASE_URL": url}
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run(command, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (said.returncode, said.stderr.count("\n")) == (1, 1)
+    assert "No space left on device" in said.stderr
+
+
+def test_a_closed_stdout_is_no_reason_to_fail(url):
+    command = f"{sys.executable} -m gristmill queue list >&-"
+    env = {**os.environ, "GRISTMILL_DATABASE_URL": url}
+    said = subprocess.run(command, shell=True, env=env, stderr=subprocess.PIPE, text=True, check=False)
+    assert (said.returncode, said.stderr) == (0, "")
 
 
 def test_the_shell_is_told_how_words_go_on():

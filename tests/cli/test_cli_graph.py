@@ -1,7 +1,9 @@
 """`gristmill graph`: what people see of the graph."""
 
 import asyncio
+import os
 import sys
+import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -95,3 +97,29 @@ def test_the_doctor_tells_of_an_llm_that_finds_nothing(cli, url):
     asyncio.run(fill(True, 8))
     checks = {one["name"]: one for one in cli("doctor", "--json").json["checks"]}
     assert (checks["extraction"]["verdict"], "8 of the last 20" in checks["extraction"]["sentence"]) == ("warn", True)
+
+
+def test_a_device_or_pipe_is_written_to_and_never_replaced(cli, family, tmp_path):
+    pipe, heard = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    listener = threading.Thread(target=lambda: heard.append(pipe.read_text()))
+    listener.start()
+    said = cli("graph", "export", pipe)
+    listener.join(30)
+    assert (said.code, said.out, pipe.is_fifo()) == (0, "", True)
+    assert len(ET.fromstring(heard[0])) > 0
+
+
+def test_a_folder_is_no_file_to_export_to(cli, family, tmp_path):
+    assert cli("graph", "export", "").err == ". is a folder: name the file to write, for example graph.graphml.\n"
+    assert cli("graph", "export", tmp_path).code == 1
+
+
+def test_types_that_are_left_out_of_a_table_are_counted(cli, url):
+    async def fill() -> None:
+        async with Database(url) as db:
+            (note,) = await shelve(db, "Jane met Bob.")
+            await contribute(db, note, *(f"Jane -T{n}-> Bob" for n in range(15)))
+
+    asyncio.run(fill())
+    assert "… and 3 more types: --json" in cli("graph", "stats").out

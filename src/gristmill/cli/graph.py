@@ -99,8 +99,14 @@ def export(
 
     Example: gristmill graph export graph.graphml --client acme
     """
-    size = run(_export(Scope(client, project), file))
-    emit(json, {"file": file, "bytes": size}, lambda: f"Wrote {size:,} bytes to {file}.")
+    if file.is_dir():
+        raise Refused(f"{file} is a folder: name the file to write, for example {file / 'graph.graphml'}.")
+    special = file.exists() and not file.is_file()
+    size = run(_export(Scope(client, project), file, special))
+    if special:
+        err.print(f"Wrote {size:,} bytes to {file}.", soft_wrap=True)  # stdout may be where they went
+    else:
+        emit(json, {"file": file, "bytes": size}, lambda: f"Wrote {size:,} bytes to {file}.")
 
 
 @app.command()
@@ -179,9 +185,11 @@ async def _stats(scope: Scope) -> graph.Counts:
         return await graph.counts(tx, scope)
 
 
-async def _export(scope: Scope, file: Path) -> int:
-    """Under another name until it is complete; one moment of the graph, however long it takes."""
-    draft = file.with_name(f".{file.name}.part")
+async def _export(scope: Scope, file: Path, special: bool) -> int:
+    """Under another name until it is complete; one moment of the graph, however long it takes.
+
+    A `special` file, a pipe or a device, is written to and never replaced."""
+    draft = file if special else file.with_name(f".{file.name}.part")
     size = 0
     async with session() as at:
         moment = {"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"}
@@ -191,9 +199,11 @@ async def _export(scope: Scope, file: Path) -> int:
                     async for piece in graph.export(Tx(connection), scope):
                         size += len(piece.encode())
                         out.write(piece)
-                draft.replace(file)
+                if not special:
+                    draft.replace(file)
             except OSError as error:
-                draft.unlink(missing_ok=True)
+                if not special:
+                    draft.unlink(missing_ok=True)
                 raise Refused(f"{file} cannot be written: {error.strerror}.") from error
     return size
 
@@ -263,4 +273,6 @@ def _counted(found: graph.Counts) -> RenderableType:
     ])  # fmt: skip
     nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
     edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
-    return Group(top, "", nodes, "", edges)
+    rest = len(found.edge_types) - MOST_KEYS
+    more = [Text(f"… and {rest:,} more types: --json", style="dim")] if rest > 0 else []
+    return Group(top, "", nodes, "", edges, *more)

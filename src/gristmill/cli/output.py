@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -35,7 +36,8 @@ class Screen(Console):
     """Shows texts as they are: what names and documents contain is neither markup nor a command to the terminal."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        width = None if (sys.stderr if stderr else sys.stdout).isatty() else PAPER
+        stream = sys.stderr if stderr else sys.stdout  # None where the shell closed it
+        width = None if stream and stream.isatty() else PAPER
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
@@ -60,7 +62,8 @@ def fail(sentence: str, *, as_json: bool) -> None:
     """What is wrong, on stderr; a program that asked for JSON finds it on stdout too."""
     err.print(Text(sentence, style="red" if err.is_terminal else ""), soft_wrap=True)
     if as_json:
-        say_json({"error": sentence})
+        with suppress(OSError):  # stdout itself may be what is wrong: a full disk
+            say_json({"error": sentence})
 
 
 def warn(sentence: str) -> None:
