@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from desk import MILL
+from desk import MILL, within
 
 from gristmill.cli.grinding import follow
 from gristmill.cli.session import Session
@@ -62,12 +62,59 @@ def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, 
     assert (said.code, said.out) == (1, "Document 1 stays as it is: nothing of its phase ocr has failed.\n")
 
 
-def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder):
+def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder, url):
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder)
+    within(url, lambda tx: tx.execute("UPDATE document SET completed_at = clock()"))
     said = cli("add", folder, "--wait", "--json")
     assert (said.code, said.json["documents"]) == (0, [])
     assert [one["status"] for one in said.json["added"]] == ["unchanged"]
+
+
+def test_whoever_waits_waits_also_for_what_was_added_before_and_is_not_done(cli, folder, monkeypatch):
+    monkeypatch.setattr("gristmill.cli.grinding.SERVED_WITHIN", 0.0)  # nobody works here
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder)
+    said = cli("add", folder, "--wait")
+    assert (said.code, "Nobody works on these documents" in said.err) == (1, True)
+
+
+def test_nothing_in_a_folder_is_passed_over_without_a_word(cli, folder):
+    (folder / "kept.md").write_text("# Kept\n")
+    (folder / ".hidden.md").write_text("# Hidden\n")
+    os.mkfifo(folder / "pipe")
+    (folder / "nowhere").symlink_to(folder / "gone")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "above").symlink_to(folder, target_is_directory=True)
+    said = cli("add", folder, "--json")
+    assert (said.code, {one["name"]: one["reason"] for one in said.json}) == (1, {
+        "kept.md": None,
+        "pipe": "it is neither a file nor a folder",
+        "nowhere": "it cannot be read (No such file or directory)",
+        "circle": "it cannot be read (Too many levels of symbolic links)",
+        "above": "it is a link to a folder, which is not followed: add that folder itself",
+    })  # fmt: skip
+    assert [one["name"] for one in cli("add", f"{folder}/[ck]*", "--json").json] == ["circle", "kept.md"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(cli, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for _ in range(25):  # deeper than the system lets anybody name
+        os.mkdir("d" * 200)
+        monkeypatch.chdir("d" * 200)
+    said = cli("add", folder, "--json")
+    shutil.rmtree(folder)  # not left to those who clean up by name
+    assert [one["reason"] for one in said.json] == ["it cannot be read (File name too long)"]
+
+
+def test_a_list_says_that_it_is_not_all_and_why_it_is_empty(cli, folder):
+    assert "There are no documents" in cli("documents").out
+    for n in range(3):
+        (folder / f"{n}.md").write_text(f"# {n}\n")
+    cli("add", folder)
+    assert cli("documents", "--limit", 2).err == "… and older ones: --before 2, or a higher --limit.\n"
+    assert cli("documents", "--limit", 3).err == ""
+    assert cli("documents", "--client", "acme").out.startswith("No document is like that")
 
 
 async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when_it_is_back(db: Database, folder: Path):

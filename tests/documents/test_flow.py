@@ -11,7 +11,7 @@ import pytest
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.app import Bench
 from gristmill.db import Database
-from gristmill.documents import Removed, add_again, load, removal, remove, remove_in_portions
+from gristmill.documents import Removed, Skipped, add_again, load, removal, remove, remove_in_portions, skipped
 from gristmill.documents.desk import Desk
 from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
@@ -49,6 +49,13 @@ async def test_a_note_becomes_searchable_and_part_of_the_graph(mill: Mill) -> No
     held = await counted(mill)
     assert held["pages"] == held["chunks"] == held["vectors"] == 1
     assert held["mentions"] >= 3
+
+
+async def test_a_phase_that_does_not_apply_says_why(mill: Mill) -> None:
+    note, table = await mill.ground("note.md", NOTE), await mill.ground("stock.csv", "id,item\n1,axle\n2,wheel\n")
+    async with mill.db.transaction() as tx:
+        assert await skipped(tx, note.id) == [Skipped("ocr", 1, "markdown carries its text and needs no reading")]
+        assert await skipped(tx, table.id) == [Skipped("graph", 1, "a table has no sentences to draw from")]
 
 
 async def test_the_same_content_is_skipped_with_that_reason(mill: Mill) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from gristmill.cli.grinding import as_dict, errors_of, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.documents import Added, add_file, files_in, name_of
+from gristmill.documents import Added, add_file, files_in, name_of, progress
 from gristmill.documents import Progress as Document
 from gristmill.errors import Unreachable
 from gristmill.knowledge import Scope
@@ -29,7 +29,7 @@ def scope_of(client: str | None, project: str | None) -> Scope:
 
 
 def register(root: typer.Typer, text: str) -> None:
-    root.command("add", help=text)(add)
+    root.command("add")(add)
 
 
 def add(
@@ -55,10 +55,14 @@ def add(
 async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -> bool:
     async with session() as at:
         added = await take_in(at, files, scope)
-        new = [one.document for one in added if one.document is not None and one.status != "unchanged"]
+        ids = [one.document for one in added if one.document is not None] if wait else []
+        known = {one.document for one in added if one.status == "unchanged"}
+        async with at.db.transaction() as tx:
+            whole = {one.id for one in await progress(tx, ids) if one.id in known and one.ended}
+        new = [id_ for id_ in ids if id_ not in whole]
         if not (as_json and wait):
             emit(as_json, added, lambda: _told(added))
-        found = await follow(at.db, new, quiet=as_json) if wait and new else []
+        found = await follow(at.db, new, quiet=as_json) if new else []
         if as_json and wait:
             say_json({"added": added, "documents": [as_dict(one) for one in found]})
         elif found:
@@ -116,4 +120,6 @@ def ended(found: Sequence[Document]) -> RenderableType:
         )
         for one in found[:MOST_ROWS]
     ]
-    return table((">document", "file", "type", "status", ""), rows, empty="")
+    told = table((">document", "file", "type", "status", ""), rows, empty="")
+    rest = len(found) - MOST_ROWS
+    return Group(told, Text(f"… and {rest:,} more: gristmill documents", style="dim")) if rest > 0 else told

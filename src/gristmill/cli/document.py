@@ -1,5 +1,6 @@
 """`gristmill document`: one of them, page by page."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -8,20 +9,24 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, counts, where
+from gristmill.cli.grinding import as_dict, where
 from gristmill.cli.output import Json, emit, err, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
 from gristmill.documents import (
+    MOST_FAILURES,
     Failure,
+    PhaseProgress,
     Progress,
     Removed,
+    Skipped,
     add_again,
     failures,
     load,
     pages,
     progress,
     remove_in_portions,
+    skipped,
     with_parts,
 )
 from gristmill.errors import Refused
@@ -30,7 +35,19 @@ from gristmill.queue import Revived, retry_tasks
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the document.")]
+MOST_PAGES = 60  # of a document's pages in one table
 QUEUES = {"open": "documents", "ocr": "ocr", "vector": "vector", "graph": "graph"}  # where the work of a phase waits
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A document as it is shown."""
+
+    document: Progress
+    parts: list[Progress]
+    pages: list[Any]  # the rows of page_status
+    skipped: list[Skipped]
+    failures: list[Failure]
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -43,14 +60,15 @@ def show(document: Id, json: Json = False) -> None:
 
     Example: gristmill document show 12
     """
-    one, parts, rows, errors = run(_show(DocumentId(document)))
+    seen = run(_show(DocumentId(document)))
     data = {
-        **as_dict(one),
-        "parts": [as_dict(part) for part in parts],
-        "page_status": plain(rows),
-        "failures": plain(errors),
+        **as_dict(seen.document),
+        "skipped": plain(seen.skipped),
+        "parts": [as_dict(part) for part in seen.parts],
+        "page_status": plain(seen.pages),
+        "failures": plain(seen.failures),
     }
-    emit(json, data, lambda: _view(one, parts, rows, errors))
+    emit(json, data, lambda: _view(seen))
 
 
 @app.command()
@@ -98,11 +116,12 @@ def rm(
     emit(json, gone, lambda: _removed(gone))
 
 
-async def _show(id_: DocumentId) -> tuple[Progress, list[Progress], list[Any], list[Failure]]:
-    async with session() as at, at.db.transaction() as tx:
+async def _show(id_: DocumentId) -> Seen:
+    async with session() as at, at.db.transaction(snapshot=True) as tx:
         found = await progress(tx, await with_parts(tx, [id_]))
         one = _the(found, id_)
-        return one, [part for part in found if part.id != id_], list(await pages(tx, id_)), await failures(tx, id_)
+        parts = [part for part in found if part.id != id_]
+        return Seen(one, parts, list(await pages(tx, id_)), await skipped(tx, id_), await failures(tx, id_))
 
 
 async def _retry(id_: DocumentId, phase: str | None) -> Revived:
@@ -139,7 +158,8 @@ def _unknown(id_: DocumentId) -> Refused:
     return Refused(f"There is no document {id_}: gristmill documents lists them.")
 
 
-def _view(one: Progress, parts: list[Progress], rows: list[Any], errors: list[Failure]) -> RenderableType:
+def _view(seen: Seen) -> RenderableType:
+    one = seen.document
     scope = f"{one.client}/{one.project}" if one.project else one.client or "GLOBAL"
     top = facts([
         ("document", f"{one.id}, version {one.version}"), ("title", one.title), ("file", one.name), ("type", one.type),
@@ -147,26 +167,44 @@ def _view(one: Progress, parts: list[Progress], rows: list[Any], errors: list[Fa
         ("took", one.completed_at - one.added_at if one.completed_at else None),
     ])  # fmt: skip
     phases = table(
-        ("phase", "status", "", ">failed"),
-        [(phase.name, phase.status, counts(phase), phase.failed) for phase in one.phases], empty="",
+        ("phase", "status", ">done", ">failed", ""),
+        [(phase.name, phase.status, f"{phase.done}/{phase.total}", phase.failed, _why_skipped(phase, seen.skipped))
+         for phase in one.phases], empty="",
     )  # fmt: skip
     below: list[RenderableType] = [top, "", phases]
-    if len(rows) > 1:
-        below += ["", table(
-            (">page", "ocr", "how", ">chunks", "vector", "graph", ""),
-            [(row.page_number, row.ocr_status, row.ocr_method, row.chunk_count, row.vector_status, row.graphrag_status,
-              short(row.ocr_error or "", 80)) for row in rows[:60]], empty="",
-        )]  # fmt: skip
-    if parts:
+    if seen.pages:
+        below += ["", *_pages(seen.pages)]
+    if seen.parts:
         below += ["", table(
             (">document", "part", "status", ""),
-            [(str(part.id), short(part.name, 60), part.status, part.summary) for part in parts], empty="",
+            [(str(part.id), short(part.name, 60), part.status, part.summary) for part in seen.parts], empty="",
         )]  # fmt: skip
     below += [
         Text(f"{failure.kind} (task {failure.task}): {where(failure.page, failure.error)}", style="red")
-        for failure in errors
+        for failure in seen.failures
     ]
+    if len(seen.failures) == MOST_FAILURES:
+        below.append(Text("… perhaps more: gristmill dead list", style="dim"))
     return Group(*below)
+
+
+def _why_skipped(phase: PhaseProgress, found: list[Skipped]) -> str:
+    """The reason, and how many units it is the reason of unless it is that of all."""
+    ours = [one for one in found if one.phase == phase.name]
+    return "; ".join(one.reason if one.units == phase.total else f"{one.units:,} skipped: {one.reason}" for one in ours)
+
+
+def _pages(rows: list[Any]) -> list[RenderableType]:
+    """All, or of very many the first; those that are not done come before the others."""
+    shown = sorted(rows, key=lambda row: row.graphrag_status == "completed")[:MOST_PAGES]
+    told = table(
+        (">page", "ocr", "how", ">chunks", "vector", "graph", ""),
+        [(row.page_number, row.ocr_status, row.ocr_method, row.chunk_count, row.vector_status, row.graphrag_status,
+          "" if row.ocr_status == "skipped" else short(row.ocr_error or "", 80))
+         for row in sorted(shown, key=lambda row: row.page_number)], empty="",
+    )  # fmt: skip
+    rest = len(rows) - MOST_PAGES
+    return [told, Text(f"… and {rest:,} more pages: --json", style="dim")] if rest > 0 else [told]
 
 
 def _retried(document: int, phase: str | None, done: Revived) -> str:

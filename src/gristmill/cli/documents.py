@@ -8,16 +8,17 @@ from rich.console import RenderableType
 
 from gristmill.cli.add import Client, Project, scope_of
 from gristmill.cli.grinding import as_dict, counts
-from gristmill.cli.output import Json, emit, short, table
+from gristmill.cli.output import Json, emit, err, short, table
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, listing
 from gristmill.ids import DocumentId
 
 NOTHING = "There are no documents: gristmill add PATH takes some in."
+NONE_OF_THEM = "No document is like that: gristmill documents, without options, lists all."
 
 
 def register(root: typer.Typer, text: str) -> None:
-    root.command("documents", help=text)(documents)
+    root.command("documents")(documents)
 
 
 def documents(
@@ -40,8 +41,12 @@ def documents(
         raise typer.BadParameter(
             "a document is pending, processing, completed, failed or cancelled", param_hint="--status"
         )
-    found = run(_list(client, project, status, limit, before))
-    emit(json, [as_dict(one) for one in found], lambda: _view(found))
+    found = run(_list(client, project, status, limit + 1, before))
+    chosen = any(one is not None for one in (client, project, status, before))
+    shown = found[:limit]
+    emit(json, [as_dict(one) for one in shown], lambda: _view(shown, NONE_OF_THEM if chosen else NOTHING))
+    if len(found) > limit:  # on stderr: a program that asked for so many wants no more
+        err.print(f"… and older ones: --before {shown[-1].id}, or a higher --limit.", style="dim")
 
 
 async def _list(
@@ -54,12 +59,12 @@ async def _list(
         return await listing(tx, client=client, project=project, status=status, limit=limit, before=earlier)
 
 
-def _view(found: Sequence[Progress]) -> RenderableType:
+def _view(found: Sequence[Progress], empty: str) -> RenderableType:
     rows = [
         (str(one.id), short(one.name, 40), one.type, _whose(one), one.status, *map(counts, one.phases), one.summary)
         for one in found
     ]  # fmt: skip
-    return table((">document", "file", "type", "client", "status", "ocr", "vector", "graph", ""), rows, empty=NOTHING)
+    return table((">document", "file", "type", "client", "status", "ocr", "vector", "graph", ""), rows, empty=empty)
 
 
 def _whose(one: Progress) -> str:

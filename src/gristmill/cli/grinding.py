@@ -112,6 +112,8 @@ def counts(phase: PhaseProgress) -> Text:
     """A phase in a few characters, for lists."""
     if not phase.total:
         return Text("·", style="dim")
+    if phase.status == "skipped":
+        return Text("skipped", style=COLOURS["skipped"])
     colour = "red" if phase.failed else "green" if phase.done == phase.total else "cyan"
     return Text(f"{phase.done}/{phase.total}", style=colour)
 

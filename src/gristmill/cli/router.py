@@ -12,7 +12,7 @@ from gristmill.telemetry import set_up_logs
 
 
 def register(root: typer.Typer, text: str) -> None:
-    root.command("router", help=text)(router)
+    root.command("router")(router)
 
 
 def router(

@@ -17,7 +17,7 @@ from gristmill.queue import ProcessPool
 
 
 def register(root: typer.Typer, text: str) -> None:
-    root.command("search", help=text)(search_)
+    root.command("search")(search_)
 
 
 def search_(

@@ -30,7 +30,7 @@ GRACE = 30.0
 
 
 def register(root: typer.Typer, text: str) -> None:
-    root.command("up", help=text)(up)
+    root.command("up")(up)
 
 
 def up(
@@ -117,15 +117,19 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
     if not added:
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
+    refused = [one for one in added if one.status == "refused"]
     found = await follow(at.db, ids, quiet=as_json)
+    failed = bool(refused) or any(one.status == "failed" for one in found)
     if as_json:
-        say_json({"documents": [as_dict(one) for one in found]})
-        return any(one.status == "failed" for one in found)
+        say_json({"documents": [as_dict(one) for one in found], "refused": refused})
+        return failed
     out.print(ended(found))
+    for one in refused:
+        out.print(Text(f"  {one.name}: refused, {one.reason}", style="red"), soft_wrap=True)
     for one, error in await errors_of(at.db, found):
         out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
     await _sum_up(at, found, scope)
-    return any(one.status == "failed" for one in found)
+    return failed
 
 
 async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:

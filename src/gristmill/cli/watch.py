@@ -26,7 +26,7 @@ FIRST = 200  # … after which the first look is taken
 
 
 def register(root: typer.Typer, text: str) -> None:
-    root.command("watch", help=text)(watch)
+    root.command("watch")(watch)
 
 
 def watch(

@@ -3,15 +3,18 @@
 from gristmill.documents.intake import Added, add_again, add_file, files_in, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
+    MOST_FAILURES,
     Failure,
     PhaseProgress,
     Progress,
+    Skipped,
     Tally,
     at_work,
     failures,
     listing,
     pages,
     progress,
+    skipped,
     tally,
     with_parts,
 )
@@ -20,12 +23,14 @@ from gristmill.documents.store import load
 from gristmill.documents.work import Tools, document_handlers
 
 __all__ = [
+    "MOST_FAILURES",
     "Added",
     "Document",
     "Failure",
     "PhaseProgress",
     "Progress",
     "Removed",
+    "Skipped",
     "Tally",
     "Tools",
     "add_again",
@@ -41,6 +46,7 @@ __all__ = [
     "progress",
     "remove",
     "remove_in_portions",
+    "skipped",
     "tally",
     "with_parts",
 ]

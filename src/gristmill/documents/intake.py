@@ -1,6 +1,7 @@
 """Takes in files: new ones, changed ones, and those that are known already."""
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -29,31 +30,37 @@ class Added:
 
 
 def files_in(given: str) -> list[Path]:
-    """The files that a path means: itself, all in a folder, or all that a pattern matches; hidden ones left out."""
-    path = Path(given).expanduser()
-    if path.is_dir():
-        return sorted(_within(path))
-    if path.exists():
-        return [path]
+    """What a path means: itself, all in a folder, or all that a pattern matches; hidden files are left out.
+
+    What cannot be taken in is among it, so that whoever adds it is told why: a pipe, a link to nowhere, a folder that
+    is closed to us.
+    """
+    path = os.path.expanduser(given)
+    if os.path.exists(path):
+        return _meant(path)
     if has_magic(given):
-        found = [file for match in sorted(glob(os.path.expanduser(given), recursive=True)) for file in files_in(match)]
+        found = [file for match in sorted(glob(path, recursive=True)) for file in _meant(match)]
         if found:
             return found
         raise Refused(f"Nothing matches {given}.")
     raise Refused(f"There is no file or folder {given}.")
 
 
-def _within(folder: Path) -> Iterator[Path]:
-    for at, folders, files in os.walk(folder):
+def _meant(path: str) -> list[Path]:
+    return sorted(_within(path)) if os.path.isdir(path) else [Path(path)]
+
+
+def _within(folder: str) -> Iterator[Path]:
+    closed: list[OSError] = []
+    for at, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            file = Path(at, name)
-            if not name.startswith(".") and file.is_file():  # no sockets, pipes or dangling links
-                yield file
+        links = [name for name in folders if os.path.islink(os.path.join(at, name))]
+        yield from (Path(at, name) for name in [*files, *links] if not name.startswith("."))
+    yield from (Path(error.filename) for error in closed)
 
 
 def urn_of(path: Path) -> str:
-    return path.resolve().as_uri()
+    return Path(os.path.realpath(path)).as_uri()  # resolve() gives up on links that lead in a circle
 
 
 def name_of(path: Path) -> str:
@@ -74,7 +81,11 @@ async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int) ->
 
 
 def _opened(path: Path) -> BinaryIO:
-    if path.exists() and not path.is_file():  # whoever opens a pipe waits for a writer
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        os.listdir(path)  # says why, if it is closed to us
+        raise Permanent("it is a link to a folder, which is not followed: add that folder itself")
+    if not stat.S_ISREG(mode):  # whoever opens a pipe waits for a writer
         raise Permanent("it is neither a file nor a folder")
     return path.open("rb")
 

@@ -78,6 +78,15 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """How many units a phase had nothing to do with, and why."""
+
+    phase: str
+    units: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Tally:
     """How many documents there are, of all clients."""
 
@@ -119,6 +128,11 @@ async def at_work(tx: Tx) -> list[DocumentId]:
 async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
     rows = await tx.all(SQL["failures_of"], owner=owner_of(document), limit=limit)
     return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
+
+
+async def skipped(tx: Tx, document: DocumentId) -> list[Skipped]:
+    rows = await tx.all(SQL["skipped_of"], id=document)
+    return [Skipped(row.phase, row.units, row.reason) for row in rows]
 
 
 async def pages(tx: Tx, document: DocumentId) -> Sequence[Any]:
