@@ -57,6 +57,15 @@ async def test_a_chunk_is_found_by_words_and_by_meaning_and_says_why(db: Databas
     assert marked == ["invoices"]  # by its stem
 
 
+@pytest.mark.parametrize("sign", "\\+?.-=#&%")
+async def test_whatever_sign_stands_in_a_word_is_no_pattern(db: Database, sign: str) -> None:
+    async with db.transaction() as tx:
+        await written(tx, f"The account is z{sign}adams, and nothing else.")
+    (hit,) = await search(db, None, f"z{sign}adams")
+    marked = [hit.snippet.text[start:stop] for start, stop in hit.snippet.highlights]
+    assert marked == [f"z{sign}adams"]
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 async def test_what_does_not_match_at_all_is_no_hit(db: Database, alpha: float) -> None:
     embedder = FakeEmbedder()

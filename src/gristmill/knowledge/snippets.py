@@ -25,7 +25,7 @@ class Marks:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        beginnings = {term[:2] for term in self._terms if term.isascii()}
+        beginnings = {re.escape(term[:2]) for term in self._terms if term.isascii()}
         # a stem begins as its word does; only such words are looked at, or most of the time would go into the others
         self._likely = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(beginnings))})[^\W_]*", re.IGNORECASE)
         self._wholes = not beginnings or any(not term.isalnum() for term in self._terms)
