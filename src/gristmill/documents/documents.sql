@@ -92,8 +92,9 @@ SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
        (SELECT coalesce(array_agg(id), '{}') FROM chunk WHERE document = ANY (%(ids)s)) AS chunks;
 
 -- name: delete_documents
+-- of those that another removed meanwhile, nothing is told
 WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope)
-SELECT array_agg(DISTINCT scope) AS scopes FROM gone;
+SELECT count(*)::int AS documents, coalesce(array_agg(DISTINCT scope), '{}') AS scopes FROM gone;
 
 -- name: lock_blobs
 -- before their documents go: whoever adds or removes the same bytes right now is done with it when we look

@@ -61,4 +61,4 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
 async def _finished(tx: Tx, *, document: Document) -> None:
     older = await store.complete(tx, document.id)
     if older:
-        await removal.remove(tx, older)
+        await removal.replace(tx, older)

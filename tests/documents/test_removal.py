@@ -1,0 +1,72 @@
+"""Removing documents while others remove, replace or add the same ones."""
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+
+import pytest
+
+from gristmill.db import Database, Tx
+from gristmill.documents import Removed, add_file, load, remove
+from gristmill.documents.phases import opening
+from gristmill.errors import Refused
+from gristmill.ids import DocumentId
+from gristmill.knowledge import GLOBAL
+
+
+async def added(db: Database, path: Path, text: str) -> DocumentId:
+    path.write_text(text)
+    one = await add_file(db, path, GLOBAL, max_bytes=1 << 20)
+    assert one.document is not None
+    return one.document
+
+
+async def removed(db: Database, document: DocumentId) -> Removed:
+    async with db.transaction() as tx:
+        return await remove(tx, [document])
+
+
+async def held_up(db: Database, work: Awaitable[None] | Awaitable[Removed]) -> "asyncio.Task[Removed | None]":
+    """Begins it, and comes back when it waits for somebody's lock."""
+    task = asyncio.ensure_future(work)
+    while True:
+        async with db.transaction() as tx:
+            if await tx.all("SELECT FROM pg_locks WHERE NOT granted"):
+                return task  # pyright: ignore[reportReturnType]
+        await asyncio.sleep(0.01)
+
+
+async def test_of_two_who_remove_a_document_at_the_same_time_one_is_told_that_it_is_gone(
+    db: Database, tmp_path: Path
+) -> None:
+    document = await added(db, tmp_path / "note.md", "Good day.")
+    async with db.transaction() as tx:
+        assert (await remove(tx, [document])).documents == 1
+        await tx.flush()
+        other = await held_up(db, removed(db, document))
+    with pytest.raises(Refused, match="There is no such document"):
+        await other
+
+
+async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_one_before(
+    db: Database, tmp_path: Path
+) -> None:
+    old = await added(db, tmp_path / "note.md", "Good day.")
+    new = await added(db, tmp_path / "note.md", "Good night.")
+
+    async def finish() -> None:
+        async with db.transaction() as tx:
+            (document,) = (await load(tx, [new])).values()
+            await opening._finished(tx, document=document)  # pyright: ignore[reportPrivateUsage]
+
+    async with db.transaction() as tx:
+        await remove(tx, [old])
+        await tx.flush()
+        finishing = await held_up(db, finish())
+    await finishing
+    async with db.transaction() as tx:
+        assert await completed(tx) == [new]
+
+
+async def completed(tx: Tx) -> list[DocumentId]:
+    return [row.id for row in await tx.all("SELECT id FROM document WHERE completed_at IS NOT NULL")]
