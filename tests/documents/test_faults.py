@@ -13,9 +13,11 @@ from documents.grindstone import Mill, a_bench, a_mill
 from documents.misreading import misread
 from gristmill.app import Bench
 from gristmill.db import Database
-from gristmill.documents import Progress, desk, failures
+from gristmill.documents import Progress, desk, failures, load, retry
 from gristmill.documents.blobs import Spool, hashed
-from gristmill.queue import set_queue
+from gristmill.errors import Permanent
+from gristmill.queue import on, set_queue
+from gristmill.tasks import FinishDocument
 
 GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-01{n} in Hamburg.\n" for n in range(3)]
 BAD = "# Bad\n\nBen Holt of Harbour Mills Inc reviewed the invoice INV-2024-007 in Lisbon.\n"
@@ -150,3 +152,30 @@ async def test_slow_pages_are_taken_a_few_at_a_time_so_that_nobody_waits_behind_
     ends = await mill.looks([one.document for one in added if one.document is not None])
     assert {one.status for one in ends} == {"completed"}, "those put off are read in the end"
     assert set((await begun(mill)).values()) == {1}, "and waiting costs no attempt"
+
+
+async def test_a_copy_that_lost_its_end_is_fetched_anew(mill: Mill) -> None:
+    text = GOOD[0].encode()
+    await mill.add("a.md", text.decode())
+    spool = Spool(mill.db, mill.folder / "small", limit=20_000)
+    copy = await spool.file(hashed(text), len(text))
+    copy.write_bytes(text[:10])  # as a machine leaves it that loses its power
+    assert (await spool.file(hashed(text), len(text))).read_bytes() == text
+
+
+async def test_a_document_whose_end_died_says_so_and_can_be_tried_again(mill: Mill) -> None:
+    good = mill.handlers["documents.finish"]
+
+    async def finish(letter: FinishDocument) -> None:
+        raise Permanent("The end of it is broken.")
+
+    mill.handlers["documents.finish"] = on(FinishDocument, finish)
+    one = await mill.ground("note.md", GOOD[0])
+    assert one.status == "failed"
+    mill.handlers["documents.finish"] = good
+    async with mill.db.transaction() as tx:
+        (document,) = (await load(tx, [one.id])).values()
+        assert (await retry(tx, document, "ocr")).tasks == ()
+        assert len((await retry(tx, document)).tasks) == 1
+    await mill.grind()
+    assert (await mill.look(one.id)).status == "completed"

@@ -13,9 +13,11 @@ from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
 
 async def added(db: Database, path: Path, text: str) -> DocumentId:
-    path.write_text(text)
+    path.write_text(text)  # noqa: ASYNC240 a few bytes
     one = await add_file(db, path, GLOBAL, max_bytes=1 << 20)
     assert one.document is not None
     return one.document

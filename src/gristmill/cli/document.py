@@ -29,9 +29,10 @@ from gristmill.documents import (
     skipped,
     with_parts,
 )
+from gristmill.documents import retry as retry_document
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
-from gristmill.queue import Revived, retry_tasks
+from gristmill.queue import Revived
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the document.")]
@@ -129,7 +130,7 @@ async def _retry(id_: DocumentId, phase: str | None) -> Revived:
         document = (await load(tx, [id_])).get(id_)
         if document is None:
             raise _unknown(id_)
-        return await retry_tasks(tx, [document.task], queue=QUEUES[phase] if phase else None)
+        return await retry_document(tx, document, QUEUES[phase] if phase else None)
 
 
 async def _reindex(id_: DocumentId) -> DocumentId:

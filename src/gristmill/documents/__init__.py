@@ -19,7 +19,7 @@ from gristmill.documents.progress import (
     with_parts,
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions
-from gristmill.documents.store import load
+from gristmill.documents.store import load, retry
 from gristmill.documents.work import Tools, document_handlers
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "progress",
     "remove",
     "remove_in_portions",
+    "retry",
     "skipped",
     "tally",
     "with_parts",

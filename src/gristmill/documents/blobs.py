@@ -67,7 +67,8 @@ class Spool:
         path = self._folder / hash_.hex()
         try:
             os.utime(path)
-            return path
+            if path.stat().st_size == size:  # a machine that lost its power may have lost the end of it
+                return path
         except FileNotFoundError:
             pass
         if hash_ not in self._coming:  # the pages of one document ask for it at the same time
@@ -81,11 +82,13 @@ class Spool:
         with tempfile.NamedTemporaryFile(dir=self._folder, prefix=COMING, delete=False) as file:
             try:
                 async with self._db.transaction() as tx:
-                    for n in range(-(-size // PIECE)):
+                    n = 0
+                    while file.tell() < size:  # whoever kept them may have cut them otherwise
                         piece = await tx.value(SQL["piece"], hash=hash_, n=n)
-                        if piece is None:
+                        if not piece:
                             raise Permanent("the bytes of this document were not kept: add its file again")
                         file.write(piece)
+                        n += 1
                 file.flush()
                 os.replace(file.name, path)
             except BaseException:

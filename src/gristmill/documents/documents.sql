@@ -29,7 +29,7 @@ SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.container, d
           SELECT d.container AS id UNION ALL
           SELECT c.container FROM above a JOIN document c ON c.id = a.id)
         SELECT count(id)::int FROM above) AS depth,
-       (SELECT jsonb_object_agg(p.name, p.task) FROM phase p WHERE p.document = d.id) AS phases
+       (SELECT coalesce(jsonb_object_agg(p.name, p.task), '{}') FROM phase p WHERE p.document = d.id) AS phases
   FROM document d
   JOIN scope s ON s.id = d.scope
   JOIN blob b ON b.hash = d.hash
@@ -42,6 +42,10 @@ UPDATE document
 
 -- name: opening_again
 UPDATE document SET opening = %(opening)s WHERE id = %(id)s;
+
+-- name: dead_ends
+-- what should have sealed a phase or finished it, and belongs to no group
+SELECT id FROM task WHERE owner = %(owner)s AND kind = ANY (%(kinds)s) AND outcome = 'failed';
 
 -- name: pages_by_key
 SELECT DISTINCT ON (key) key, text, method FROM page WHERE key = ANY (%(keys)s);

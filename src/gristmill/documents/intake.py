@@ -120,6 +120,8 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     known = (await store.load(tx, [document])).get(document)
     if known is None:
         raise Refused(f"There is no document {document}.")
+    if not known.phases:
+        raise Refused(f"Document {document} was not read from a file but written down: whoever did can do so again.")
     last = await store.latest(tx, known.scope, known.urn)
     if last.id != document:
         raise Refused(f"Document {document} has a newer version, which would be undone: reindex document {last.id}.")

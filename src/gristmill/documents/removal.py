@@ -86,7 +86,7 @@ async def remove_in_portions(
         meant = await with_parts(tx, ids)
         if len(meant) <= PORTION:
             return await remove(tx, ids)
-        await cancel(tx, [one.task for one in known.values()], reason="its document is being removed")
+        await cancel(tx, [one.task for one in known.values() if one.phases], reason="its document is being removed")
     account = Account()
     for some in _portions([id_ for id_ in meant if id_ not in known]):
         async with db.transaction() as tx:

@@ -10,7 +10,7 @@ from gristmill.documents.model import OCR, PHASES, Document, owner_of
 from gristmill.documents.reading import Inspection, PageText
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.knowledge import Piece, chunks
-from gristmill.queue import Envelope, open_group, seal, send, send_many
+from gristmill.queue import Envelope, Revived, open_group, retry_tasks, seal, send, send_many
 from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
 
 SQL = queries("gristmill.documents", "documents.sql")
@@ -75,6 +75,15 @@ async def open_further(tx: Tx, document: Document, offset: int) -> None:
     letter = OpenDocument(document.id, offset)
     opening = await send(tx, letter, parent=document.task, owner=document.owner)
     await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
+
+
+async def retry(tx: Tx, document: Document, queue: str | None = None) -> Revived:
+    """Try again what has failed of it, in all queues or in one."""
+    kinds = [SealPhase.kind, FinishDocument.kind]
+    ends = await tx.all(SQL["dead_ends"], owner=document.owner, kinds=kinds) if queue in (None, "documents") else []
+    return (
+        await retry_tasks(tx, [document.task, *(row.id for row in ends)], queue=queue) if document.phases else Revived()
+    )
 
 
 async def pages_by_key(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:

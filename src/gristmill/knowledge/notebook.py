@@ -18,7 +18,7 @@ from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
 from gristmill.models import tokens
-from gristmill.queue import Unique, open_group, seal, send
+from gristmill.queue import Unique, send
 from gristmill.tasks import FoldTerms
 
 SQL = queries("gristmill.knowledge", "notebook.sql")
@@ -78,7 +78,7 @@ async def index_document(
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
         old = await tx.one(SQL["latest"], scope=own, urn=document_id)
-        if old and old.hash == sha256(content.encode()).digest():
+        if old and old.text == content:
             return DocumentId(old.id)
         version = old.version + 1 if old else 1
         document = await _made(tx, own, document_id, content, knowledge_type, title=title, meta=meta, version=version)
@@ -86,7 +86,7 @@ async def index_document(
         for chunk in await chunks.load(tx, [(document, 1, n) for n in range(len(pieces))]):
             assert chunk
             await make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
-        await tx.execute(SQL["drop_older"], scope=own, urn=document_id, version=version)
+        await _drop_older(tx, scope=own, urn=document_id, version=version)
         await send(tx, FoldTerms(own), unique=Unique(f"fold:{own}"))
     return document
 
@@ -134,19 +134,24 @@ async def _made(
     tx: Tx, scope: ScopeId, urn: str, content: str, type: str, *, text: str | None = None, title: str | None = None,
     meta: Mapping[str, Any] | None = None, version: int = 1,
 ) -> DocumentId:  # fmt: skip
-    """Its work is done when it is written: the group of it ends at once."""
+    """Its work is done when it is written: there are no tasks of it."""
     body = content.encode()
     digest = sha256(body).digest()
     await tx.execute(SQL["keep_blob"], hash=digest, size=len(body))
     await tx.execute(SQL["keep_bytes"], hash=digest, bytes=body)
-    group = await open_group(tx, label=urn)
-    await seal(tx, group)
     document = await tx.value(
         SQL["make_document"], scope=scope, urn=urn, version=version, hash=digest, name=title or urn, title=title,
-        type=type.casefold(), meta=orjson.dumps(dict(meta or {})).decode(), task=group,
+        type=type.casefold(), meta=orjson.dumps(dict(meta or {})).decode(),
     )  # fmt: skip
     await tx.execute(SQL["make_page"], document=document, text=content if text is None else text, key=digest)
     return DocumentId(document)
+
+
+async def _drop_older(tx: Tx, **source: Any) -> None:
+    """The versions before this one, and their bytes if nothing else has them."""
+    hashes = [row.hash for row in await tx.all(SQL["lock_older_blobs"], **source)]
+    await tx.execute(SQL["drop_older"], **source)
+    await tx.execute(SQL["drop_unused_blobs"], hashes=hashes)
 
 
 async def _appended(

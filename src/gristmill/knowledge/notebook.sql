@@ -1,7 +1,8 @@
 -- Documents that are written down by a program instead of read from a file.
 
 -- name: lock_source
-SELECT pg_advisory_xact_lock(hashtext(%(urn)s), %(scope)s);
+-- the same lock that whoever adds a file takes
+SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
 
 -- name: latest
 SELECT d.id, d.version, d.hash, p.text
@@ -18,8 +19,7 @@ INSERT INTO blob_piece (hash, n, bytes) VALUES (%(hash)s, 0, %(bytes)s) ON CONFL
 
 -- name: make_document
 INSERT INTO document (scope, urn, version, hash, name, type, title, meta, pages, completed_at, task, opening)
-VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(name)s, %(type)s, %(title)s, %(meta)s::jsonb, 1, clock(),
-        %(task)s, %(task)s)
+VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(name)s, %(type)s, %(title)s, %(meta)s::jsonb, 1, clock(), 0, 0)
 RETURNING id;
 
 -- name: make_page
@@ -38,5 +38,14 @@ SELECT %(scope)s, %(document)s, 1, coalesce(max(ordinal) + 1, 0), %(start)s, %(s
   FROM chunk WHERE document = %(document)s AND page = 1
 RETURNING id, ordinal;
 
+-- name: lock_older_blobs
+-- before their documents go: whoever keeps the same bytes right now is done with it when we look
+SELECT hash FROM blob
+ WHERE hash IN (SELECT hash FROM document WHERE scope = %(scope)s AND urn = %(urn)s AND version < %(version)s)
+ ORDER BY hash FOR UPDATE;
+
 -- name: drop_older
 DELETE FROM document WHERE scope = %(scope)s AND urn = %(urn)s AND version < %(version)s;
+
+-- name: drop_unused_blobs
+DELETE FROM blob b WHERE b.hash = ANY (%(hashes)s) AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);

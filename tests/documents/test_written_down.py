@@ -1,0 +1,76 @@
+"""Documents that a program wrote down live among those that were read from files."""
+
+from pathlib import Path
+
+import pytest
+
+from gristmill.db import Database
+from gristmill.documents import Added, Progress, add_again, add_file, listing, load, pages, remove, retry, tally
+from gristmill.documents.blobs import Spool, hashed
+from gristmill.errors import Refused
+from gristmill.knowledge import GLOBAL, index_document, search_hybrid, store_chunk
+from gristmill.models import FakeEmbedder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+EMBEDDER = FakeEmbedder()
+MEBIBYTE = 1 << 20
+
+
+async def listed(db: Database) -> list[Progress]:
+    async with db.transaction() as tx:
+        return await listing(tx)
+
+
+async def blobs(db: Database) -> int:
+    async with db.transaction() as tx:
+        return await tx.value("SELECT count(*) FROM blob")
+
+
+async def test_they_are_listed_shown_and_counted_like_all_others(db: Database) -> None:
+    await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7")
+    await store_chunk(db, EMBEDDER, "wiki:7", "It grinds at night.", "wiki::7")
+    (one,) = await listed(db)
+    assert (one.urn, one.status, one.summary) == ("wiki:7", "completed", "1 page, 2 chunks")
+    assert [phase.status for phase in one.phases] == ["skipped", "completed", "skipped"]
+    async with db.transaction() as tx:
+        (page,) = await pages(tx, one.id)
+        assert (page.ocr_status, page.vector_status, page.graphrag_status) == ("skipped", "completed", "completed")
+        assert (await tally(tx)).completed == 1
+        (document,) = (await load(tx, [one.id])).values()
+        assert (await retry(tx, document)).tasks == (), "nothing of it has failed"
+
+
+async def test_they_are_not_made_anew_from_bytes_that_are_only_their_first_chunk(db: Database) -> None:
+    await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7")
+    await store_chunk(db, EMBEDDER, "wiki:7", "It grinds at night.", "wiki::7")
+    (one,) = await listed(db)
+    with pytest.raises(Refused, match="was not read from a file"):
+        async with db.transaction() as tx:
+            await add_again(tx, one.id)
+    await index_document(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "Wiki", "x")
+    assert [hit.text for hit in await search_hybrid(db, EMBEDDER, "grinds at night", 0.0)] == []
+
+
+async def test_their_bytes_go_with_them_unless_something_else_has_the_same(db: Database, tmp_path: Path) -> None:
+    await index_document(db, EMBEDDER, "memo", "The old mill.", "Memo", "desk")
+    await index_document(db, EMBEDDER, "memo", "The new mill.", "Memo", "desk")
+    assert await blobs(db) == 1
+    await added(db, tmp_path / "memo.txt", "The new mill.")
+    await index_document(db, EMBEDDER, "memo", "The newest mill.", "Memo", "desk")
+    assert await blobs(db) == 2
+    async with db.transaction() as tx:
+        await remove(tx, [one.id for one in await listing(tx)])
+    assert await blobs(db) == 0
+
+
+async def test_a_file_with_the_same_bytes_as_a_long_text_can_be_read(db: Database, tmp_path: Path) -> None:
+    text = "The mill grinds. " * (MEBIBYTE // 10)
+    await index_document(db, EMBEDDER, "memo", text, "Memo", "desk")
+    await added(db, tmp_path / "memo.txt", text)
+    copy = await Spool(db, tmp_path / "spool", limit=10 * MEBIBYTE).file(hashed(text.encode()), len(text))
+    assert copy.read_text() == text
+
+
+async def added(db: Database, path: Path, text: str) -> Added:
+    path.write_text(text)  # noqa: ASYNC240 a few bytes
+    return await add_file(db, path, GLOBAL, max_bytes=10 * MEBIBYTE)
