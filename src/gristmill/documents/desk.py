@@ -5,7 +5,7 @@ import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from time import monotonic
+from time import process_time
 from typing import NamedTuple
 
 import orjson
@@ -19,7 +19,7 @@ from gristmill.models import engines
 from gristmill.queue import ProcessPool, tell
 from gristmill.settings import DocumentSettings
 
-MOMENT = 0.05  # seconds: pages that are read within it are read in one call, and settled together
+MOMENT = 0.1  # seconds: pages that are read within it are read in one call, and settled together
 PICTURES = ("pdf", "image")  # the types of which pages may be pictures
 
 
@@ -135,16 +135,17 @@ def _key(*means: str | int | None) -> bytes:
 def read_pages(sheets: Sequence[Sheet], limits: Limits) -> None:
     """In a child process: tells each page, or what is wrong with it; any other error ends the call at this page.
 
-    After a moment it ends, too: what is left can be read by others at the same time.
+    After a moment it ends, too: what is left can be read by others at the same time. A moment of the processor: on a
+    busy machine every page takes long, and calls of few pages would only make it busier.
     """
-    end = monotonic() + MOMENT
+    end = process_time() + MOMENT
     for path, type_, number in sheets:
         try:
             found = reading.read(path, type_, number, limits)
         except (Permanent, Transient) as error:
             found = error
         tell(found)
-        if monotonic() > end:
+        if process_time() > end:
             return
 
 
