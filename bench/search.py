@@ -135,12 +135,12 @@ async def speed(embedder: MiniLm, size: int) -> dict[str, float]:
         figures = await filled(db, embedder, size, rng)
         queries = [" ".join(words(rng, int(rng.integers(2, 8)))) for _ in range(QUERIES)]
         ours, bare, parts = [], [], defaultdict[str, list[float]](list)
-        await embedder.embed(["warm"])
+        await embedder.question("warm")
         async with await db.connect("bench") as connection:
             await connection.execute(f"SET hnsw.ef_search = {K}")
             for n, query in enumerate(queries):
                 began = time.perf_counter()
-                (vector,) = await embedder.embed([query])
+                vector = await embedder.question(query)
                 parts["embed"].append(time.perf_counter() - began)
                 began = time.perf_counter()
                 cursor = await connection.execute(NEAREST, [vectors.written(vector)])

@@ -62,6 +62,18 @@ async def test_texts_are_as_near_each_other_as_the_library_of_the_model_says(mod
     assert cosine(sunny, drove) == pytest.approx(0.1411, abs=1e-4)
 
 
+async def test_the_vector_of_a_question_is_all_but_that_of_its_text(model: MiniLm) -> None:
+    """It is made with weights of eight bits: as near to what it belongs to, and as far from all else."""
+    asked = ["When does the mill open?", "Wer haftet für Schäden?", "invoice INV-2024-001", "a " * 400]
+    told = await model.embed(["The mill opens at nine o'clock.", "It's so sunny outside!", *asked])
+    answer, weather, exact = told[0], told[1], told[2:]
+    quick = [await model.question(text) for text in asked]
+    assert all(cosine(*pair) > 0.98 for pair in zip(quick, exact, strict=True))
+    assert all(cosine(one, one) == pytest.approx(1, abs=1e-5) for one in quick)
+    assert cosine(quick[0], answer) == pytest.approx(cosine(exact[0], answer), abs=0.03)
+    assert cosine(quick[0], weather) == pytest.approx(cosine(exact[0], weather), abs=0.03)
+
+
 async def test_a_vector_depends_on_its_text_alone(model: MiniLm) -> None:
     """Not on what is embedded beside it, nor on the order: padding and sub-batches leave no trace."""
     texts = [f"Note {number}: " + "the mill grinds what it is given. " * (number % 7) for number in range(20)]

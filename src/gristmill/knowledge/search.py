@@ -185,7 +185,7 @@ async def _vector(embedder: Embedder, query: str) -> tuple[bytes | None, str | N
     """The query's vector, or why there is none."""
     try:
         async with asyncio.timeout(PATIENCE):
-            return (await embedder.embed([query]))[0], None
+            return await embedder.question(query), None
     except TimeoutError:
         return None, f"The embedder {embedder.name} did not answer in {PATIENCE:g} s: these hits are by words alone."
     except GristmillError as error:

@@ -65,6 +65,10 @@ class FakeEmbedder:
         self.embedded += texts
         return [self._vector(text) for text in texts]
 
+    async def question(self, text: str) -> bytes:
+        """As any other text."""
+        return (await self.embed([text]))[0]
+
     async def close(self) -> None:
         """Holds nothing."""
 
