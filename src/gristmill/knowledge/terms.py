@@ -145,6 +145,7 @@ def _forms(word: Word, language: str | None) -> tuple[str, ...]:
     return (fold(word.text),) if word.whole else forms(word.text, language)
 
 
+@lru_cache(maxsize=100_000)
 def forms(word: str, language: str | None) -> tuple[str, ...]:
     """The terms of a word: its stem, and that of the word without accents, for those who write none."""
     plain = fold(word)
