@@ -8,7 +8,9 @@ import pytest
 
 from gristmill.db import Database, Tx
 from gristmill.documents import Removed, add_file, load, remove
+from gristmill.documents.intake import add_part
 from gristmill.documents.phases import opening
+from gristmill.documents.reading import Part
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
@@ -68,6 +70,26 @@ async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_on
     await finishing
     async with db.transaction() as tx:
         assert await completed(tx) == [new]
+
+
+async def test_removing_a_mail_takes_its_locks_in_the_order_in_which_workers_settle(
+    db: Database, tmp_path: Path
+) -> None:
+    mail = await added(db, tmp_path / "mail.eml", "Subject: Plan")
+    async with db.transaction() as tx:
+        (document,) = (await load(tx, [mail])).values()
+        await add_part(tx, document, Part("plan.md", b"# Plan", "attachment=1"))
+    async with db.transaction() as settling:
+        first, second = [row.opening for row in await settling.all("SELECT opening FROM document ORDER BY id")]
+        await settling.all(HOLD, id=first)
+        removing = await held_up(db, removed(db, mail))
+        await settling.all(HOLD, id=second)
+    gone = await removing
+    assert gone is not None
+    assert gone.documents == 2
+
+
+HOLD = "SELECT FROM ticket WHERE id = %(id)s FOR UPDATE"
 
 
 async def completed(tx: Tx) -> list[DocumentId]:

@@ -265,8 +265,8 @@ async def test_owned_tasks_stay_until_their_owner_is_forgotten(db: Database) -> 
     async with later(db, WEEK) as tx:
         assert (await clean(tx, kept(0))).total == 0
     async with db.transaction() as tx:
-        assert await forget(tx, "document 1") == 5
-        assert await forget(tx, "document 1") == 0
+        assert await forget(tx, ["document 1"]) == 5
+        assert await forget(tx, ["document 1"]) == 0
         assert not {root, inner, alone, *leaves} & set(await statuses(tx))
         assert (await status(tx, other), await status(tx, follower)) == ("pending", "cancelled")
         await audit(tx)

@@ -141,8 +141,7 @@ async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], 
     tasks = 0
     # again: one that was being opened while we waited for it may have brought more parts
     while fresh := [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids)) if row.id not in known]:
-        for document in fresh:
-            tasks += await forget(tx, owner_of(document))
+        tasks += await forget(tx, [owner_of(document) for document in fresh])
         known |= dict.fromkeys(fresh)
     return list(known), tasks
 

@@ -92,11 +92,14 @@ async def _fell(tx: Tx, root: TaskId, n: int) -> int:
     return removed
 
 
-async def forget(tx: Tx, owner: str) -> int:
-    """Remove all tasks of an owner, with all that is within them; what runs loses its lease and writes nothing."""
+async def forget(tx: Tx, owners: Sequence[str]) -> int:
+    """Remove all tasks of some owners, with all that is within them; what runs loses its lease and writes nothing.
+
+    Of all of them at once: one owner after the other would not lock in the order in which everybody does.
+    """
     known: set[TaskId] = set()
     # again: what was being settled while we waited for it may have sent more
-    while fresh := [row.id for row in await tx.all(SQL["owned"], owner=owner) if row.id not in known]:
+    while fresh := [row.id for row in await tx.all(SQL["owned"], owners=list(owners)) if row.id not in known]:
         await _end(tx, fresh, "cancelled because what it belonged to was removed")
         known.update(fresh)
     return await erase(tx, sorted(known))

@@ -99,9 +99,9 @@ UNION ALL
 (SELECT id FROM tree WHERE NOT EXISTS (SELECT FROM leaf) ORDER BY id DESC LIMIT %(n)s);
 
 -- name: owned
--- what belongs to an owner, with all that is within it
+-- what belongs to these owners, with all that is within it
 WITH RECURSIVE tree AS (
-  SELECT id, queue, outcome FROM task WHERE owner = %(owner)s
+  SELECT id, queue, outcome FROM task WHERE owner = ANY (%(owners)s)
   UNION
   SELECT t.id, t.queue, t.outcome FROM tree JOIN task t ON t.parent = tree.id WHERE tree.queue IS NULL
 )
