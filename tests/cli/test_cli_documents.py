@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from desk import MILL, within
 
-from gristmill.cli.grinding import follow
+from gristmill.cli.grinding import follow, pause
 from gristmill.cli.session import Session
 from gristmill.cli.watch import taken_in
 from gristmill.db import Database, Embedded, open_database
@@ -160,3 +160,8 @@ async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for
 def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):
     said = cli("worker", "--app", MILL, "--under", os.getpid())  # which is not the parent of this process
     assert (said.code, said.err.splitlines()[-1]) == (0, "Stopped; nothing is left in hand.")
+
+
+@pytest.mark.parametrize(("took", "waits"), [(0.0, 0.3), (0.01, 0.3), (1.0, 9.0)])
+def test_looking_at_many_documents_takes_no_more_than_a_tenth_of_the_time(took: float, waits: float) -> None:
+    assert pause(took) == waits

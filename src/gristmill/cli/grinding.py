@@ -19,7 +19,8 @@ from gristmill.errors import Refused, Unreachable
 from gristmill.ids import DocumentId
 from gristmill.queue import list_queues
 
-EVERY = 0.3  # seconds between looks
+EVERY = 0.3  # seconds between looks …
+PATIENCE = 9  # … or so many times as long as a look took
 SERVED_WITHIN = 15.0  # seconds after which it is told that nobody works
 QUEUES = ("documents", "ocr", "vector", "graph")
 BAR = 12
@@ -35,6 +36,7 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
     began = loop.time()
     with live or nullcontext():
         while True:
+            looking = loop.time()
             try:
                 async with db.transaction(snapshot=True) as tx:  # one moment, or parts that just came would be missed
                     looked = await progress(tx, await with_parts(tx, open_))
@@ -58,7 +60,12 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
                     "Nobody works on these documents: start gristmill up, or gristmill worker, and look again with "
                     "gristmill documents."
                 )
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(pause(loop.time() - looking))
+
+
+def pause(took: float) -> float:
+    """Until the next look, after one that took so long: whoever looks at thousands must not slow them down."""
+    return max(EVERY, PATIENCE * took)
 
 
 async def _anybody_works(tx: Any) -> bool:
