@@ -91,7 +91,9 @@ def say(sentence: str) -> None:
 
 
 def say_json(data: Any) -> None:
-    typer.echo(json.dumps(plain(data), ensure_ascii=False))
+    """Readable, but for what a terminal would obey: that is written as JSON writes control characters."""
+    text = json.dumps(plain(data), ensure_ascii=False)
+    typer.echo(UNSHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def plain(value: Any) -> Any:
