@@ -208,9 +208,7 @@ def abstracts() -> list[str]:
 
 async def main() -> None:
     if not RECEIPTS.is_dir():
-        sys.exit(
-            f"There is nothing to read in {CORPORA}: set GRISTMILL_CORPORA to where scifact, sroie and olmocr-bench-sample are."
-        )
+        sys.exit(f"There is nothing to read in {CORPORA}: GRISTMILL_CORPORA says where scifact, sroie and olmocr are.")
     figures: dict[str, float] = {}
     rows: list[tuple[str, str, str, str]] = []
     for name, unit, measure in (
@@ -236,15 +234,8 @@ def table(rows: Sequence[Sequence[str]], figures: dict[str, float]) -> str:
     quality = (
         f"{cer:.1%} of the characters of 60 receipts (SROIE) are wrong, {passed:.0%} of olmOCR's sample tests pass."
     )
-    return "\n".join(
-        [
-            *lines,
-            "",
-            quality,
-            "",
-            f"`make bench-documents` on {CORES} cores; of embedding and PDFs the middle of {ROUNDS} rounds.",
-        ]
-    )
+    how = f"`make bench-documents` on {CORES} cores; of embedding and PDFs the middle of {ROUNDS} rounds."
+    return "\n".join([*lines, "", quality, "", how])
 
 
 def read_page(path: Path, number: int) -> str:
