@@ -71,6 +71,7 @@ CREATE INDEX page_divided ON page (divided) WHERE divided IS NOT NULL;
 -- From a page or chunk to the task of one of its phases.
 CREATE INDEX task_unit ON task (owner, kind, ((payload ->> 'page')::int), ((payload ->> 'ordinal')::int))
   WHERE owner IS NOT NULL;
+DROP INDEX task_owner;  -- this one begins with the owner, too
 
 CREATE VIEW phase_progress AS
 SELECT p.document, p.name AS phase, p.ordinal, p.task,
