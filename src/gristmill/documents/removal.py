@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gristmill.db import Database, Tx
+from gristmill.db import Database, Row, Tx
 from gristmill.documents import store
 from gristmill.documents.model import owner_of
 from gristmill.documents.progress import with_parts
@@ -67,8 +67,12 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
 
 
 async def replace(tx: Tx, older: Sequence[DocumentId]) -> None:
-    """Remove what a newer version takes the place of; whether somebody else was faster does not matter."""
-    await _remove(tx, older, Account())
+    """Remove what a newer version takes the place of; whoever finishes that one has the terms put in order.
+
+    Nobody asks what went, and whether somebody else was faster does not matter.
+    """
+    meant, _ = await _halted(tx, older)
+    await _deleted(tx, meant)
 
 
 async def remove_in_portions(
@@ -118,21 +122,24 @@ def _portions(ids: Sequence[DocumentId]) -> Iterator[Sequence[DocumentId]]:
 
 async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     meant, tasks = await _halted(tx, ids)
-    if not meant:
-        return
     held = await tx.one(SQL["contents"], ids=meant)
     assert held is not None
     account.lose(await graph.losses(tx, held.chunks))
-    hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], ids=meant)]
-    gone = await tx.one(SQL["delete_documents"], ids=meant)
-    assert gone is not None
-    await tx.execute(SQL["delete_unused_blobs"], hashes=hashes)
+    gone = await _deleted(tx, meant)
     for scope in gone.scopes:
         await send_many(tx, [folding(scope)])
     account.documents += gone.documents
     account.pages += held.pages
     account.chunks += len(held.chunks)
     account.tasks += tasks
+
+
+async def _deleted(tx: Tx, ids: Sequence[DocumentId]) -> Row:
+    """How many there still were, and in which scopes; their bytes go if nothing else has them."""
+    hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], ids=ids)]
+    gone = await tx.one(SQL["delete_documents"], ids=ids)
+    await tx.execute(SQL["delete_unused_blobs"], hashes=hashes)
+    return gone
 
 
 async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], int]:
