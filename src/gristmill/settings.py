@@ -418,7 +418,8 @@ class Settings(BaseSettings):
     )
 
     database_url: str | None = Field(
-        default=None, description="A PostgreSQL ≥ 14 with pgvector; without it, one is started in the data folder."
+        default=None,
+        description="A PostgreSQL ≥ 14 with pgvector ≥ 0.8; without it, one is started in the data folder.",
     )
     data: Folder = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
     app: str = Field(

@@ -122,6 +122,16 @@ async def test_a_server_without_pgvector_is_refused(connection: Connection) -> N
     assert await tables(connection) == set()
 
 
+@pytest.mark.parametrize("version", ["0.4.4", "0.7"])
+async def test_an_old_pgvector_is_refused(connection: Connection, version: str) -> None:
+    await connection.execute("CREATE EXTENSION vector")
+    await connection.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", [version])
+    with pytest.raises(Refused, match=f"has pgvector {version} and Gristmill needs 0.8 or newer"):
+        await migrate(connection, [FIELD])
+    await connection.execute("UPDATE pg_extension SET extversion = '0.10.1' WHERE extname = 'vector'")
+    assert await migrate(connection, [FIELD]) == ["0001_field"]
+
+
 async def test_a_user_who_may_not_install_pgvector_is_told_whom_to_ask(connection: Connection) -> None:
     guest = sql.Identifier(f"guest_{uuid4().hex[:8]}")
     await connection.execute(sql.SQL("CREATE ROLE {}").format(guest))

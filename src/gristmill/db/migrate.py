@@ -17,6 +17,7 @@ from gristmill.errors import Refused
 FOLDER = Path(__file__).parent / "migrations"
 NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 OLDEST_SERVER = 14
+OLDEST_VECTOR = (0, 8)  # of pgvector: older ones leave a filtered search with a part of what fits, or none
 LOCK = 0x6772_6973_746D  # "gristm": one number for every database, as advisory locks are per database
 
 CREATE_TABLE = """
@@ -30,8 +31,8 @@ EXISTS = "SELECT to_regclass('gristmill_migration') IS NOT NULL"
 APPLIED = "SELECT number, name, checksum FROM gristmill_migration ORDER BY number"
 RECORD = "INSERT INTO gristmill_migration (number, name, checksum) VALUES (%s, %s, %s)"
 VECTOR = """
-SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector'),
-       EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')
+SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+       (SELECT default_version FROM pg_available_extensions WHERE name = 'vector')
 """
 
 
@@ -159,13 +160,22 @@ def refuse_old_server(connection: AsyncConnection[Any]) -> None:
         raise Refused(f"The server is PostgreSQL {found} and Gristmill needs {OLDEST_SERVER} or newer: upgrade it.")
 
 
+def refuse_old_vector(version: str | None) -> None:
+    if version is not None and tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_VECTOR:
+        raise Refused(
+            f"The server has pgvector {version} and Gristmill needs 0.8 or newer: upgrade it there, then ask an "
+            "administrator to run ALTER EXTENSION vector UPDATE."
+        )
+
+
 async def ensure_vector(connection: AsyncConnection[Any]) -> None:
     """The one thing a migration may need that an ordinary user cannot always create."""
     async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
         # IF NOT EXISTS is no protection against another session that creates it at the same moment
         await cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         await cursor.execute(VECTOR)
-        installed, available = await cursor.fetchone() or (False, False)
+        installed, available = await cursor.fetchone() or (None, None)
+        refuse_old_vector(installed or available)
         if installed:
             return
         if not available:
