@@ -53,6 +53,12 @@ def test_a_short_page_keeps_the_text_it_has(tmp_path: Path) -> None:
     assert "Annex B" in read(path, "pdf", 1, LIMITS).text
 
 
+def test_a_page_of_nothing_but_a_few_letters_is_not_looked_at_as_a_picture(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("gristmill.documents.reading.pdf._picture", None)
+    path = put(tmp_path, "a.pdf", pdf(["Part two"]))
+    assert read(path, "pdf", 1, LIMITS).text == "Part two"
+
+
 def test_a_blank_page_is_blank(tmp_path: Path) -> None:
     path = put(tmp_path, "a.pdf", pdf([""]))
     assert read(path, "pdf", 1, LIMITS).text == ""

@@ -159,12 +159,19 @@ def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
 
 def _scanned(page: Page, text: str, number: int, limits: Limits) -> PageText:
     """What is in its picture, unless the page itself says more."""
-    if not any(True for _ in page.get_objects(max_depth=1)):
+    if _holds_nothing_but(text, page):
         return PageText(text, "text")
     from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 only scans need the OCR models
 
     found = recognised(_picture(page, number, limits))
     return found if _letters(found.text) > _letters(text) else PageText(text, "text")
+
+
+def _holds_nothing_but(text: str, page: Page) -> bool:
+    """Whether nothing is drawn there but letters, all of which can be read: a title, a chapter's number."""
+    drawn = {one.type for one in page.get_objects(max_depth=1)}
+    letters = "".join(text.split())
+    return not drawn or (drawn == {raw.FPDF_PAGEOBJ_TEXT} and 0 < len(letters) == legible(letters))
 
 
 def _letters(text: str) -> int:
