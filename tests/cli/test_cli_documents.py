@@ -11,6 +11,7 @@ from desk import MILL, within
 
 from gristmill.cli.grinding import follow, pause
 from gristmill.cli.session import Session
+from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
 from gristmill.db import Database, Embedded, open_database
 from gristmill.documents import remove
@@ -95,6 +96,8 @@ def test_nothing_in_a_folder_is_passed_over_without_a_word(cli, folder):
         "above": "it is a link to a folder, which is not followed: add that folder itself",
     })  # fmt: skip
     assert [one["name"] for one in cli("add", f"{folder}/[ck]*", "--json").json] == ["circle", "kept.md"]
+    assert cli("add", folder / "nowhere").err.startswith("There is no file or folder ")
+    assert cli("add", folder / "circle").err.endswith(" cannot be read: Too many levels of symbolic links.\n")
 
 
 def test_a_folder_that_cannot_be_looked_into_is_told(cli, folder, monkeypatch):
@@ -165,3 +168,12 @@ def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cl
 @pytest.mark.parametrize(("took", "waits"), [(0.0, 0.3), (0.01, 0.3), (1.0, 9.0)])
 def test_looking_at_many_documents_takes_no_more_than_a_tenth_of_the_time(took: float, waits: float) -> None:
     assert pause(took) == waits
+
+
+def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):
+    monkeypatch.setattr("gristmill.cli.up.MOST_LOGGED", 10)
+    for said in (b"first\n", b"second\n", b"third\n"):
+        with worker_log(tmp_path) as log:
+            log.write(said)
+    assert (tmp_path / "worker.log.1").read_bytes() == b"first\nsecond\n"
+    assert (tmp_path / "worker.log").read_bytes() == b"third\n"

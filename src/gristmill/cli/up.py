@@ -27,6 +27,7 @@ from gristmill.knowledge import Scope, graph
 from gristmill.settings import environment
 
 GRACE = 30.0
+MOST_LOGGED = 10_000_000  # bytes of worker.log
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -79,7 +80,7 @@ def _end_in_order() -> None:
 @asynccontextmanager
 async def _workers(at: Session) -> AsyncGenerator[Process]:
     """Workers as a process of their own, so that what they log does not run through the board."""
-    with _log(at) as file:
+    with worker_log(at.settings.data) as file:
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "gristmill", "worker", "--concurrency", str(_slots(at)), "--under", str(os.getpid()),
             stdin=asyncio.subprocess.DEVNULL, stdout=file, stderr=file, env=environment(), start_new_session=True,
@@ -95,10 +96,13 @@ def _slots(at: Session) -> int:
     return 4 * ((at.settings.documents.processes or os.cpu_count() or 1) + 1) + 4
 
 
-def _log(at: Session) -> BinaryIO:
-    path = at.settings.data / "worker.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+def worker_log(folder: Path) -> BinaryIO:
+    """What others wrote before, or are writing, stays; of much, the last file is kept under another name."""
+    path = folder / "worker.log"
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > MOST_LOGGED:
+        path.replace(path.with_name("worker.log.1"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb")
 
 
 async def _stop(worker: Process) -> None:

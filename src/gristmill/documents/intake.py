@@ -43,7 +43,13 @@ def files_in(given: str) -> list[Path]:
         if found:
             return found
         raise Refused(f"Nothing matches {given}.")
-    raise Refused(f"There is no file or folder {given}.")
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        raise Refused(f"There is no file or folder {given}.") from None
+    except OSError as error:
+        raise Refused(f"{given} cannot be read: {error.strerror}.") from None
+    return _meant(path)  # it came this very moment
 
 
 def _meant(path: str) -> list[Path]:
@@ -119,7 +125,7 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     """A new version of a document from the same bytes: what is known already is not computed again."""
     known = (await store.load(tx, [document])).get(document)
     if known is None:
-        raise Refused(f"There is no document {document}.")
+        raise Refused(f"There is no document {document}: gristmill documents lists them.")
     if not known.phases:
         raise Refused(f"Document {document} was not read from a file but written down: whoever did can do so again.")
     last = await store.latest(tx, known.scope, known.urn)
