@@ -30,7 +30,7 @@ imports: $(VENV)/dev.stamp
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache
 
 pytest: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -n 4 --maxschedchunk 1 -q
+	@$(BIN)/python -m pytest -n 4 -q
 
 corpora: $(VENV)/dev.stamp ## read every odd file of the public collections (GRISTMILL_CORPORA, or ../shared/corpora)
 	@GRISTMILL_CORPORA=$${GRISTMILL_CORPORA:-$(abspath ../shared/corpora)} $(BIN)/python -m pytest -q -n 2 tests/documents/test_reading_corpora.py

@@ -20,6 +20,7 @@ import psycopg
 import pytest
 from hypothesis import settings
 from psycopg import sql
+from xdist.scheduler import LoadScopeScheduling
 
 from gristmill.db import Database
 from gristmill.db.embedded import LOCK as LOCK_FILE
@@ -32,7 +33,22 @@ FOLDER = pytest.StashKey[Path]()
 FOLDERS = "gristmill-tests-"
 MEMORY = Path("/dev/shm")
 # what takes long begins first, so that no process is left with it when the others are done
-LONGEST = ("faults", "test_examples", "test_model", "test_cli_worker", "test_chaos", "router", "test_embedded")
+LONGEST = (
+    "faults", "test_faults", "test_flow", "test_embedded", "test_examples", "test_model", "test_ocr", "test_chaos",
+    "test_cli_worker", "test_cli_documents", "router",
+)  # fmt: skip
+# what loads the same model runs in the same process, which loads it once
+TOGETHER = {
+    "tests/documents/test_faults.py": "readers",
+    "tests/documents/test_flow.py": "bench",
+    "tests/documents/test_inbox.py": "ocr",
+    "tests/documents/test_reading_pdf.py": "ocr",
+    "tests/documents/test_reading_pictures.py": "ocr",
+    "tests/models/test_extraction.py": "names",
+    "tests/models/test_minilm.py": "minilm",
+    "tests/models/test_ocr.py": "ocr",
+    "tests/router/test_embedded.py": "llm",
+}
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own
 HASTY = {
@@ -74,6 +90,19 @@ def sweep() -> None:
         started_by = int(folder.name.removeprefix(FOLDERS))
         if not psutil.pid_exists(started_by) and folder.stat().st_uid == os.geteuid():
             remove(folder)
+
+
+class Scheduling(LoadScopeScheduling):
+    """Every test by itself to whichever process is free, in our order, but some together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER.get(nodeid.partition("::")[0], nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

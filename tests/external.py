@@ -44,7 +44,7 @@ def main() -> int:
 
 def tested(url: str) -> int:
     files = [file for file in sorted(QUEUE.glob("test_*.py")) if file.stem.removeprefix("test_") not in LEFT_OUT]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "4", "--maxschedchunk", "1", *map(str, files)]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "4", *map(str, files)]
     return subprocess.run(command, env=os.environ | {"GRISTMILL_TEST_DATABASE_URL": url}, check=False).returncode
 
 

@@ -16,6 +16,7 @@ from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 async def added(db: Database, path: Path, text: str) -> DocumentId:
@@ -35,7 +36,7 @@ async def held_up(db: Database, work: Awaitable[None] | Awaitable[Removed]) -> "
     task = asyncio.ensure_future(work)
     while True:
         async with db.transaction() as tx:
-            if await tx.all("SELECT FROM pg_locks WHERE NOT granted"):
+            if await tx.all(SOMEBODY_WAITS):
                 return task  # pyright: ignore[reportReturnType]
         await asyncio.sleep(0.01)
 

@@ -33,12 +33,13 @@ ENTRY = "INSERT INTO ledger AS l (n, count) VALUES (%(n)s, 1) ON CONFLICT (n) DO
 
 @dataclass(frozen=True)
 class Grain:
-    """Innocent: takes `seconds`, and fails as often as it is told to."""
+    """Innocent: takes `seconds`, at times only the first time it begins, and fails as often as it is told to."""
 
     kind: ClassVar[str] = "mill.grain"
     n: int
     seconds: float = 0.0
     fails: int = 0
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,21 @@ class Starts:
             os.write(handle, f"{n} {os.getpid()} {time.monotonic()}\n".encode())
             os.close(handle)
 
+    @classmethod
+    def noted(cls, n: int) -> bool:
+        """Whether it began before."""
+        lines = cls.path.read_text().splitlines() if cls.path is not None and cls.path.exists() else []
+        return any(line.startswith(f"{n} ") for line in lines)
+
 
 async def enter(tx: Tx, *, n: int) -> None:
     await tx.execute(ENTRY, n=n)
 
 
 async def grind(letter: Grain) -> Done:
+    again = letter.once and Starts.noted(letter.n)
     Starts.note(letter.n)
-    if letter.seconds:
+    if letter.seconds and not again:
         try:
             await asyncio.sleep(letter.seconds)
         except asyncio.CancelledError:

@@ -20,6 +20,7 @@ from gristmill.queue.letters import Envelope
 from gristmill.queue.send import open_group, seal, send_many
 
 TASKS = range(1, 1201)
+LEASE = 4.0
 EXPECTED = {*TASKS, *(-n for n in TASKS if n % 10 == 9)}
 FULL = """
 CREATE TABLE disk (is_full boolean NOT NULL);
@@ -32,6 +33,10 @@ BEGIN
   RETURN NULL;
 END $$
 """
+ENDED = (
+    "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() AND xact_start < %(since)s"
+    " AND pid <> pg_backend_pid()"
+)
 ON = "CREATE TRIGGER disk BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH STATEMENT EXECUTE FUNCTION write_to_disk()"
 
 
@@ -39,14 +44,15 @@ ON = "CREATE TRIGGER disk BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH STATE
     ("tables", "seconds"),
     [
         (["task", "ticket", "ledger"], 1.0),
-        (["task", "ticket", "ledger", "worker", "queue_tally", "task_group"], 2.5),  # past the lease, heartbeats too
+        # past the lease, and heartbeats too
+        (["task", "ticket", "ledger", "worker", "queue_tally", "task_group"], 1.5 * LEASE),
     ],
     ids=["for tasks", "for everything"],
 )
 async def test_a_full_disk_only_delays(
     tables: list[str], seconds: float, db: Database, url: str, tmp_path: Path
 ) -> None:
-    async with crew(url, tmp_path, lease=1.5, heartbeat=0.2, rescue=0.3) as mill:
+    async with crew(url, tmp_path, lease=LEASE, heartbeat=0.2, rescue=0.3) as mill:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(FULL)
             for table in tables:
@@ -54,13 +60,14 @@ async def test_a_full_disk_only_delays(
         async with db.transaction() as tx:
             await tx.execute("INSERT INTO queue (name, retry_base) VALUES ('mill', '50 ms')")
             group = await open_group(tx)
-            await send_many(tx, [Envelope(Grain(n, 0.02), parent=group if n % 3 else None) for n in TASKS])
+            await send_many(tx, [Envelope(Grain(n, 0.04), parent=group if n % 3 else None) for n in TASKS])
             await seal(tx, group)
         mill.start()
-        await until(lambda: ask(db, "SELECT count(*) > 100 FROM ledger"), 20, "some progress")
+        await until(lambda: ask(db, "SELECT count(*) > 50 FROM ledger"), 20, "some progress")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("UPDATE disk SET is_full = true")
-            await asyncio.sleep(0.2)  # what was under way has ended
+            now = await ask(db, "SELECT clock_timestamp()")
+            await until(lambda: ask(db, ENDED, since=now), 20, "the end of what was under way")
             before = await ask(db, "SELECT count(*) FROM ledger")
             await asyncio.sleep(seconds)
             assert await ask(db, "SELECT count(*) FROM ledger") == before < len(TASKS)

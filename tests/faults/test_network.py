@@ -12,7 +12,7 @@ from watch import ask, closed, crew, proven, until
 from gristmill.db import Database
 from gristmill.queue.send import send_many
 
-LEASE = 2.0
+LEASE = 6.0  # a worker trusts it for three quarters of this, and must stop within the last one
 LONG = range(6)
 LIVE = "SELECT count(*) = 1 FROM worker WHERE name = %(name)s AND state = 'live'"
 
@@ -25,7 +25,7 @@ async def test_a_worker_that_cannot_renew_its_leases_stops_in_time_and_comes_bac
         far = mill.start(url=net.url, name="far")
         await until(lambda: ask(db, LIVE, name="far"), 20, "the far worker")
         async with db.transaction() as tx:
-            await send_many(tx, [Grain(n, 3.0) for n in LONG])
+            await send_many(tx, [Grain(n, 600, once=True) for n in LONG])
         await until(lambda: begun(mill.started()), 10, "six begun")
 
         net.state = state

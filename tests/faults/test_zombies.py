@@ -16,11 +16,11 @@ LIVE = "SELECT count(*) = %(n)s FROM worker WHERE name = %(name)s AND state = %(
 async def test_a_worker_that_was_stopped_past_its_lease_writes_nothing_and_comes_back(
     db: Database, url: str, tmp_path: Path
 ) -> None:
-    async with crew(url, tmp_path, lease=1.0, heartbeat=0.2, rescue=0.3) as mill:
+    async with crew(url, tmp_path, lease=4.0, heartbeat=0.2, rescue=0.3) as mill:
         zombie = mill.start(name="zombie", concurrency=SLOW)
         await until(lambda: ask(db, LIVE, n=1, name="zombie", state="live"), 20, "the first worker")
         async with db.transaction() as tx:
-            await send_many(tx, [Grain(n, 0.8) for n in range(SLOW)])
+            await send_many(tx, [Grain(n, 600, once=True) for n in range(SLOW)])
         await until(lambda: begun(mill), 10, "all begun")
         zombie.send_signal(signal.SIGSTOP)
         held = await ask(db, "SELECT count(*) FROM ticket WHERE worker IS NOT NULL")

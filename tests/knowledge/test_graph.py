@@ -88,5 +88,5 @@ async def test_two_writers_never_wait_for_each_other(db: Database) -> None:
         await graph.save(first, one, "", drawn("Jane -MET-> Bob"), b"1")
         await first.flush()
         await graph.save(second, two, "", drawn("Bob -MET-> Jane"), b"2")
-        await asyncio.wait_for(second.flush(), 5)
+        await asyncio.wait_for(second.flush(), 60)
     assert len(await edges(db)) == 2

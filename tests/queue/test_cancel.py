@@ -71,7 +71,7 @@ async def test_a_running_task_is_asked_and_its_answer_ends_it(db: Database) -> N
     async with db.transaction() as tx:
         assert await cancel(tx, [task]) == Cancelling(asked=(task,))
         assert await status(tx, task) == "processing"
-    heard = [note.payload async for note in listener.notifies(timeout=5, stop_after=1)]
+    heard = [note.payload async for note in listener.notifies(timeout=60, stop_after=1)]
     await listener.close()
     assert heard == [f"cancel {task}"]
     async with db.transaction() as tx:

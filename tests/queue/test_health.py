@@ -57,7 +57,7 @@ async def get(port: int, path: str) -> tuple[int, str, str]:
 
     def ask() -> tuple[int, str, str]:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
                 return answer.status, answer.headers["Content-Type"], answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

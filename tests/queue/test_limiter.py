@@ -197,7 +197,7 @@ async def test_two_workers_share_one_limiter(url):
         async with one.transaction() as tx:
             await set_limit(tx, "llm", Limit(concurrency=3))
         workers = [Limiters(db, worker=WorkerId(i), on_hit=hit) for i, db in enumerate((one, other))]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await asyncio.gather(*[call(workers[i % 2]) for i in range(24)])
         assert (await state(one, "llm")).held == 0
     assert (most, done) == (3, 24)
@@ -227,7 +227,7 @@ async def test_whoever_finds_it_full_goes_when_a_hold_comes_free(db):
         async with limiters.take("one", ALONE):
             order.append("second in")
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async with limiters.take("one", ALONE):
             waiting = asyncio.create_task(second())
             await waits.wait()
@@ -337,7 +337,7 @@ async def test_word_goes_out_when_a_hold_comes_free(db):
         await listener.execute("LISTEN gristmill")
         async with Limiters(db).take("one", ALONE):
             pass
-        told = [notice.payload async for notice in listener.notifies(timeout=10, stop_after=1)]
+        told = [notice.payload async for notice in listener.notifies(timeout=60, stop_after=1)]
     assert told == ["limiter one"]
 
 

@@ -66,7 +66,7 @@ async def test_the_workers_are_told_where_it_stands_now(db: Database) -> None:
     await listener.execute("LISTEN gristmill")
     async with db.transaction() as tx:
         await set_position(tx, task, 3)
-    heard = [note.payload async for note in listener.notifies(timeout=5, stop_after=1)]
+    heard = [note.payload async for note in listener.notifies(timeout=60, stop_after=1)]
     await listener.close()
     assert heard == ["line mill 0 3"]
 

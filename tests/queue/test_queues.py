@@ -100,7 +100,7 @@ async def test_pause_and_resume_are_told_to_the_workers(db: Database) -> None:
     async with db.transaction() as tx:
         await resume(tx, "mill")
         await set_queue(tx, "mill", concurrency=1)
-    heard = [note.payload async for note in listener.notifies(timeout=5, stop_after=2)]
+    heard = [note.payload async for note in listener.notifies(timeout=60, stop_after=2)]
     await listener.close()
     assert heard == ["queue mill", "queue mill"]
     assert not (await report(db)).paused

@@ -305,7 +305,7 @@ async def test_the_freed_lines_are_told_with_their_lowest_place(db: Database) ->
     await listener.execute("LISTEN gristmill")
     async with later(db, DEAD) as tx:
         await rescue(tx, read=noted(begun))
-    heard = {note.payload async for note in listener.notifies(timeout=5, stop_after=2)}
+    heard = {note.payload async for note in listener.notifies(timeout=60, stop_after=2)}
     await listener.close()
     assert heard == {f"line mill {first.lane} {first.seq}", "suspects"}
 

@@ -195,7 +195,7 @@ async def test_workers_are_told_once_for_thousands_and_only_at_commit(db: Databa
     async with db.transaction() as tx:
         ids = await send_many(tx, [Grind(i) for i in range(1000)])
         assert [note async for note in listener.notifies(timeout=0.05)] == []
-    heard = [note.payload async for note in listener.notifies(timeout=5, stop_after=1)]
+    heard = [note.payload async for note in listener.notifies(timeout=60, stop_after=1)]
     heard += [note.payload async for note in listener.notifies(timeout=0.05)]
     await listener.close()
     assert len(heard) == 1
