@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from gristmill.db import Database, Tx
 from gristmill.ids import TaskId, WorkerId
-from gristmill.queue import Envelope, Skip, Snooze, open_group, seal, send, send_many
+from gristmill.queue import Envelope, Skip, Snooze, open_group, open_groups, seal, send, send_many
 from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
 from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Stop
@@ -420,3 +420,15 @@ async def test_a_label_and_an_owner_stay_with_the_group(db: Database) -> None:
     async with db.transaction() as tx:
         row: Any = await task(tx, await open_group(tx, label="contract.pdf", owner="document 7"))
         assert (row.kind, row.queue, row.payload, row.owner) == ("group", None, {"label": "contract.pdf"}, "document 7")
+
+
+async def test_groups_that_are_opened_together_are_in_the_order_of_their_labels(db: Database) -> None:
+    async with db.transaction() as tx:
+        root = await open_group(tx, label="mill")
+        inner = await open_groups(tx, ["wash", None, "grind"], parent=root)
+        labels = [(await task(tx, one)).payload for one in inner]
+        assert labels == [{"label": "wash"}, None, {"label": "grind"}]
+        for one in (*inner, root):
+            await seal(tx, one)
+        assert await status(tx, root) == "completed"
+        await audit(tx)

@@ -8,9 +8,9 @@ import orjson
 from gristmill.db import Tx, queries
 from gristmill.documents.model import OCR, PHASES, Document, owner_of
 from gristmill.documents.reading import Inspection, PageText
-from gristmill.ids import DocumentId, ScopeId, TaskId
+from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks
-from gristmill.queue import Envelope, Revived, open_group, retry_tasks, seal, send, send_many
+from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
 from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
 
 SQL = queries("gristmill.documents", "documents.sql")
@@ -30,10 +30,9 @@ async def create(
     )
     owner = owner_of(id_)
     root = await open_group(tx, owner=owner, label=name)
-    groups: list[TaskId] = []
-    for ordinal, phase in enumerate(PHASES):
-        groups.append(await open_group(tx, parent=root, owner=owner, label=phase))
-        await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=groups[-1])
+    groups = await open_groups(tx, PHASES, parent=root, owner=owner)
+    for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
+        await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=group)
     opening = await send(tx, OpenDocument(id_), parent=root, owner=owner)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
     await send_many(tx, [

@@ -30,7 +30,7 @@ from gristmill.queue.schedules import (
     remove_schedule,
     run_schedule,
 )
-from gristmill.queue.send import open_group, seal, send, send_many
+from gristmill.queue.send import open_group, open_groups, seal, send, send_many
 from gristmill.queue.supervisor import Supervisor
 from gristmill.queue.why import Why, why
 from gristmill.queue.worker import Worker
@@ -85,6 +85,7 @@ __all__ = [
     "list_tasks",
     "on",
     "open_group",
+    "open_groups",
     "pause",
     "remove_schedule",
     "resume",

@@ -117,13 +117,16 @@ HAVING count(*) > 0;
 -- name: conclude
 SELECT conclude(%(ids)s::bigint[], %(was)s::task_status);
 
--- name: open_group
-WITH made AS (SELECT nextval('task_id') AS id), counters AS (
-  INSERT INTO task_group (id, parent) SELECT id, %(parent)s FROM made
+-- name: open_groups
+WITH made AS MATERIALIZED (
+  SELECT nextval('task_id') AS id, payload FROM unnest(%(payloads)s::text[]) AS payload
+), counters AS (
+  INSERT INTO task_group (id, parent) SELECT id, %(parent)s::bigint FROM made
+), opened AS (
+  INSERT INTO task (id, created_at, parent, lane, wait, kind, owner, payload)
+  SELECT id, clock(), %(parent)s::bigint, 0, 'children', 'group', %(owner)s, payload::jsonb FROM made
 )
-INSERT INTO task (id, created_at, parent, lane, wait, kind, owner, payload)
-SELECT id, clock(), %(parent)s, 0, 'children', 'group', %(owner)s, %(payload)s::jsonb FROM made
-RETURNING id;
+SELECT id FROM made ORDER BY id;
 
 -- name: seal
 UPDATE task_group SET sealed = true WHERE id = %(id)s AND NOT sealed RETURNING id, parent, status, pending, processing;

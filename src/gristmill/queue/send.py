@@ -52,10 +52,18 @@ async def open_group(
     tx: Tx, *, parent: TaskId | None = None, owner: str | None = None, label: str | None = None
 ) -> TaskId:
     """A group: a task without a handler whose status follows from its children."""
+    (group,) = await open_groups(tx, [label], parent=parent, owner=owner)
+    return group
+
+
+async def open_groups(
+    tx: Tx, labels: Sequence[str | None], *, parent: TaskId | None = None, owner: str | None = None
+) -> list[TaskId]:
+    """Several at once, one for each label."""
     if parent is not None:
-        await _join(tx, {parent: 1})
-    payload = dumped({"label": label}) if label else None
-    return await tx.value(SQL["open_group"], parent=parent, owner=owner, payload=payload)
+        await _join(tx, {parent: len(labels)})
+    payloads = [dumped({"label": label}) if label else None for label in labels]
+    return [row.id for row in await tx.all(SQL["open_groups"], parent=parent, owner=owner, payloads=payloads)]
 
 
 async def seal(tx: Tx, group: TaskId) -> None:

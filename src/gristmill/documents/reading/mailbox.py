@@ -11,7 +11,7 @@ from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Part, Type
 
 PORTION = 8 << 20  # bytes of messages in one answer
-MESSAGES = 500  # … and how many of them
+MESSAGES = 200  # … and how many of them: all become documents in one transaction, which must not take a minute
 # A line "From somebody date" after a blank line; a sentence may begin with "From", but it bears no time and year.
 ENVELOPE = re.compile(rb"(?:\A|\n\r?\n)(From [^\n]*\d\d:\d\d[^\n]*\b\d{4}\b[^\n]*\n)")
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
