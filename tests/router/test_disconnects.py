@@ -83,8 +83,8 @@ async def stopped(fake) -> bool:
 
 
 async def test_a_slot_stays_taken_until_a_slow_backend_has_let_go(scene: Scene) -> None:
-    gpu = await scene.backend(parallel=1, token=0.02, cancel=0.5, tokens=1000)
-    router = await scene.router(gpu)
+    gpu = await scene.backend(parallel=1, token=0.02, cancel=3, tokens=100_000)
+    router = await scene.router(gpu, release_wait="60s")
     task = asyncio.create_task(router.chat("first", priority="P1"))
     await until(lambda: at_work(gpu))
     await gone(task)

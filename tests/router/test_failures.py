@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
-from .conftest import Fake, Router, Scene, until
+from .conftest import Fake, Router, Scene, at_any_pace, until
 
 NEVER_ENDING = {"num_predict": 100000}
 
@@ -31,21 +32,31 @@ async def test_a_failure_before_the_first_byte_is_made_up_for_elsewhere(scene: S
 @pytest.mark.parametrize("mode", ["truncate", "error_line", "stall"])
 async def test_an_answer_collected_for_one_body_is_made_up_for_even_at_its_end(scene: Scene, mode: str) -> None:
     bad, good = await scene.backend(mode=mode, after=5), await scene.backend()
-    router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
-    status, answer = await router.chat("hello", priority="P1")
-    assert (status, answer["message"]["content"]) == (200, "echo hello w0 w1 w2 w3 w4 w5 w6")
+
+    async def made_up_for(silence: float) -> None:
+        router = await scene.router(bad, cpus=(good,), idle_timeout=f"{silence}s")
+        status, answer = await router.chat("hello", priority="P1")
+        assert status == 200
+        assert answer["message"]["content"] == "echo hello w0 w1 w2 w3 w4 w5 w6"
+
+    await at_any_pace(made_up_for)
 
 
 @pytest.mark.parametrize("mode", ["truncate", "stall"])
 async def test_a_stream_that_breaks_after_its_first_byte_says_so_and_is_not_repeated(scene: Scene, mode: str) -> None:
     bad, good = await scene.backend(mode=mode, after=3, token=0.01), await scene.backend()
-    router = await scene.router(bad, cpus=(good,), idle_timeout="300ms")
-    status, lines = await router.chat("hello", priority="P1", stream=True)
-    assert status == 200
-    assert [line["message"]["content"] for line in lines[:-1]] == ["echo hello", " w0", " w1"]
-    assert "error" in lines[-1]
-    assert not any(line.get("done") for line in lines)
-    assert (await good.stats())["started"] == 0
+
+    async def broken_off(silence: float) -> None:
+        before = (await good.stats())["started"]
+        router = await scene.router(bad, cpus=(good,), idle_timeout=f"{silence}s")
+        status, lines = await router.chat("hello", priority="P1", stream=True)
+        assert status == 200
+        assert [line["message"]["content"] for line in lines[:-1]] == ["echo hello", " w0", " w1"]
+        assert "error" in lines[-1]
+        assert not any(line.get("done") for line in lines)
+        assert (await good.stats())["started"] == before
+
+    await at_any_pace(broken_off)
 
 
 async def test_nothing_is_kept_of_a_stream_that_broke(scene: Scene) -> None:
@@ -57,31 +68,40 @@ async def test_nothing_is_kept_of_a_stream_that_broke(scene: Scene) -> None:
 
 async def test_header_and_idle_timeouts_are_counted_apart(scene: Scene) -> None:
     bad, good = await scene.backend(mode="hang"), await scene.backend()
-    router = await scene.router(bad, cpus=(good,), header_timeout="200ms", idle_timeout="250ms", load_timeout="200ms")
-    await bad.behave(mode="ok")
-    assert (await router.chat("warm", priority="P1"))[0] == 200
-    await bad.behave(mode="hang")
-    assert (await router.chat("a", priority="P1"))[0] == 200
-    await bad.behave(mode="stall", after=1)
-    await asyncio.sleep(0)
-    assert (await router.chat("b", priority="P1"))[0] == 200
-    failures = (await router.status())["backends"][0]["breaker"]["failures"]
-    assert failures == {"header_timeout": 1, "idle_timeout": 1}
+
+    async def counted(silence: float) -> None:
+        limits = {f"{kind}_timeout": f"{silence}s" for kind in ("header", "idle", "load")}
+        router = await scene.router(bad, cpus=(good,), **limits)
+        await bad.behave(mode="ok")
+        assert (await router.chat("warm", priority="P1"))[0] == 200
+        await bad.behave(mode="hang")
+        assert (await router.chat("a", priority="P1"))[0] == 200
+        await bad.behave(mode="stall", after=1)
+        assert (await router.chat("b", priority="P1"))[0] == 200
+        failures = (await router.status())["backends"][0]["breaker"]["failures"]
+        assert failures == {"header_timeout": 1, "idle_timeout": 1}
+
+    await at_any_pace(counted)
 
 
 async def test_a_breaker_opens_lets_one_try_and_closes(scene: Scene) -> None:
     gpu, cpu = await scene.backend(parallel=8), await scene.backend(parallel=8)
-    router = await scene.router(gpu, cpus=(cpu,), breaker_cooldown="400ms")
-    await router.chat("warm", priority="P1")
-    await gpu.behave(mode="error")
-    for number in range(12):
-        assert (await router.chat(f"n{number}", priority="P1"))[0] == 200
-    assert await breaker(router, "gpu0") == "open"
-    started = (await cpu.stats())["started"]
-    assert started == 12
-    await gpu.behave(mode="ok")
-    await until(lambda: closes(router))
-    assert await router.metric('breaker_state{backend="gpu0"}') == 0
+
+    async def opens_and_closes(cooldown: float) -> None:
+        router = await scene.router(gpu, cpus=(cpu,), breaker_cooldown=f"{cooldown}s")
+        await router.chat("warm", priority="P1")
+        before = (await cpu.stats())["started"]
+        await gpu.behave(mode="error")
+        for number in range(12):
+            assert (await router.chat(f"n{number}", priority="P1"))[0] == 200
+        state, started = await breaker(router, "gpu0"), (await cpu.stats())["started"]
+        await gpu.behave(mode="ok")
+        assert state == "open"
+        assert started == before + 12
+        await until(lambda: closes(router))
+        assert await router.metric('breaker_state{backend="gpu0"}') == 0
+
+    await at_any_pace(opens_and_closes)
 
 
 async def closes(router: Router) -> bool:
@@ -151,23 +171,31 @@ async def forgotten(router: Router) -> bool:
 
 async def test_full_queues_and_missed_deadlines_are_503_with_retry_after(scene: Scene) -> None:
     gpu = await scene.backend(parallel=1, token=0.02)
-    router = await scene.router(gpu, queue_limit=1, deadline_p3="300ms")
-    first = asyncio.create_task(router.chat("first", options={"num_predict": 60}))
-    await until(lambda: router.has_running(1))
-    body = {"model": "bg:7b", "messages": [{"role": "user", "content": "x"}], "stream": False}
-    async with (
-        router.http.post(f"{router.url}/api/chat", json=body) as late,
-        router.http.post(f"{router.url}/v1/chat/completions", json=body) as second,
-    ):
-        answers = [
-            (late.status, await late.json(), late.headers),
-            (second.status, await second.json(), second.headers),
-        ]
-    assert [status for status, _, _ in answers] == [503, 503]
-    assert all(int(headers["Retry-After"]) >= 1 for _, _, headers in answers)
-    assert isinstance(answers[0][1]["error"], str)
-    assert answers[1][1]["error"]["type"] == "server_error"
-    assert (await first)[0] == 200
+
+    async def refused(deadline: float) -> None:
+        router = await scene.router(gpu, queue_limit=1, deadline_p3=f"{deadline}s")
+        first = asyncio.create_task(router.chat("first", options={"num_predict": int(200 * deadline)}))
+        await until(lambda: begun_or_ended(router, first))
+        body = {"model": "bg:7b", "messages": [{"role": "user", "content": "x"}], "stream": False}
+        async with (
+            router.http.post(f"{router.url}/api/chat", json=body) as late,
+            router.http.post(f"{router.url}/v1/chat/completions", json=body) as second,
+        ):
+            answers = [
+                (late.status, await late.json(), late.headers),
+                (second.status, await second.json(), second.headers),
+            ]
+        assert (await first)[0] == 200
+        assert [status for status, _, _ in answers] == [503, 503]
+        assert all(int(headers["Retry-After"]) >= 1 for _, _, headers in answers)
+        assert isinstance(answers[0][1]["error"], str)
+        assert answers[1][1]["error"]["type"] == "server_error"
+
+    await at_any_pace(refused)
+
+
+async def begun_or_ended(router: Router, request: "asyncio.Task[Any]") -> bool:
+    return request.done() or await router.has_running(1)
 
 
 async def test_an_openai_stream_that_breaks_ends_with_an_error_event(scene: Scene) -> None:
