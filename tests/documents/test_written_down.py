@@ -71,6 +71,15 @@ async def test_a_file_with_the_same_bytes_as_a_long_text_can_be_read(db: Databas
     assert copy.read_text() == text
 
 
+async def test_nothing_is_written_into_a_file_s_own_document(db: Database, tmp_path: Path) -> None:
+    one = await added(db, tmp_path / "plan.md", "# Plan")
+    with pytest.raises(Refused, match=f"was read from a file.*note:{one.document}"):
+        await store_chunk(db, EMBEDDER, one.urn, "Ask Ann about it.", "person::ann")
+    with pytest.raises(Refused, match="was read from a file"):
+        await index_document(db, EMBEDDER, one.urn, "Another plan.", "Plan", "x")
+    assert [found.id for found in await listed(db)] == [one.document]
+
+
 async def added(db: Database, path: Path, text: str) -> Added:
     path.write_text(text)  # noqa: ASYNC240 a few bytes
     return await add_file(db, path, GLOBAL, max_bytes=10 * MEBIBYTE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from gristmill.db import Database, Tx, queries
+from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import chunks, vectors
@@ -77,7 +77,7 @@ async def index_document(
     meta = {"location": location, "related": list(related_docs)}
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
-        old = await tx.one(SQL["latest"], scope=own, urn=document_id)
+        old = await _latest(tx, own, document_id)
         if old and old.text == content:
             return DocumentId(old.id)
         version = old.version + 1 if old else 1
@@ -123,9 +123,17 @@ async def _locked(tx: Tx, scope: Scope, urn: str) -> ScopeId:
     return own
 
 
+async def _latest(tx: Tx, scope: ScopeId, urn: str) -> Row | None:
+    """What was written down under this URN; a file's own would be lost with its next version, or it with this one."""
+    found = await tx.one(SQL["latest"], scope=scope, urn=urn)
+    if found and found.from_file:
+        raise Refused(f"{urn} was read from a file: write it down under a URN of its own, for example note:{found.id}.")
+    return found
+
+
 async def _document(tx: Tx, scope: ScopeId, urn: str, content: str, type: str) -> tuple[DocumentId, str]:
     """The one that single chunks are added to, and its text so far."""
-    if found := await tx.one(SQL["latest"], scope=scope, urn=urn):
+    if found := await _latest(tx, scope, urn):
         return DocumentId(found.id), found.text or ""
     return await _made(tx, scope, urn, content, type, text=""), ""
 

@@ -5,7 +5,7 @@
 SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
 
 -- name: latest
-SELECT d.id, d.version, d.hash, p.text
+SELECT d.id, d.version, p.text, d.task <> 0 AS from_file
   FROM document d LEFT JOIN page p ON p.document = d.id AND p.number = 1
  WHERE d.scope = %(scope)s AND d.urn = %(urn)s
  ORDER BY d.version DESC LIMIT 1;
