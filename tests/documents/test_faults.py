@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +17,11 @@ from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import Progress, desk, failures, load, retry
 from gristmill.documents.blobs import Spool, hashed
+from gristmill.documents.phases.graph import build_graph
 from gristmill.errors import Permanent
+from gristmill.models import Extraction, Passage
 from gristmill.queue import on, set_queue
-from gristmill.tasks import FinishDocument
+from gristmill.tasks import BuildGraph, FinishDocument
 
 GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-01{n} in Hamburg.\n" for n in range(3)]
 BAD = "# Bad\n\nBen Holt of Harbour Mills Inc reviewed the invoice INV-2024-007 in Lisbon.\n"
@@ -179,3 +183,23 @@ async def test_a_document_whose_end_died_says_so_and_can_be_tried_again(mill: Mi
         assert len((await retry(tx, document)).tasks) == 1
     await mill.grind()
     assert (await mill.look(one.id)).status == "completed"
+
+
+async def test_a_chunk_of_which_nothing_is_drawn_keeps_nobody_else_from_the_graph(mill: Mill) -> None:
+    asked: list[int] = []
+
+    class Moody:
+        """Likes no bad notes."""
+
+        version, batch, waits = "moody", 4, timedelta(0)
+
+        async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+            asked.append(len(passages))
+            return [Permanent("It is bad.") if "Lisbon" in one.text else Extraction() for one in passages]
+
+    mill.handlers["graph.build"] = on(BuildGraph, partial(build_graph, db=mill.db, extractor=Moody()), batch=4)
+    added = [await mill.add(f"{n}.md", text) for n, text in enumerate([*GOOD, BAD])]
+    await mill.grind()
+    found = await mill.looks([one.document for one in added if one.document is not None])
+    assert [one.status for one in found] == ["completed"] * 3 + ["failed"]
+    assert sum(asked) == 4, "nobody is asked about again"

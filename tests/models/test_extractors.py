@@ -36,6 +36,7 @@ def answer(*names: str, **quotes: str) -> Reply:
 async def enriched(*replies: Reply, text: str = TEXT) -> tuple[Extraction, FakeLlm]:
     llm = FakeLlm(replies)
     (drawn,) = await LlmExtractor(llm, Rules(), model="m").extract([Passage(text, language="en")])
+    assert isinstance(drawn, Extraction)
     return drawn, llm
 
 
@@ -71,9 +72,17 @@ async def test_an_answer_in_the_wrong_form_is_asked_for_again_and_then_counts_as
     assert (drawn.silent, len(llm.asked)) == (True, 2)
 
 
-async def test_a_busy_llm_is_no_silent_one() -> None:
-    with pytest.raises(Overloaded):
-        await enriched(Overloaded("busy", timedelta(seconds=1)))
+async def test_a_busy_llm_is_no_silent_one_and_costs_nobody_else_the_answer() -> None:
+    def reply(question: str) -> Reply:
+        return Overloaded("busy", timedelta(seconds=1)) if "Berlin" in question else answer("Jane Doe")
+
+    extractor = LlmExtractor(FakeLlm(reply), Rules(), model="m")
+    passages = [Passage(text, language="en") for text in (TEXT, "She lives in Berlin.", TEXT)]
+    first, second, third = await extractor.extract(passages)
+    assert isinstance(second, Overloaded)
+    assert first == third
+    assert isinstance(first, Extraction)
+    assert first.silent is False
 
 
 async def test_a_passage_without_words_is_not_asked_about() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
-from gristmill.errors import BadAnswer
+from gristmill.errors import BadAnswer, GristmillError
 from gristmill.models import extraction
 from gristmill.models.entities import Extraction, Gathering, Passage
 from gristmill.models.llm import Json, Llm, Message
@@ -37,8 +37,8 @@ class Extractor(Protocol):
         """How long one call may wait for somebody else's answer."""
         ...
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
-        """One answer per passage, in order."""
+    async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+        """One answer per passage, in order; or what kept it from being given, while those of others are."""
         ...
 
 
@@ -124,15 +124,18 @@ class LlmExtractor:
     def version(self) -> str:
         return f"{self._rules.version}; prompt {PROMPT}, {self._model or 'default model'}"
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
-        """One answer per passage, in order."""
+    async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+        """One answer per passage, in order: each may have taken a minute, and is not lost with another."""
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def one(passage: Passage, drawn: Extraction) -> Extraction:
-            if not re.search(r"\w", passage.text):
+        async def one(passage: Passage, drawn: Extraction | Exception) -> Extraction | Exception:
+            if isinstance(drawn, Exception) or not re.search(r"\w", passage.text):
                 return drawn
             async with turns:
-                return await self._enriched(passage, drawn)
+                try:
+                    return await self._enriched(passage, drawn)
+                except GristmillError as error:
+                    return error
 
         return await asyncio.gather(*map(one, passages, await self._rules.extract(passages)))
 

@@ -16,7 +16,9 @@ from gristmill.tasks import BuildGraph
 WITHOUT_SENTENCES = ("table", "log")
 
 
-async def build_graph(letters: Sequence[BuildGraph], *, db: Database, extractor: Extractor) -> list[Done | Skip]:
+async def build_graph(
+    letters: Sequence[BuildGraph], *, db: Database, extractor: Extractor
+) -> list[Done | Skip | Exception]:
     async with db.transaction() as tx:
         documents = await store.load(tx, {letter.document for letter in letters})
         units = [(letter.document, letter.page, letter.ordinal) for letter in letters]
@@ -32,7 +34,7 @@ async def build_graph(letters: Sequence[BuildGraph], *, db: Database, extractor:
             if chunk is not None and chunk.id in passages
         }
         known = await graph.known(tx, list(keys.values()))
-    drawn = {id_: known[key] for id_, key in keys.items() if key in known}
+    drawn: dict[ChunkId, Extraction | Exception] = {id_: known[key] for id_, key in keys.items() if key in known}
     missing = [id_ for id_ in keys if id_ not in drawn]
     drawn |= zip(missing, await extractor.extract([passages[id_] for id_ in missing]), strict=True)
     return [_outcome(chunk, documents, keys, drawn) for chunk in found]
@@ -49,12 +51,15 @@ def _outcome(
     chunk: Chunk | None,
     documents: dict[DocumentId, Document],
     keys: dict[ChunkId, bytes],
-    drawn: dict[ChunkId, Extraction],
-) -> Done | Skip:
+    drawn: dict[ChunkId, Extraction | Exception],
+) -> Done | Skip | Exception:
     if chunk is None or chunk.document not in documents:
         return GONE
     if chunk.kind in WITHOUT_SENTENCES:
         return Skip(f"a {chunk.kind} has no sentences to draw from")
+    extraction = drawn[chunk.id]
+    if isinstance(extraction, Exception):
+        return extraction
     client = documents[chunk.document].client
-    write = partial(graph.save, chunk_id=chunk.id, client=client, extraction=drawn[chunk.id], key=keys[chunk.id])
+    write = partial(graph.save, chunk_id=chunk.id, client=client, extraction=extraction, key=keys[chunk.id])
     return Done(write=write)
