@@ -28,6 +28,7 @@ PATIENCE = 10.0  # seconds for the query's vector
 FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed
 FADE = 0.5  # of the last hit's score, for each hop away
 NOTHING = Snippet("")
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in no text of PostgreSQL
 QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
 
 
@@ -101,8 +102,8 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
         raise Refused(f"The graph can be followed over 0, 1 or 2 steps, not {expand}.")
     if after is not None and after.tzinfo is None:
         raise Refused("“after” needs a time zone, or nobody knows when it is.")
-    if "\0" in query:
-        raise Refused("The query holds a NUL character: remove it.")
+    if UNWRITABLE.search(query):
+        raise Refused("The query holds a NUL or half a character: remove it.")
 
 
 # --- candidates
