@@ -8,10 +8,10 @@ from math import isfinite, sqrt
 from struct import pack
 from typing import Any, Protocol, Self, cast
 
-import aiohttp
 import orjson
 
 from gristmill.errors import BadAnswer, Overloaded, Permanent, Refused, Transient
+from gristmill.models.http import Http
 from gristmill.queue import ProcessPool
 from gristmill.settings import EmbeddingSettings
 
@@ -130,7 +130,8 @@ class _Endpoint:
         if not settings.model:
             raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
         self._settings = settings
-        self._http: aiohttp.ClientSession | None = None
+        key = settings.key.get_secret_value() if settings.key is not None else ""
+        self._http = Http({"Authorization": f"Bearer {key}"} if key else {}, settings.timeout)
         self.name = model_of(settings)
         self.window = settings.window
         self.floor = settings.floor
@@ -144,9 +145,7 @@ class _Endpoint:
 
     async def close(self) -> None:
         """Ends the HTTP session."""
-        if self._http is not None:
-            await self._http.close()
-            self._http = None
+        await self._http.close()
 
     async def prepare(self) -> None:
         """Asks for one vector, to learn how long they are."""
@@ -173,23 +172,8 @@ class _Endpoint:
         # an empty text is an error at many endpoints
         body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
         url = self._settings.url.rstrip("/") + self.path
-        try:
-            async with self._session().post(url, data=body) as answer:
-                status, wait, raw = answer.status, answer.headers.get("Retry-After"), await answer.read()
-        except (TimeoutError, aiohttp.ClientError) as error:
-            # `from None`: the error of a connection may carry our headers, and with them the key
-            raise Transient(f"The embedding endpoint {url} did not answer: {type(error).__name__}.") from None
-        return self._vectors(self._understood(status, wait, raw))
-
-    def _session(self) -> aiohttp.ClientSession:
-        """Made when it is first needed: only then there is a loop for sure."""
-        if self._http is None:
-            headers = {"Content-Type": "application/json"}
-            if self._settings.key is not None:
-                headers["Authorization"] = f"Bearer {self._settings.key.get_secret_value()}"
-            limit = aiohttp.ClientTimeout(total=self._settings.timeout.total_seconds())
-            self._http = aiohttp.ClientSession(timeout=limit, headers=headers)
-        return self._http
+        answer = await self._http.post(url, body, whom=f"The embedding endpoint {url}")
+        return self._vectors(self._understood(*answer))
 
     def _understood(self, status: int, retry_after: str | None, raw: bytes) -> Json:
         """The answer, or the error that its status means for the caller."""

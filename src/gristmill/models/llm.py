@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar, cast
 
-import aiohttp
 import orjson
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.exceptions import ValidationError as SchemaViolation
 from pydantic import BaseModel, ValidationError
 
 from gristmill.errors import BadAnswer, Overloaded, Permanent, Transient
+from gristmill.models.http import Http
 from gristmill.settings import LlmSettings
 
 Json = dict[str, Any]
@@ -78,8 +75,7 @@ class RouterLlm:
         headers = {"X-Router-Session": session} if session else {}
         if settings.key is not None:
             headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
-        self._headers = headers
-        self._http: aiohttp.ClientSession | None = None
+        self._http = Http(headers, settings.timeout)
 
     async def __aenter__(self) -> "RouterLlm":
         return self
@@ -88,9 +84,7 @@ class RouterLlm:
         await self.close()
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.close()
-            self._http = None
+        await self._http.close()
 
     async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
@@ -132,18 +126,9 @@ class RouterLlm:
         return text
 
     async def _posted(self, body: Json, priority: Level) -> Json:
-        if self._http is None:  # only now: it belongs to the loop that asks
-            limits = aiohttp.ClientTimeout(total=self._settings.timeout.total_seconds())
-            self._http = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
-        headers = {**self._headers, "X-Ollama-Priority": priority, "Content-Type": "application/json"}
-        url = f"{self._settings.url.rstrip('/')}/api/chat"
-        try:
-            async with self._http.post(url, data=orjson.dumps(body), headers=headers) as answer:
-                return _understood(answer.status, answer.headers.get("Retry-After"), await answer.read())
-        except (TimeoutError, aiohttp.ClientError) as error:
-            raise Transient(
-                f"The LLM router at {self._settings.url} did not answer: {type(error).__name__}."
-            ) from error
+        url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {self._settings.url}"
+        answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
+        return _understood(*answer)
 
 
 def _messages(asked: str | Sequence[Message]) -> list[Json]:
@@ -188,6 +173,10 @@ def schema_of(shape: type[BaseModel]) -> Json:
 
 def checker(schema: Json) -> Callable[[str], Json]:
     """A function that turns an answer into the object that the schema describes, or raises BadAnswer."""
+    # slow to load, and needed only where an answer must have a shape
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
+    from jsonschema import ValidationError as SchemaViolation  # noqa: PLC0415
+
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as wrong:
