@@ -11,14 +11,24 @@ import pytest
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.app import Bench
 from gristmill.db import Database
-from gristmill.documents import Removed, Skipped, add_again, load, removal, remove, remove_in_portions, skipped
+from gristmill.documents import (
+    Removed,
+    Skipped,
+    add_again,
+    load,
+    removal,
+    remove,
+    remove_in_portions,
+    setbacks,
+    skipped,
+)
 from gristmill.documents.desk import Desk
 from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
-from gristmill.errors import Permanent, Refused
+from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Scope, keys
-from gristmill.queue import Snooze, on, retry_tasks, why
+from gristmill.queue import Skip, Snooze, on, retry_tasks, why
 from gristmill.tasks import OpenDocument, ReadPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
@@ -57,6 +67,21 @@ async def test_a_phase_that_does_not_apply_says_why(mill: Mill) -> None:
     async with mill.db.transaction() as tx:
         assert await skipped(tx, note.id) == [Skipped("ocr", 1, "markdown carries its text and needs no reading")]
         assert await skipped(tx, table.id) == [Skipped("graph", 1, "a table has no sentences to draw from")]
+
+
+async def test_whoever_looks_at_a_document_sees_what_went_wrong_and_is_tried_again(mill: Mill) -> None:
+    seen: list[list[tuple[str, str]]] = []
+
+    async def open_(letter: OpenDocument) -> Skip:
+        async with mill.db.transaction() as tx:
+            seen.append([(one.kind, one.error) for one in await setbacks(tx, letter.document)])
+        if len(seen) == 1:
+            raise Overloaded("The disk is away.", timedelta(0))
+        return Skip("enough")
+
+    mill.handlers["documents.open"] = on(OpenDocument, open_)
+    await mill.ground("note.md", NOTE)
+    assert seen == [[], [("documents.open", "The disk is away.")]]
 
 
 async def test_the_same_content_is_skipped_with_that_reason(mill: Mill) -> None:

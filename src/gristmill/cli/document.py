@@ -26,6 +26,7 @@ from gristmill.documents import (
     pages,
     progress,
     remove_in_portions,
+    setbacks,
     skipped,
     with_parts,
 )
@@ -48,6 +49,7 @@ class Seen:
     parts: list[Progress]
     pages: list[Any]  # the rows of page_status
     skipped: list[Skipped]
+    setbacks: list[Failure]
     failures: list[Failure]
 
 
@@ -67,6 +69,7 @@ def show(document: Id, json: Json = False) -> None:
         "skipped": plain(seen.skipped),
         "parts": [as_dict(part) for part in seen.parts],
         "page_status": plain(seen.pages),
+        "setbacks": plain(seen.setbacks),
         "failures": plain(seen.failures),
     }
     emit(json, data, lambda: _view(seen))
@@ -122,7 +125,8 @@ async def _show(id_: DocumentId) -> Seen:
         found = await progress(tx, await with_parts(tx, [id_]))
         one = _the(found, id_)
         parts = [part for part in found if part.id != id_]
-        return Seen(one, parts, list(await pages(tx, id_)), await skipped(tx, id_), await failures(tx, id_))
+        troubles = await setbacks(tx, id_), await failures(tx, id_)
+        return Seen(one, parts, list(await pages(tx, id_)), await skipped(tx, id_), *troubles)
 
 
 async def _retry(id_: DocumentId, phase: str | None) -> Revived:
@@ -180,6 +184,10 @@ def _view(seen: Seen) -> RenderableType:
             (">document", "part", "status", ""),
             [(str(part.id), short(part.name, 60), part.status, part.summary) for part in seen.parts], empty="",
         )]  # fmt: skip
+    below += [
+        Text(f"{one.kind} (task {one.task}) is tried again: {where(one.page, one.error)}", style="yellow")
+        for one in seen.setbacks
+    ]
     below += [
         Text(f"{failure.kind} (task {failure.task}): {where(failure.page, failure.error)}", style="red")
         for failure in seen.failures

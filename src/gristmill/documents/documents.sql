@@ -146,6 +146,12 @@ SELECT p.name AS phase, t.error AS reason, count(*)::int AS units
   FROM phase p JOIN task t ON t.parent = p.task
  WHERE p.document = %(id)s AND t.outcome = 'skipped' GROUP BY p.name, t.error ORDER BY 1, 3 DESC, 2;
 
+-- name: setbacks_of
+-- what went wrong and will be tried again by itself
+SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
+  FROM tasks t WHERE t.owner = %(owner)s AND t.status IN ('pending', 'processing') AND t.error IS NOT NULL AND t.queue IS NOT NULL
+ ORDER BY t.id LIMIT %(limit)s;
+
 -- name: failures_of
 SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
   FROM task t WHERE t.owner = %(owner)s AND t.outcome = 'failed' AND t.queue IS NOT NULL ORDER BY t.id LIMIT %(limit)s;

@@ -67,7 +67,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit that died, and of what."""
+    """A unit that died or had a setback, and of what."""
 
     task: TaskId
     kind: str
@@ -127,6 +127,12 @@ async def at_work(tx: Tx) -> list[DocumentId]:
 
 async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
     rows = await tx.all(SQL["failures_of"], owner=owner_of(document), limit=limit)
+    return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
+
+
+async def setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
+    """What went wrong and will be tried again by itself."""
+    rows = await tx.all(SQL["setbacks_of"], owner=owner_of(document), limit=limit)
     return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
 
 

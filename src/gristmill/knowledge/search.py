@@ -196,7 +196,7 @@ async def _vector(embedder: Embedder, query: str) -> tuple[bytes | None, str | N
 def _missing(model: Model | None, embedders: Sequence[Embedder]) -> str:
     if model is None:
         return "No chunk has a vector yet: these hits are by words alone."
-    given = ", ".join(one.name for one in embedders) or "none"
+    given = ", ".join(dict.fromkeys(one.name for one in embedders)) or "none"
     return f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone."
 
 
