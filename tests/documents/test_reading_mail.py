@@ -33,6 +33,12 @@ def letter(**headers: str) -> EmailMessage:
     return message
 
 
+def test_an_address_of_nothing_but_brackets_costs_a_mail_nothing_else(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.eml", "From: ada@mill.example\nTo: " + "(" * 50_000 + "\nSubject: Moles\n\nThey dig.\n")
+    found = inspect(path, "a.eml", Limits())
+    assert (found.type, found.title, found.meta["from"]) == ("mail", "Moles", ["ada@mill.example"])
+
+
 def test_a_mail_is_a_page_with_its_headers_on_top(tmp_path: Path) -> None:
     found, text = opened(tmp_path, letter(**{"Message-ID": "<1@example.com>"}).as_bytes())
     assert (found.type, found.pages, found.title) == ("mail", 1, "Žito a mouka")

@@ -7,6 +7,7 @@ import pytest
 from documents.files import put, xlsx
 from gristmill.documents.reading import Limits, inspect, read
 from gristmill.errors import Permanent
+from gristmill.queue import ProcessPool
 
 LIMITS = Limits()
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy. Faktura č. 2026-117 je splatná do třiceti dnů od doručení.\n" * 3
@@ -154,3 +155,16 @@ def test_pictures_that_a_page_carries_as_text_are_no_text(tmp_path: Path) -> Non
         tmp_path, "a.html", f"<html><body><p>The wheel turns.</p>{picture}<svg><text>x</text></svg></body></html>"
     )
     assert read(path, "html", 1, LIMITS).text == "The wheel turns."
+
+
+@pytest.mark.parametrize("opened", ["<title>", "<head>", "<meta ", "<!--", "<p ", "![", "<a href='", "<nav><"])
+async def test_what_is_opened_often_and_never_closed_costs_a_page_no_time(tmp_path: Path, opened: str) -> None:
+    """Its child has as long as a worker gives it; it took hours."""
+    path = put(tmp_path, "a.html", "<!doctype html><html><body><p>Toads live here.</p>" + opened * 200_000)
+    pool = ProcessPool(1)
+    try:
+        found = await pool.run(inspect, path, "a.html", LIMITS, timeout=120.0, memory=2 << 30)
+        page = await pool.run(read, path, found.type, 1, LIMITS, timeout=120.0, memory=2 << 30)
+    finally:
+        await pool.close()
+    assert "Toads live here." in page.text

@@ -244,7 +244,11 @@ def _word(piece: bytes | str, charset: str | None) -> str:
 
 
 def addresses(message: Message, name: str) -> list[str]:
-    found = getaddresses([header(message, name)])
+    said = header(message, name)
+    try:
+        found = getaddresses([said])
+    except RecursionError:  # brackets within brackets, a thousand deep
+        return [tidy.line(said)[:300]]
     return [f"{_quoted(who)} <{address}>" if who else address for who, address in found if address]
 
 

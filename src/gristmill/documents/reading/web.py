@@ -13,17 +13,17 @@ from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Type
 
 CONFIG = ExtractionConfig(use_cache=False, enable_quality_processing=False, output_format="markdown")
-TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+TITLE = re.compile(r"<title\b[^>]*>", re.IGNORECASE)
+TITLE_END = re.compile(r"</title", re.IGNORECASE)
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 # The converter would make a preamble of them, which says nothing to a reader.
-PREAMBLE = re.compile(r"<head\b.*?</head\s*>|<title\b.*?</title\s*>|<meta\b[^>]*>", re.IGNORECASE | re.DOTALL)
+PREAMBLE = re.compile(r"<(head|title)\b", re.IGNORECASE)
+META = re.compile(r"<meta\b[^>]*>", re.IGNORECASE)
 # What it leaves out on purpose; the rest of the words should be there when it is done.
-UNREAD = re.compile(
-    r"<(script|style|template|noscript|nav|form|select|svg|iframe)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL
-)
+UNREAD = re.compile(r"<(script|style|template|noscript|nav|form|select|svg|iframe)\b|<!--", re.IGNORECASE)
 BLOCK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|section|article|blockquote|pre)\b[^>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-z!][^>]*>", re.IGNORECASE)
-INLINE_PICTURE = re.compile(r"!\[[^\]]*\]\(data:[^)]*\)")
+INLINE_PICTURE = re.compile(r"!\[[^\[\]]*\]\(data:[^)]*\)")
 WORD = re.compile(r"\w+")
 ENOUGH = 0.5  # of the words of a page: with less, the converter gave up on what is nested too deep for it
 
@@ -32,9 +32,13 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
     html, pages = opened.get(path)
     if len(pages) > limits.pages:
         raise refusals.too_many("pages", len(pages), limits.pages)
-    found = TITLE.search(html)
-    title = tidy.line(unescape(found[1]))[:300] if found else ""
-    return Inspection("html", len(pages), title or title_of(pages[0], name))
+    return Inspection("html", len(pages), _title(html) or title_of(pages[0], name))
+
+
+def _title(html: str) -> str:
+    begin = TITLE.search(html[: html.rfind(">") + 1])
+    end = TITLE_END.search(html, begin.end()) if begin else None
+    return tidy.line(unescape(html[begin.end() : end.start()]))[:300] if begin and end else ""
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
@@ -46,21 +50,51 @@ def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
 
 def markdown(html: str) -> str:
     """The readable part of a page; without its structure, where the converter would lose words of it."""
-    body = PREAMBLE.sub("", html)
+    body = _each(META, ">", "", _without(PREAMBLE, html, ""))
     if not body.strip():
         return ""
     try:
         found = extract_bytes_sync(body.encode("utf-8", "replace"), "text/html", CONFIG).content
     except KreuzbergError as error:
         raise refusals.corrupt("HTML page") from error
-    found, bare = INLINE_PICTURE.sub("", found), _bare(body)
+    found, bare = _each(INLINE_PICTURE, ")", "", found), _bare(body)
     return found if _words(found) >= ENOUGH * _words(bare) else bare
 
 
 def _bare(body: str) -> str:
     """Nothing but the words, a block a line."""
-    lines = unescape(TAG.sub("", BLOCK.sub("\n", UNREAD.sub(" ", body)))).splitlines()
-    return "\n\n".join(line for line in map(str.strip, lines) if line)
+    shown = _each(TAG, ">", "", _each(BLOCK, ">", "\n", _without(UNREAD, body, " ")))
+    return "\n\n".join(line for line in map(str.strip, unescape(shown).splitlines()) if line)
+
+
+# Pages are hostile: what is opened a hundred thousand times and never closed must not be looked for as often.
+
+
+def _without(opening: re.Pattern[str], text: str, instead: str) -> str:
+    """The text without what lies between a tag and its end; one that has no end stays."""
+    kept: list[str] = []
+    at = start = 0
+    endless: set[str] = set()
+    while found := opening.search(text, at):
+        name = (found[1] or "").lower()
+        end = None if name in endless else _end_of(name).search(text, found.end())
+        if end is None:
+            endless.add(name)
+            at = found.end()
+        else:
+            kept += text[start : found.start()], instead
+            at = start = end.end()
+    return "".join(kept) + text[start:]
+
+
+def _end_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{name}\s*>", re.IGNORECASE) if name else re.compile("-->")
+
+
+def _each(pattern: re.Pattern[str], last: str, instead: str, text: str) -> str:
+    """The text with something else for each match; matches end with `last`, so that after its last place is none."""
+    stop = text.rfind(last) + 1
+    return pattern.sub(instead, text[:stop]) + text[stop:]
 
 
 def _words(text: str) -> int:
