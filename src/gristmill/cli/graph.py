@@ -228,7 +228,7 @@ async def _remove(client: str, other: str) -> keys.Alias:
 
 def _view(node: graph.Node) -> RenderableType:
     top = Text.assemble((node.name, "bold"), "  ", (node.key, "dim"))
-    counted = f"{node.type}, named {node.mentions:,} times in {node.chunks:,} chunks of {node.documents:,} documents"
+    counted = f"{node.type}, named {node.mentions:,} × (chunks: {node.chunks:,}, documents: {node.documents:,})"
     tree = Tree(top, guide_style="dim")
     tree.add(Text(counted, style="dim"))
     for name, value in node.properties.items():
