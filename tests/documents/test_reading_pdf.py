@@ -41,7 +41,7 @@ def test_a_title_that_is_none_gives_way_to_the_first_heading(tmp_path: Path, sai
 
 
 def test_a_mixed_pdf_is_decided_page_by_page(tmp_path: Path) -> None:
-    picture = scan("The bearing broke on Thursday", "and Priya Raman bought another")
+    picture = scan("The bearing broke on Thursday", "and Priya Raman bought another", size=(1240, 1754))
     path = put(tmp_path, "a.pdf", pdf([PROSE, picture, PROSE]))
     pages = [read(path, "pdf", number, LIMITS) for number in (1, 2, 3)]
     assert [page.method for page in pages] == ["text", "ocr", "text"]
