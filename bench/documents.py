@@ -45,7 +45,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- documents:begin -->", "<!-- documents:end -->"
 CORES = os.cpu_count() or 1
 # so that all of it takes less than ten minutes on two cores
-ABSTRACTS, WARM, SCANS, BOOKS, BOOK, ROUNDS = 500, 40, 16, 6, 200, 3
+ABSTRACTS, WARM, SCANS, BOOKS, BOOK, ROUNDS = 500, 40, 16, 12, 200, 3
 GOALS = {"embed": 0.90, "ocr": 0.90, "pdf": 0.70}
 err = Console(stderr=True, highlight=False)
 
