@@ -52,9 +52,10 @@ def test_the_package_runs_as_a_module():
     assert re.fullmatch(r"gristmill \d+\.\d+\.\d+\n", shown.stdout)
 
 
-def test_a_full_disk_behind_stdout_is_one_sentence(url):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_stdout_is_one_sentence(url, unbuffered):
     command = [sys.executable, "-m", "gristmill", "queue", "list", "--json"]
-    env = {**os.environ, "GRISTMILL_DATABASE_URL": url}
+    env = {**os.environ, "GRISTMILL_DATABASE_URL": url, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
         said = subprocess.run(command, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (said.returncode, said.stderr.count("\n")) == (1, 1)

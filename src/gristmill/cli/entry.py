@@ -33,6 +33,7 @@ COMMANDS = {
     "doctor": "Check everything, and say what to do.",
 }
 MODULES = {"queue": "queues", "task": "tasks", "group": "groups", "schedule": "schedules", "limiter": "limiters"}
+STDOUT = 1
 LONG_WORD = 80  # characters of an argument that a message repeats
 LONGEST = 2_000  # characters of a message
 UNEXPECTED = "run again with GRISTMILL_LOG_LEVEL=debug to see where"
@@ -40,7 +41,19 @@ UNEXPECTED = "run again with GRISTMILL_LOG_LEVEL=debug to see where"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """0 done, 1 refused or failed, 2 not understood, 130 interrupted."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    code = _run(list(sys.argv[1:] if argv is None else argv))
+    try:
+        print(end="", flush=True)  # noqa: T201 nothing more to say; and where the shell closed stdout, nothing at all
+    except OSError as error:
+        # or Python would try once more at its end, and complain in its own way
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+        if code == 0 and not isinstance(error, BrokenPipeError):
+            fail(f"What there is to say cannot be written to stdout: {error.strerror}.", as_json=False)
+        return code or 1
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
     as_json = "--json" in words
     try:
         _refuse_other_encodings(words)
