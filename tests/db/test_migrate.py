@@ -12,7 +12,7 @@ from psycopg import sql
 
 from gristmill.db import Database
 from gristmill.db import migrate as module
-from gristmill.db.migrate import Migration, known, migrate, read, schema_state
+from gristmill.db.migrate import TWINS, Migration, known, migrate, read, schema_state
 from gristmill.errors import Refused
 
 Connection = psycopg.AsyncConnection[Any]
@@ -151,6 +151,50 @@ def test_a_file_with_a_wrong_name_is_no_migration(tmp_path: Path) -> None:
     (tmp_path / "queue.sql").touch()
     with pytest.raises(ValueError, match="is no name for a migration"):
         read(tmp_path / "queue.sql")
+
+
+LANDED = {  # by the beginning of its checksum; whoever adds a migration adds it here when it has landed
+    "0001_queue": "30985662ffb7",
+    "0002_documents": "1dc1c208969e",
+    "0003_knowledge": "316f9216d16d",
+    "0004_graph": "a4fefc8a5d95",
+    "0005_hands": "b9a0afa7a32e",
+    "0006_breakers": "852e98033a96",
+    "0007_limiters": "cd95cd247770",
+    "0008_shelves": "2f3d4717df57",
+}
+
+
+def test_a_migration_that_people_have_applied_is_never_edited() -> None:
+    """Their database would be refused, with all that is in it."""
+    ours = {migration.name: migration.checksum[:12] for migration in known()}
+    assert {name: ours.get(name) for name in LANDED} == LANDED
+
+
+async def test_what_was_written_down_before_it_had_a_place_in_the_lists_is_in_them_now(connection: Connection) -> None:
+    await migrate(connection, known()[: len(LANDED)])
+    await connection.execute(
+        """
+        INSERT INTO scope (client, project) VALUES ('acme', '');
+        INSERT INTO blob (hash, size) VALUES (sha256('note'), 4);
+        INSERT INTO document (scope, urn, version, hash, name, type, pages, completed_at, task, opening)
+        SELECT id, 'note:1', 1, sha256('note'), 'A note', 'note', 1, clock(), 77, 77 FROM scope WHERE client = 'acme';
+        """
+    )
+    await migrate(connection)
+    shown = await connection.execute("SELECT filename, status, ocr_status, total_chunks FROM document_progress")
+    assert await shown.fetchall() == [("A note", "completed", "skipped", 0)]
+
+
+async def test_a_database_migrated_by_the_second_form_of_a_migration_goes_on_like_any_other(
+    connection: Connection,
+) -> None:
+    await migrate(connection, known()[: len(LANDED)])
+    await connection.execute("DROP INDEX task_owner")  # the second form had done so already
+    for number, checksum in TWINS.items():
+        await connection.execute("UPDATE gristmill_migration SET checksum = %s WHERE number = %s", [checksum, number])
+    assert await migrate(connection) == [migration.name for migration in known()[len(LANDED) :]]
+    assert (await schema_state(connection)).fits
 
 
 def test_our_migrations_are_numbered_without_gaps() -> None:

@@ -18,6 +18,10 @@ FOLDER = Path(__file__).parent / "migrations"
 NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 OLDEST_SERVER = 14
 OLDEST_VECTOR = (0, 8)  # of pgvector: older ones leave a filtered search with a part of what fits, or none
+TWINS = {  # landed in two forms, by checksum the second; 0009 brings both to the same schema
+    2: "7767d2cc1f01aa738d6ba2c89a28700a6e5230644c0194bedc0590df6d567718",
+    3: "fef5cf6ce08b87e4294bb502e77ac40c87f146000654cade11f762296a7917d3",
+}
 LOCK = 0x6772_6973_746D  # "gristm": one number for every database, as advisory locks are per database
 
 CREATE_TABLE = """
@@ -145,7 +149,7 @@ def missing(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Mig
         raise Refused(f"The database was migrated by a newer Gristmill ({current:04} > {newest:04}): upgrade this one.")
     checksums = {migration.number: migration.checksum for migration in ours}
     for migration in applied:
-        if checksums.get(migration.number) != migration.checksum:
+        if migration.checksum not in (checksums.get(migration.number), TWINS.get(migration.number)):
             raise Refused(
                 f"Migration {migration.name} was changed after it was applied to this database: "
                 "install the Gristmill that migrated it, or start with an empty database."

@@ -38,7 +38,7 @@ CREATE TABLE document (
   added_at     timestamptz NOT NULL DEFAULT clock(),
   completed_at timestamptz,
   pages        int,                                -- null until it was opened
-  task         bigint NOT NULL,                    -- the group of all its work; 0: it was written down as a whole, not read
+  task         bigint NOT NULL,                    -- the group of all its work
   opening      bigint NOT NULL,                    -- the task that opens it
   UNIQUE (scope, urn, version)
 );
@@ -71,7 +71,6 @@ CREATE INDEX page_divided ON page (divided) WHERE divided IS NOT NULL;
 -- From a page or chunk to the task of one of its phases.
 CREATE INDEX task_unit ON task (owner, kind, ((payload ->> 'page')::int), ((payload ->> 'ordinal')::int))
   WHERE owner IS NOT NULL;
-DROP INDEX task_owner;  -- this one begins with the owner, too
 
 CREATE VIEW phase_progress AS
 SELECT p.document, p.name AS phase, p.ordinal, p.task,
@@ -79,3 +78,50 @@ SELECT p.document, p.name AS phase, p.ordinal, p.task,
        g.pending, g.processing, g.completed, g.failed, g.skipped, g.cancelled,
        g.pending + g.processing + g.completed + g.failed + g.skipped + g.cancelled AS total, g.finished_at
   FROM phase p JOIN task_group g ON g.id = p.task;
+
+-- How far each document is: from counters, so that listing many is cheap. What needs a look at single tasks (errors,
+-- times, workers) is computed only for those who select it. OFFSET 0: by itself, the planner would count the phases of all
+-- documents to show those of a few.
+CREATE VIEW document_progress AS
+SELECT d.id, d.name AS filename, c.client, c.project, d.urn, d.version, d.type, d.title, d.container, d.added_at, d.completed_at,
+       CASE WHEN d.completed_at IS NOT NULL THEN 'completed'
+            WHEN o.outcome = 'failed' THEN 'failed'
+            WHEN a.processing > 0 THEN 'processing'
+            WHEN o.outcome IS NULL THEN CASE WHEN k.worker IS NULL THEN 'pending' ELSE 'processing' END
+            WHEN a.pending > 0 THEN CASE WHEN r.completed + r.skipped > 0 THEN 'processing' ELSE 'pending' END
+            WHEN a.failed > 0 THEN 'failed'
+            WHEN a.cancelled > 0 OR o.outcome = 'cancelled' THEN 'cancelled'
+            ELSE 'processing' END::task_status AS status,
+       d.pages AS total_pages,
+       CASE WHEN o.outcome = 'failed' THEN 'failed' WHEN o.outcome IS NULL AND k.worker IS NOT NULL THEN 'processing'
+            ELSE r.status END AS ocr_status,
+       r.completed + r.skipped AS ocr_completed_pages, r.failed AS ocr_failed_pages,
+       CASE WHEN s.failed > 0 AND v.pending + v.processing = 0 THEN 'failed' ELSE v.status END AS vector_index_status,
+       v.total AS total_chunks,
+       v.completed + v.skipped AS vector_completed_chunks, v.failed AS vector_failed_chunks,
+       g.status AS graphrag_index_status, g.completed + g.skipped AS graphrag_completed_chunks, g.failed AS graphrag_failed_chunks,
+       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = r.task) AS ocr_started_at,
+       r.finished_at AS ocr_completed_at,
+       coalesce(CASE WHEN o.outcome = 'failed' THEN o.error END,
+                (SELECT t.error FROM task t WHERE t.parent = r.task AND t.outcome = 'failed' ORDER BY t.id LIMIT 1)) AS ocr_error,
+       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = v.task) AS vector_started_at,
+       v.finished_at AS vector_completed_at,
+       (SELECT t.error FROM task t WHERE t.parent IN (s.task, v.task) AND t.outcome = 'failed' ORDER BY t.id LIMIT 1) AS vector_error,
+       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = g.task) AS graphrag_started_at,
+       g.finished_at AS graphrag_completed_at,
+       (SELECT t.error FROM task t WHERE t.parent = g.task AND t.outcome = 'failed' ORDER BY t.id LIMIT 1) AS graphrag_error,
+       (SELECT w.name FROM task t JOIN ticket x USING (id) JOIN worker w ON w.id = x.worker
+         WHERE t.owner = 'document:' || d.id ORDER BY x.claimed_at DESC LIMIT 1) AS current_worker_id,
+       (SELECT max(w.heartbeat_at) FROM task t JOIN ticket x USING (id) JOIN worker w ON w.id = x.worker
+         WHERE t.owner = 'document:' || d.id) AS last_heartbeat,
+       d.scope
+  FROM document d
+  JOIN scope c ON c.id = d.scope
+  JOIN task o ON o.id = d.opening
+  LEFT JOIN ticket k ON k.id = d.opening
+  CROSS JOIN LATERAL (SELECT * FROM phase_progress WHERE document = d.id AND phase = 'ocr' OFFSET 0) r
+  CROSS JOIN LATERAL (SELECT * FROM phase_progress WHERE document = d.id AND phase = 'split' OFFSET 0) s
+  CROSS JOIN LATERAL (SELECT * FROM phase_progress WHERE document = d.id AND phase = 'vector' OFFSET 0) v
+  CROSS JOIN LATERAL (SELECT * FROM phase_progress WHERE document = d.id AND phase = 'graph' OFFSET 0) g
+  CROSS JOIN LATERAL (SELECT sum(pending) AS pending, sum(processing) AS processing, sum(failed) AS failed, sum(cancelled) AS cancelled
+                        FROM phase p JOIN task_group x ON x.id = p.task WHERE p.document = d.id) a;
