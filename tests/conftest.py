@@ -69,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         (folder / "tmp").mkdir()
         (folder / "tmp").chmod(0o1777)  # servers are started as other users, too
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "tmp")
+    os.environ["GRISTMILL_QUEUE_NICE"] = "0"  # among so many tests at once, what steps back would never be done
     # tests start hundreds of processes, and each would compile all of our modules anew
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -211,6 +211,7 @@ def test_every_setting_can_be_set_from_the_environment(
     path: tuple[str, ...], field: FieldInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     given = {"level": "debug", "json_lines": "true", "database_url": "postgresql://x/y", "app": "a:b", "data": "/x"}
+    given |= {"nice": "7"}
     kind = str(field.annotation)
     value = (given | STRUCTURED).get(path[-1]) or (
         "60s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "77777777" if path[-1] in HUGE else "777"

@@ -31,7 +31,7 @@ class Bench:
 
     def __init__(self, settings: Settings) -> None:
         cores = settings.documents.processes or os.cpu_count() or 1
-        self.reading, self.vectors, self._names = (ProcessPool(cores) for _ in range(3))
+        self.reading, self.vectors, self._names = (ProcessPool(cores, nice=settings.queue.nice) for _ in range(3))
         self.embedder = embedder(settings.embedding, self.vectors)
         self.house = MiniLm(self.vectors)
         self._llm = RouterLlm(settings.llm)

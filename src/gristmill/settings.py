@@ -106,6 +106,9 @@ class QueueSettings(Slice):
     batch: int = Field(
         default=500, ge=1, le=900, description="How many tasks are claimed or settled in one transaction at most."
     )
+    nice: int = Field(
+        default=5, ge=0, le=19, description="How far computing steps back for whoever else needs the processor."
+    )
     max_payload: int = Field(
         default=1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
     )

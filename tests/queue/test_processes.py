@@ -361,6 +361,12 @@ async def test_a_child_is_replaced_after_so_many_calls() -> None:
     await pool.close()
 
 
+async def test_a_nice_child_steps_back_for_whoever_else_needs_the_processor() -> None:
+    pool = ProcessPool(1, nice=3)
+    assert await pool.run(os.nice, 0, timeout=LONG) == os.nice(0) + 3
+    await pool.close()
+
+
 async def test_among_many_calls_and_crashes_each_gets_its_own_answer() -> None:
     before, pool = children(), ProcessPool(3)
     lots = [(operator.add, number, 1) for number in range(200)]

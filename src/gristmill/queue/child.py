@@ -39,9 +39,10 @@ class OutOfMemory(Transient):
     """The call needed more memory than it may use."""
 
 
-def serve(pipe: int, parent: int) -> None:
+def serve(pipe: int, parent: int, nice: int) -> None:
     """What a child does until its pipe ends."""
     _settle_in(parent)
+    os.nice(nice)
     os.set_inheritable(pipe, False)
     with socket.socket(fileno=pipe) as stream, stream.makefile("rb") as calls:
         threading.Thread(target=_die_with_parent, args=[pipe], daemon=True).start()

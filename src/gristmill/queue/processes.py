@@ -46,11 +46,13 @@ class ProcessPool:
     """Calls functions in at most `size` child processes; each call gets exactly one answer.
 
     A child stays warm between calls (imports, module-level caches) and is replaced after `recycle_after` of
-    them, so that leaks have an end. A pool belongs to one event loop.
+    them, so that leaks have an end. The processor goes to others first, as far as they are `nice`. A pool belongs to
+    one event loop.
     """
 
-    def __init__(self, size: int, *, recycle_after: int = 200) -> None:
+    def __init__(self, size: int, *, recycle_after: int = 200, nice: int = 0) -> None:
         self.size = size
+        self._nice = nice
         self._recycle_after = recycle_after
         self._slots = asyncio.Semaphore(size)  # fair: who waits longest is served first
         self._children: set[_Child] = set()
@@ -110,7 +112,7 @@ class ProcessPool:
 
     async def _start(self) -> "_Child":
         try:
-            child = _Child()
+            child = _Child(self._nice)
         except BaseException as error:
             self._slots.release()
             if isinstance(error, OSError):
@@ -153,11 +155,11 @@ class _Terms:
 class _Child(asyncio.Protocol):
     """One process and our end of its pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, nice: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._pipe, theirs = socket.socketpair()
         try:
-            self._process = _started(theirs)
+            self._process = _started(theirs, nice)
         except BaseException:
             self._pipe.close()
             raise
@@ -290,7 +292,7 @@ class _Child(asyncio.Protocol):
         self.fail(error(_how_it_died(code, self._terms.memory)))
 
 
-def _started(pipe: socket.socket) -> subprocess.Popen[bytes]:
+def _started(pipe: socket.socket, nice: int) -> subprocess.Popen[bytes]:
     """A fresh interpreter that inherits this pipe and the standard streams, no other file or socket of ours.
 
     Called in the thread of the loop: PR_SET_PDEATHSIG fires when the *thread* that started the child ends.
@@ -302,7 +304,7 @@ def _started(pipe: socket.socket) -> subprocess.Popen[bytes]:
         f"import sys, importlib.util as u; sys.path[:] = {sys.path!r}; "
         f"s = u.spec_from_file_location({inside.__name__!r}, {inside.__file__!r}); "
         f"m = sys.modules[s.name] = u.module_from_spec(s); s.loader.exec_module(m); "
-        f"m.serve({pipe.fileno()}, {os.getpid()})"
+        f"m.serve({pipe.fileno()}, {os.getpid()}, {nice})"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program],

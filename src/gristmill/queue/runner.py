@@ -55,7 +55,7 @@ class Runner:
 
     def __init__(
         self, hands: Hands, handlers: Handlers, configs: Mapping[str, QueueConfig], health: Health,
-        metrics: WorkerMetrics, *, processes: int, limiters: Limiters, ripe: asyncio.Event, notes: Notes,
+        metrics: WorkerMetrics, *, processes: ProcessPool, limiters: Limiters, ripe: asyncio.Event, notes: Notes,
         answered: Callable[[], None],
     ) -> None:  # fmt: skip
         self._hands = hands
@@ -68,8 +68,8 @@ class Runner:
         self._notes = notes
         self._answered = answered
         self._threads = DaemonThreads(hands.concurrency)
-        self._processes = ProcessPool(processes)
-        self._rooms = {handler.queue: Room.of(handlers, handler.queue, processes) for handler in handlers.values()}
+        self._processes = processes
+        self._rooms = {handler.queue: Room.of(handlers, handler.queue, processes.size) for handler in handlers.values()}
         self._slots: set[asyncio.Task[None]] = set()
         self._in_queue: Counter[str] = Counter()
         self._born = generation()

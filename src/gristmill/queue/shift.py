@@ -22,6 +22,7 @@ from gristmill.queue.link import LOST, Link
 from gristmill.queue.loops import together
 from gristmill.queue.notes import Notes
 from gristmill.queue.outcome import Stop
+from gristmill.queue.processes import ProcessPool
 from gristmill.queue.runner import Runner
 from gristmill.queue.settler import Settler
 from gristmill.queue.statements import CHANNEL, PLANNED_ONCE, SQL
@@ -59,8 +60,8 @@ class Shift:
         self._ripe = asyncio.Event()
         self._emptier = asyncio.Event()  # something left our hands
         self._runner = Runner(
-            self._hands, handlers, self._configs, self._health, metrics, processes=processes,
-            limiters=self._limiters, ripe=self._ripe, notes=notes, answered=self._on_slot_free,
+            self._hands, handlers, self._configs, self._health, metrics, limiters=self._limiters, ripe=self._ripe,
+            notes=notes, answered=self._on_slot_free, processes=ProcessPool(processes, nice=settings.nice),
         )  # fmt: skip
         self._feeder = Feeder(
             worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width, lonely=lonely
