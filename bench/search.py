@@ -20,7 +20,6 @@ from collections import defaultdict  # noqa: E402
 from collections.abc import AsyncIterator, Iterator, Sequence  # noqa: E402
 from contextlib import asynccontextmanager  # noqa: E402
 from hashlib import sha256  # noqa: E402
-from itertools import permutations  # noqa: E402
 from math import log2  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -29,6 +28,7 @@ from gristmill.db import Database, Embedded, Tx, open_database  # noqa: E402
 from gristmill.ids import DocumentId, ScopeId  # noqa: E402
 from gristmill.knowledge import GLOBAL, chunks, lexicon, make_searchable, scope_id, search, terms_of, vectors  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
+from gristmill.models.tokens import tokenizer  # noqa: E402
 from gristmill.queue import ProcessPool  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 from gristmill.tasks import FoldTerms  # noqa: E402
@@ -167,9 +167,18 @@ def p95(times: Sequence[float]) -> float:
     return statistics.quantiles(times, n=20)[18] * 1e3 if len(times) > 1 else times[0] * 1e3
 
 
-SYLLABLES = [c + v for c in "bdfghklmnprstvwz" for v in "aeiou"]
-VOCAB = ["".join(word) for word in permutations(SYLLABLES, 3)][:: 80 * 79 * 78 // VOCABULARY][:VOCABULARY]
-random.Random(7).shuffle(VOCAB)
+def vocabulary() -> list[str]:
+    """As a language has them: the frequent words are one token to the model, the rare ones two."""
+    known = sorted(tokenizer().get_vocab().items(), key=lambda one: one[1])  # the most frequent have the lowest numbers
+    pieces = [piece for piece, _ in known if piece.isascii()]
+    found = [piece for piece in pieces if piece.isalpha() and len(piece) > 2]
+    ends = [piece[2:] for piece in pieces if piece.startswith("##") and piece[2:].isalpha() and 4 <= len(piece) <= 6]
+    rng = random.Random(7)
+    longer = (rng.choice(found) + rng.choice(ends) for _ in range(2 * VOCABULARY))
+    return list(dict.fromkeys([*found, *longer]))[:VOCABULARY]
+
+
+VOCAB = vocabulary()
 WEIGHTS = 1 / (np.arange(VOCABULARY) + 2.7)
 CUMULATED = np.cumsum(WEIGHTS / WEIGHTS.sum())
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from psycopg import AsyncConnection, Error, InterfaceError, OperationalError, ProgrammingError
+from psycopg import AsyncConnection, Error, InterfaceError, IsolationLevel, OperationalError, ProgrammingError
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
@@ -95,8 +95,7 @@ class Database:
         try:
             async with self._pool.connection() as connection:
                 tx = Tx(connection)
-                if snapshot:
-                    await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ if snapshot else None)
                 yield tx
                 await tx.flush()
         except PoolTimeout as error:

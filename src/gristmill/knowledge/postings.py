@@ -66,7 +66,10 @@ def chunks_of(postings: Postings) -> Ids:
 
 def joined(parts: Sequence[Postings]) -> Postings:
     """The same, as one list."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, POSTING)
+    if len(parts) == 1:
+        return parts[0]
+    # as bytes: numpy would copy them number by number
+    return np.concatenate([part.view(np.uint8) for part in parts] or [np.empty(0, np.uint8)]).view(POSTING)
 
 
 def without(data: bytes, gone: Sequence[int]) -> bytes:
@@ -170,7 +173,7 @@ def _added(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
     sums = np.zeros(span, np.float32)
     for chunks, scores in filled:
         sums[chunks - low] += scores
-    (places,) = np.nonzero(sums)
+    (places,) = np.nonzero(sums != 0)  # of numbers as such it takes ten times as long
     return places + low, sums[places]
 
 

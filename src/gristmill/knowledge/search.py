@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Self
 
 from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import GristmillError, Refused
@@ -13,7 +14,7 @@ from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import lexicon, vectors
 from gristmill.knowledge.scopes import GLOBAL, Scope, visible
 from gristmill.knowledge.snippets import Marks, Snippet, snippet_of
-from gristmill.knowledge.terms import Wanted, fold
+from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter, Model
 from gristmill.models import Embedder
 
@@ -27,7 +28,6 @@ LONGEST_QUERY = 20_000  # characters
 PATIENCE = 10.0  # seconds for the query's vector
 FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed
 FADE = 0.5  # of the last hit's score, for each hop away
-NOTHING = Snippet("")
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in no text of PostgreSQL
 QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
 
@@ -56,7 +56,7 @@ class Hit:
     language: str | None
     heading: str
     text: str
-    snippet: Snippet = NOTHING
+    snippet: Snippet
     via: tuple[str, ...] = ()  # the nodes that led here, for what the graph added
 
 
@@ -80,16 +80,14 @@ async def search(
     hits = Hits()
     if not query.strip():
         return hits
-    async with db.transaction(snapshot=True) as tx:
+    async with _Question(embedders if alpha else [], query) as question, db.transaction(snapshot=True) as tx:
         scopes = await visible(tx, scope)
-        candidates = await _candidates(tx, embedders, query, scopes, alpha, only)
+        candidates = await _candidates(tx, question, query, scopes, alpha, only)
         hits.note = candidates.note
-        best = await _looked_at(tx, candidates, scopes, only, query, max(limit * SHOWN, limit + 20))
-        hits += spread(best, limit)
+        best = spread(await _looked_at(tx, candidates, scopes, only, query, max(limit * SHOWN, limit + 20)), limit)
+        hits += [_hit(row, candidates) for row in best]
         if expand and hits:
             hits += await _expanded(tx, hits, candidates, scopes, only, expand, limit)
-    marks = Marks(term for word in candidates.words for term in word.terms)
-    hits[:] = [replace(hit, snippet=snippet_of(hit.text, hit.language, marks)) for hit in hits]
     return hits
 
 
@@ -113,7 +111,7 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
 class Candidates:
     """What may be a hit, with both of its scores."""
 
-    words: Sequence[Wanted]
+    marks: Marks  # of the words that were found
     best: float  # the BM25 that a chunk with all the words would come near to
     bm25: dict[int, float]
     similar: dict[int, float]
@@ -139,29 +137,24 @@ class Candidates:
 
 
 async def _candidates(
-    tx: Tx, embedders: Sequence[Embedder], query: str, scopes: Sequence[ScopeId], alpha: float, only: Filter
+    tx: Tx, question: "_Question", query: str, scopes: Sequence[ScopeId], alpha: float, only: Filter
 ) -> Candidates:
     """The best by words, the best by meaning, and for each of them its score of the other kind."""
-    query = query[:LONGEST_QUERY]
     model = await vectors.current_model(tx) if alpha else None
-    embedder = next((one for one in embedders if model and one.name == model.name), None)
-    asked = asyncio.create_task(_vector(embedder, query)) if embedder else None  # while the words are looked up
-    try:
-        seen = await lexicon.overview(tx, scopes)
-        found = await lexicon.find(tx, scopes, query, seen)
-        by_words = await _passing(tx, found, only)
-        vector, note = await asked if asked else (None, _missing(model, embedders) if alpha else None)
-    finally:
-        if asked:
-            asked.cancel()
-    if model is None or embedder is None or vector is None:
-        return Candidates(found.words, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
+    question.expect(model)  # its vector is made while the words are looked up
+    seen = await lexicon.overview(tx, scopes)
+    found = await lexicon.find(tx, scopes, query[:LONGEST_QUERY], seen)
+    by_words = await _passing(tx, found, only)
+    marks = Marks(term for word in found.words for term in word.terms)
+    vector, note = await question.answered(model) if alpha else (None, None)
+    if model is None or vector is None:
+        return Candidates(marks, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
     note = note or await vectors.unseen(tx, model)
     if alpha == 1:
         by_words = []
     similar = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES, by_words)
     bm25 = _bm25(found, list(similar.keys() | set(by_words)))
-    return Candidates(found.words, found.ranking.best, bm25, similar, alpha, note, embedder.floor)
+    return Candidates(marks, found.ranking.best, bm25, similar, alpha, note, question.floor)
 
 
 def _bm25(found: lexicon.Found, chunks: Sequence[int]) -> dict[int, float]:
@@ -182,6 +175,55 @@ async def _passing(tx: Tx, found: lexicon.Found, only: Filter) -> list[int]:
     return passing[:CANDIDATES]
 
 
+class _Question:
+    """The vector of a query, by whichever of the embedders at hand made those of the chunks.
+
+    Where they are all of one model, it is begun before the database says which it wants: a vector takes as long as
+    looking up the words.
+    """
+
+    def __init__(self, embedders: Sequence[Embedder], query: str) -> None:
+        self._embedders, self._query = embedders, query[:LONGEST_QUERY]
+        self._embedder: Embedder | None = None
+        self._task: asyncio.Task[tuple[bytes | None, str | None]] | None = None
+        if len({one.name for one in embedders}) == 1:
+            self._begin(embedders[0])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._task:
+            self._task.cancel()
+
+    def expect(self, model: Model | None) -> None:
+        """Begins the vector, if an embedder of this model is at hand."""
+        fitting = next((one for one in self._embedders if model and one.name == model.name), None)
+        if fitting and not self._task:
+            self._begin(fitting)
+
+    async def answered(self, model: Model | None) -> tuple[bytes | None, str | None]:
+        """It, or why there is none."""
+        if model is None:
+            return None, "No chunk has a vector yet: these hits are by words alone."
+        if self._task and self._embedder and self._embedder.name == model.name:
+            return await self._task
+        given = ", ".join(dict.fromkeys(one.name for one in self._embedders)) or "none"
+        return (
+            None,
+            f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone.",
+        )
+
+    @property
+    def floor(self) -> float:
+        """The least cosine that means anything to the embedder."""
+        return self._embedder.floor if self._embedder else 0.0
+
+    def _begin(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._task = asyncio.create_task(_vector(embedder, self._query))
+
+
 async def _vector(embedder: Embedder, query: str) -> tuple[bytes | None, str | None]:
     """The query's vector, or why there is none."""
     try:
@@ -193,35 +235,25 @@ async def _vector(embedder: Embedder, query: str) -> tuple[bytes | None, str | N
         return None, f"These hits are by words alone: {error}"
 
 
-def _missing(model: Model | None, embedders: Sequence[Embedder]) -> str:
-    if model is None:
-        return "No chunk has a vector yet: these hits are by words alone."
-    given = ", ".join(dict.fromkeys(one.name for one in embedders)) or "none"
-    return f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone."
-
-
 # --- hits
 
 
 async def _looked_at(
     tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, most: int
-) -> list[Hit]:
+) -> list[Row]:
     """The best candidates in full; those that lack a quoted phrase fall behind."""
     phrases = [_folded(next(filter(None, one))) for one in QUOTED.findall(query)]
-    ordered = candidates.scored()
-    hits = await _hits(tx, ordered[: most if not phrases else None], candidates, scopes, only)
-    return sorted(hits, key=lambda hit: not all(phrase in _folded(hit.text) for phrase in phrases)) if phrases else hits
+    rows = await _details(tx, candidates.scored()[: most if not phrases else None], scopes, only)
+    return sorted(rows, key=lambda row: not all(phrase in _folded(row.text) for phrase in phrases)) if phrases else rows
 
 
 def _folded(text: str) -> str:
     return " ".join(fold(word) for word in text.split())
 
 
-async def _hits(
-    tx: Tx, chunks: Sequence[int], candidates: Candidates, scopes: Sequence[ScopeId], only: Filter
-) -> list[Hit]:
+async def _details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
     rows = await tx.all(SQL["details"], chunks=list(chunks), scopes=scopes, type=only.type, after=only.after)
-    found = {row.id: _hit(row, candidates) for row in rows}
+    found = {row.id: row for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 
 
@@ -232,27 +264,28 @@ def _hit(row: Row, candidates: Candidates) -> Hit:
         document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, version=row.version,
         client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop, kind=row.kind,
         language=row.language, heading=row.heading, text=row.text,
+        snippet=snippet_of(row.text, row.language, candidates.marks),
     )  # fmt: skip
 
 
-def spread(hits: Sequence[Hit], limit: int) -> list[Hit]:
+def spread(best: Sequence[Row], limit: int) -> list[Row]:
     """The best; what repeats another, an older version, or the fourth of one document come after all others."""
     newest: dict[tuple[str, str, str], int] = {}
-    for hit in hits:
-        source = (hit.client, hit.project, hit.urn)
-        newest[source] = max(newest.get(source, 0), hit.version)
+    for row in best:
+        source = (row.client, row.project, row.urn)
+        newest[source] = max(newest.get(source, 0), row.version)
     shown: Counter[DocumentId] = Counter()
     texts: list[frozenset[str]] = []
-    first, behind = list[Hit](), list[Hit]()
-    for hit in hits:
-        words = frozenset(hit.text.lower().split())
-        old = hit.version < newest[hit.client, hit.project, hit.urn]
-        if old or shown[hit.document] >= PER_DOCUMENT or any(_alike(words, other) for other in texts):
-            behind.append(hit)
+    first, behind = list[Row](), list[Row]()
+    for row in best:
+        words = frozenset(row.text.lower().split())
+        old = row.version < newest[row.client, row.project, row.urn]
+        if old or shown[row.document] >= PER_DOCUMENT or any(_alike(words, other) for other in texts):
+            behind.append(row)
             continue
-        shown[hit.document] += 1
+        shown[row.document] += 1
         texts.append(words)
-        first.append(hit)
+        first.append(row)
         if len(first) == limit:
             break
     return (first + behind)[:limit]
@@ -261,7 +294,8 @@ def spread(hits: Sequence[Hit], limit: int) -> list[Hit]:
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
         return False
-    return len(one & other) >= ALIKE * len(one | other)
+    common = len(one & other)
+    return common >= ALIKE * (len(one) + len(other) - common)
 
 
 # --- the graph
@@ -274,9 +308,9 @@ async def _expanded(
     known = [hit.chunk for hit in hits]
     rows = await tx.all(SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, most=most)
     led = {row.chunk: row for row in rows}
-    added = await _hits(tx, list(led), candidates, scopes, only)
+    added = await _details(tx, list(led), scopes, only)
     last = hits[-1].score
     return [
-        replace(hit, score=round(last * FADE ** led[hit.chunk].hops, 4), via=tuple(led[hit.chunk].keys))
-        for hit in added
+        replace(_hit(row, candidates), score=round(last * FADE ** led[row.id].hops, 4), via=tuple(led[row.id].keys))
+        for row in added
     ]

@@ -8,8 +8,8 @@ SELECT c.id
 
 -- name: details
 -- the scopes once more: whatever was thought to match, nothing else is ever shown
-SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.hash, d.scope, d.name, d.title,
-       d.type, d.urn, d.version, s.client, s.project
+SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, d.name, d.title, d.type,
+       d.urn, d.version, s.client, s.project
   FROM chunk c JOIN document d ON d.id = c.document JOIN scope s ON s.id = d.scope
  WHERE c.id = ANY(%(chunks)s) AND c.scope = ANY(%(scopes)s::int[])
    AND (%(type)s::text IS NULL OR d.type = %(type)s::text)

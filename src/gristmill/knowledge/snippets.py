@@ -25,9 +25,11 @@ class Marks:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        beginnings = {re.escape(term[:2]) for term in self._terms if term.isascii()}
-        # a stem begins as its word does; only such words are looked at, or most of the time would go into the others
-        self._likely = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(beginnings))})[^\W_]*", re.IGNORECASE)
+        beginnings = {term[:2] for term in self._terms if term.isascii()}
+        # a stem begins as its word does; only such words are looked at, or most of the time would go into the others;
+        # that no letter stands before it is asked last, since it is asked more slowly
+        likely = (rf"{re.escape(one)}(?<![^\W_]{'.' * len(one)})" for one in sorted(beginnings))
+        self._likely = re.compile(rf"(?:{'|'.join(likely)})[^\W_]*")
         self._wholes = not beginnings or any(not term.isalnum() for term in self._terms)
         self._known: dict[tuple[str, str | None], str | None] = {}  # most words stand in many chunks
 
@@ -36,7 +38,8 @@ class Marks:
         if self._wholes or not text.isascii() or language in PREFIXED:
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
         else:
-            found = ((one.start(), one.end(), self._term(one[0], language)) for one in self._likely.finditer(text))
+            likely = self._likely.finditer(text.lower())
+            found = ((one.start(), one.end(), self._term(one[0], language)) for one in likely)
         return sorted((start, stop, term) for start, stop, term in found if term)
 
     def _term(self, word: str, language: str | None) -> str | None:
