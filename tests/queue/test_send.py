@@ -127,9 +127,12 @@ async def test_a_nul_character_is_refused_with_a_sentence(db: Database, text: st
             await send(tx, Note(text), delay=MINUTE)
 
 
-def test_half_a_character_is_refused_with_a_sentence() -> None:
-    with pytest.raises(Refused, match="not Unicode"):
-        encode(Note("\ud800"), 1000)
+@pytest.mark.parametrize("n", [1, COPY_FROM])
+async def test_half_a_character_is_refused_with_a_sentence(db: Database, n: int) -> None:
+    async with db.transaction() as tx:
+        with pytest.raises(Refused, match="not Unicode"):
+            await send_many(tx, [Note("whole")] * n + [Note("\ud800")])
+        assert await count(tx) == 0
 
 
 @pytest.mark.parametrize("outside", [{}, {"delay": MINUTE}])
@@ -139,8 +142,9 @@ async def test_an_oversized_payload_is_refused_with_what_to_do(db: Database, out
             Refused, match=r"1,000,0\d\d bytes is too large .limit 1,000,000.: store the data and send its id"
         ):
             await send(tx, Note("a" * 1_000_000), **outside)
-        with pytest.raises(Refused, match="limit 100"):
-            await send_many(tx, [Note("a" * 100)], max_payload=100)
+        for n in (0, COPY_FROM):
+            with pytest.raises(Refused, match="limit 100"):
+                await send_many(tx, [Note("a")] * n + [Note("a" * 100)], max_payload=100)
         assert await count(tx) == 0
 
 

@@ -1,6 +1,7 @@
 """Letters: what one room asks of another, and how they travel through the database."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -111,6 +112,18 @@ def encode(letter: Letter, limit: int) -> bytes:
             "store the data and send its id."
         )
     return body
+
+
+def encode_all(letters: Sequence[Letter], limit: int) -> list[bytes]:
+    """As `encode` each, in a third of the time."""
+    try:
+        bodies = _encoder.encode_lines(letters).split(b"\n")[:-1]  # JSON has no line breaks within
+    except UnicodeEncodeError:
+        return [encode(letter, limit) for letter in letters]  # which says whose fault it is
+    for letter, body in zip(letters, bodies, strict=True):
+        if len(body) > limit or b"\\u0000" in body:
+            encode(letter, limit)
+    return bodies
 
 
 @cache
