@@ -1,6 +1,7 @@
 -- What programs write down is seen like any other document, and documents are listed with one look at the phases of each.
 
 DROP INDEX IF EXISTS task_owner;  -- task_unit begins with the owner, too
+ALTER TABLE page ALTER text SET STORAGE EXTERNAL;  -- to compress a page takes longer than to write it
 
 -- A document that was written down as a whole (`index_document`, `store_chunk`) has no work: its task is 0. Before, it had
 -- a group of its own, which retention swept away under it.
