@@ -15,6 +15,7 @@ from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
 from gristmill.db import Database, Embedded, open_database
 from gristmill.documents import remove
+from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
 from gristmill.settings import Settings
@@ -78,6 +79,18 @@ def test_whoever_waits_waits_also_for_what_was_added_before_and_is_not_done(cli,
     cli("add", folder)
     said = cli("add", folder, "--wait")
     assert (said.code, "Nobody works on these documents" in said.err) == (1, True)
+
+
+def test_what_a_person_waits_for_is_in_the_foreground_and_the_rest_of_a_whole_folder_a_batch(cli, folder, monkeypatch):
+    monkeypatch.setattr("gristmill.cli.grinding.SERVED_WITHIN", 0.0)  # nobody works here
+    (folder / "00.md").write_text("# Known\n")
+    cli("add", folder)
+    for n in range(1, FEW + 2):
+        (folder / f"{n:02}.md").write_text(f"# Plan {n}\n")
+    cli("add", folder, "--wait")
+    opened = cli("task", "list", "--kind", "documents.open", "--limit", 100, "--json").json
+    by_age = [Urgency(one["foreground"], one["priority"]) for one in sorted(opened, key=lambda one: one["id"])]
+    assert by_age == [ORDINARY] + [Urgency(foreground=True)] * FEW + [BATCH]  # what was known does not count
 
 
 def test_nothing_in_a_folder_is_passed_over_without_a_word(cli, folder):

@@ -13,7 +13,7 @@ from rich.text import Text
 from gristmill.cli.grinding import as_dict, errors_of, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.documents import Added, add_file, files_in, name_of, progress
+from gristmill.documents import ORDINARY, Added, Urgency, add_file, files_in, name_of, of_arrival, progress
 from gristmill.documents import Progress as Document
 from gristmill.errors import Unreachable
 from gristmill.knowledge import Scope
@@ -54,7 +54,7 @@ def add(
 
 async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -> bool:
     async with session() as at:
-        added = await take_in(at, files, scope)
+        added = await take_in(at, files, scope, Urgency(foreground=wait))
         ids = [one.document for one in added if one.document is not None] if wait else []
         known = {one.document for one in added if one.status == "unchanged"}
         async with at.db.transaction() as tx:
@@ -72,23 +72,27 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
         return any(one.status == "refused" for one in added) or any(one.status == "failed" for one in found)
 
 
-async def take_in(at: Session, files: Sequence[Path], scope: Scope, *, patient: bool = False) -> list[Added]:
+async def take_in(
+    at: Session, files: Sequence[Path], scope: Scope, urgency: Urgency = ORDINARY, *, patient: bool = False
+) -> list[Added]:
     """Add files, with a bar where somebody watches; `patient` waits for a database that is away."""
     added: list[Added] = []
+    new = 0
     columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         step = bar.add_task("", total=len(files))
         for file in files:
             bar.update(step, description=name_of(file))
-            added.append(await _taken_in(at, file, scope, patient))
+            added.append(await _taken_in(at, file, scope, of_arrival(new, urgency), patient))
+            new += added[-1].status in ("added", "changed")
             bar.advance(step)
     return added
 
 
-async def _taken_in(at: Session, file: Path, scope: Scope, patient: bool) -> Added:
+async def _taken_in(at: Session, file: Path, scope: Scope, urgency: Urgency, patient: bool) -> Added:
     while True:
         try:
-            return await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes)
+            return await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes, urgency=urgency)
         except Unreachable:
             if not patient:
                 raise

@@ -21,10 +21,12 @@ from gristmill.documents.progress import (
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions
 from gristmill.documents.store import load, retry
+from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 from gristmill.documents.work import Tools, document_handlers
 
 __all__ = [
     "MOST_FAILURES",
+    "ORDINARY",
     "Added",
     "Document",
     "Failure",
@@ -34,6 +36,7 @@ __all__ = [
     "Skipped",
     "Tally",
     "Tools",
+    "Urgency",
     "add_again",
     "add_file",
     "at_work",
@@ -43,6 +46,7 @@ __all__ = [
     "listing",
     "load",
     "name_of",
+    "of_arrival",
     "pages",
     "progress",
     "remove",

@@ -25,6 +25,7 @@ INSERT INTO phase (document, name, ordinal, task) VALUES (%(document)s, %(name)s
 
 -- name: documents
 SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta, d.pages, d.task,
+       coalesce(o.foreground, false) AS foreground, coalesce(o.priority, 0) AS priority,
        (WITH RECURSIVE above AS (
           SELECT d.container AS id UNION ALL
           SELECT c.container FROM above a JOIN document c ON c.id = a.id)
@@ -33,6 +34,7 @@ SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.container, d
   FROM document d
   JOIN scope s ON s.id = d.scope
   JOIN blob b ON b.hash = d.hash
+  LEFT JOIN task o ON o.id = d.opening
  WHERE d.id = ANY (%(ids)s);
 
 -- name: opened

@@ -13,6 +13,7 @@ from gristmill.documents import blobs, store
 from gristmill.documents.model import Document
 from gristmill.documents.progress import failures
 from gristmill.documents.reading import Part, tidy
+from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Scope, scope_id
@@ -74,12 +75,12 @@ def name_of(path: Path) -> str:
     return tidy.line(path.name) or "file"
 
 
-async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int) -> Added:
+async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int, urgency: Urgency = ORDINARY) -> Added:
     """A new version if the file is new or has changed."""
     name, urn = name_of(path), urn_of(path)
     try:
         with _opened(path) as file:
-            return await _add_open(db, file, name, urn, scope, max_bytes)
+            return await _add_open(db, file, name, urn, scope, max_bytes, urgency)
     except OSError as error:
         return Added(name, urn, None, "refused", f"it cannot be read ({error.strerror or error})")
     except Permanent as error:
@@ -96,7 +97,9 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, max_bytes: int) -> Added:
+async def _add_open(
+    db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, max_bytes: int, urgency: Urgency
+) -> Added:
     hash_, size = blobs.digest(file)
     file.seek(0)
     async with db.transaction() as tx:
@@ -108,7 +111,7 @@ async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Sc
         pieces = iter(lambda: file.read(blobs.PIECE), b"") if size <= max_bytes else None
         await blobs.keep(tx, hash_, size, pieces)
         version = last.version + 1 if last else 1
-        document = await store.create(tx, within, urn, hash_, name, version=version)
+        document = await store.create(tx, within, urn, hash_, name, version=version, urgency=urgency)
     return Added(name, urn, document, "changed" if last else "added")
 
 
@@ -136,7 +139,7 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     )
 
 
-async def add_part(tx: Tx, container: Document, part: Part) -> None:
+async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = ORDINARY) -> None:
     """What lies in a document (an attachment, a mail in a mailbox) is a document of its own."""
     urn = f"{container.urn}#{part.suffix}"
     last = await store.latest(tx, container.scope, urn)
@@ -145,4 +148,6 @@ async def add_part(tx: Tx, container: Document, part: Part) -> None:
     hash_ = blobs.hashed(part.data)
     await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
     version = last.version + 1 if last else 1
-    await store.create(tx, container.scope, urn, hash_, part.name, version=version, container=container.id)
+    await store.create(
+        tx, container.scope, urn, hash_, part.name, version=version, container=container.id, urgency=urgency
+    )

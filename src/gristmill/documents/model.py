@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gristmill.documents.urgency import Urgency, of_unit
 from gristmill.ids import DocumentId, ScopeId, TaskId
+from gristmill.queue import Envelope, Letter
 
 OCR, SPLIT, VECTOR, GRAPH = "ocr", "split", "vector", "graph"
 PHASES = (OCR, SPLIT, VECTOR, GRAPH)  # in this order: each works on what the one before has made
@@ -30,10 +32,24 @@ class Document:
     depth: int  # how many containers it lies in
     task: TaskId
     phases: Mapping[str, TaskId]
+    foreground: bool  # as its opening was sent: a person waits for it …
+    priority: int  # … and where its work stands in line
 
     @property
     def owner(self) -> str:
         return owner_of(self.id)
+
+    @property
+    def urgency(self) -> Urgency:
+        return Urgency(self.foreground, self.priority)
+
+    def unit(self, phase: str, letter: Letter, work: int) -> Envelope:
+        """A letter about a part of it, to a phase; `work` is how much of the document is done when this is."""
+        urgency = of_unit(self.urgency, work)
+        return Envelope(
+            letter, parent=self.phases[phase], owner=self.owner, foreground=urgency.foreground,
+            priority=urgency.priority,
+        )  # fmt: skip
 
 
 def owner_of(document: DocumentId) -> str:

@@ -1,6 +1,7 @@
 """Keeps documents: their rows, their groups of work, their pages."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -8,37 +9,39 @@ import orjson
 from gristmill.db import Tx, queries
 from gristmill.documents.model import OCR, PHASES, Document, owner_of
 from gristmill.documents.reading import Inspection, PageText
+from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
 from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
 
 SQL = queries("gristmill.documents", "documents.sql")
-FIRST_PAGES = 10
 
 
 async def create(
-    tx: Tx, scope: ScopeId, urn: str, hash_: bytes, name: str, *, version: int, container: DocumentId | None = None
-) -> DocumentId:
+    tx: Tx, scope: ScopeId, urn: str, hash_: bytes, name: str, *, version: int, container: DocumentId | None = None,
+    urgency: Urgency = ORDINARY,
+) -> DocumentId:  # fmt: skip
     """A new version of a source, and the work on it.
 
     Its group has the opening and one group per phase; a phase is sealed when the one before is completed, and the
-    version is finished when all of them are. What seals and finishes belongs to no group: it locks downwards.
+    version is finished when all of them are. What seals and finishes belongs to no group: it locks downwards. All of
+    it is as urgent as the opening.
     """
     id_: DocumentId = await tx.value(
         SQL["insert_document"], scope=scope, urn=urn, version=version, hash=hash_, container=container, name=name
     )
-    owner = owner_of(id_)
+    owner, place = owner_of(id_), asdict(urgency)
     root = await open_group(tx, owner=owner, label=name)
     groups = await open_groups(tx, PHASES, parent=root, owner=owner)
     for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
         await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=group)
-    opening = await send(tx, OpenDocument(id_), parent=root, owner=owner)
+    opening = await send(tx, OpenDocument(id_), parent=root, owner=owner, **place)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
     await send_many(tx, [
-        *(Envelope(SealPhase(id_, phase), after=before, owner=owner)
+        *(Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
           for before, phase in zip(groups[:-1], PHASES[1:], strict=True)),
-        Envelope(FinishDocument(id_), after=root, owner=owner),
+        Envelope(FinishDocument(id_), after=root, owner=owner, **place),
     ])  # fmt: skip
     return id_
 
@@ -55,24 +58,17 @@ async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
         SQL["opened"], id=document.id, type=seen.type, title=seen.title, meta=orjson.dumps(seen.meta).decode(),
         written_at=seen.written_at, pages=seen.pages,
     )  # fmt: skip
-    phase, owner = document.phases[OCR], document.owner
-    await send_many(tx, [
-        Envelope(ReadPage(document.id, page), parent=phase, owner=owner, priority=_urgency(page))
-        for page in range(1, seen.pages + 1)
-    ])  # fmt: skip
+    each = SCAN if seen.scanned else 1
+    pages = range(1, seen.pages + 1)
+    await send_many(tx, [document.unit(OCR, ReadPage(document.id, page), page * each) for page in pages])
     await seal(tx, document.phases[OCR])
     await seal(tx, document.task)
-
-
-def _urgency(page: int) -> int:
-    """The first pages of every document go before the rest of long ones: a letter does not wait for a book."""
-    return 0 if page <= FIRST_PAGES else -1
 
 
 async def open_further(tx: Tx, document: Document, offset: int) -> None:
     """A container is opened portion by portion."""
     letter = OpenDocument(document.id, offset)
-    opening = await send(tx, letter, parent=document.task, owner=document.owner)
+    opening = await send(tx, letter, parent=document.task, owner=document.owner, **asdict(document.urgency))
     await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
 
 

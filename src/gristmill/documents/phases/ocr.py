@@ -13,7 +13,7 @@ from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
-from gristmill.queue import Answer, Done, Envelope, Skip, Snooze
+from gristmill.queue import Answer, Done, Skip, Snooze
 from gristmill.tasks import ReadPage, SplitPage
 
 LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")
@@ -58,7 +58,7 @@ def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes)
     document = documents[letter.document]
     write = partial(store.save_page, document=document, number=letter.page, page=page, key=key)
     splitting = SplitPage(letter.document, letter.page)
-    then = (Envelope(splitting, parent=document.phases[SPLIT], owner=document.owner),)
+    then = (document.unit(SPLIT, splitting, letter.page),)
     if page.method == "copied":
         return Skip(f"{document.type} carries its text and needs no reading", write, then)
     return Done(write, then)

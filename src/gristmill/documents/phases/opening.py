@@ -8,6 +8,7 @@ from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
 from gristmill.documents.model import Document
 from gristmill.documents.reading import Inspection
+from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.queue import Done, Skip
 from gristmill.tasks import FinishDocument, OpenDocument, SealPhase
@@ -32,8 +33,8 @@ async def open_document(
 
 
 async def _opened(tx: Tx, *, document: Document, seen: Inspection, offset: int) -> None:
-    for part in seen.parts:
-        await intake.add_part(tx, document, part)
+    for place, part in enumerate(seen.parts, offset):
+        await intake.add_part(tx, document, part, of_arrival(place, document.urgency))
     if seen.more:
         await store.open_further(tx, document, offset + len(seen.parts))
     else:

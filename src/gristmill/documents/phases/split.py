@@ -9,7 +9,7 @@ from gristmill.documents.desk import Desk
 from gristmill.documents.model import VECTOR, Document
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.knowledge import Piece
-from gristmill.queue import Done, Envelope, Skip
+from gristmill.queue import Done, Skip
 from gristmill.tasks import EmbedChunk, SplitPage
 
 
@@ -33,9 +33,7 @@ async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk)
 
 
 def _outcome(document: Document, page: int, pieces: Sequence[Piece], key: bytes) -> Done:
-    group = document.phases[VECTOR]
     then = [
-        Envelope(EmbedChunk(document.id, page, ordinal), parent=group, owner=document.owner)
-        for ordinal in range(len(pieces))
+        document.unit(VECTOR, EmbedChunk(document.id, page, ordinal), page + ordinal) for ordinal in range(len(pieces))
     ]
     return Done(partial(store.save_chunks, document=document, number=page, pieces=pieces, key=key), then)

@@ -8,7 +8,7 @@ from gristmill.documents import store
 from gristmill.documents.model import GRAPH, Document
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Chunk, Embedders, chunks, make_searchable, terms_of, vectors
-from gristmill.queue import Done, Envelope, Skip
+from gristmill.queue import Done, Skip
 from gristmill.tasks import BuildGraph, EmbedChunk
 
 GONE = Skip("its chunk was removed")
@@ -32,5 +32,5 @@ def _outcome(
     then = BuildGraph(chunk.document, chunk.page, chunk.ordinal)
     return Done(
         write=partial(make_searchable, chunk=chunk, vectors=made[chunk.hash], terms=terms),
-        then=(Envelope(then, parent=document.phases[GRAPH], owner=document.owner),),
+        then=(document.unit(GRAPH, then, chunk.page + chunk.ordinal),),
     )

@@ -55,6 +55,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
         meta=tidy.meta({key.lower(): said.get(key, "") for key in ("Author", "Subject", "Keywords", "Creator")}),
         written_at=_date(said.get("CreationDate", "")),
         parts=parts,
+        scanned=all(_is_picture(pdf, number) for number in {1, len(pdf) // 2 + 1}),
         more=offset + len(parts) < count,
     )
 
@@ -155,6 +156,21 @@ def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
 
 
 # --- pictures
+
+
+def _is_picture(pdf: Pdf, number: int) -> bool:
+    """Whether a page seems to be one, without a look at what its characters are."""
+    try:
+        page = pdf[number - 1]
+        try:
+            textpage = page.get_textpage()
+            letters = textpage.count_chars()
+            textpage.close()
+            return letters < SCANNED
+        finally:
+            page.close()
+    except PdfiumError:
+        return False
 
 
 def _scanned(page: Page, text: str, number: int, limits: Limits) -> PageText:

@@ -24,7 +24,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
         if pages > limits.pages:
             raise refusals.too_many("pages", pages, limits.pages)
         meta = {"format": picture.format or "", "width": picture.width, "height": picture.height}
-        return Inspection("image", pages, stem(name), meta, _taken_at(picture))
+        return Inspection("image", pages, stem(name), meta, _taken_at(picture), scanned=True)
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:

@@ -27,6 +27,7 @@ class Inspection:
     meta: dict[str, Any] = field(default_factory=dict[str, Any])
     written_at: datetime | None = None
     parts: tuple[Part, ...] = ()
+    scanned: bool = False  # its pages seem to be pictures, and take long to read
     more: bool = False  # there are more parts: ask again with offset + len(parts)
 
 
