@@ -30,7 +30,7 @@ from bench.documents_quality import CORPORA, RECEIPTS, olmocr_pass_rate, sroie_c
 from examples.make_inbox import Pdf  # noqa: E402
 from rich.console import Console  # noqa: E402
 
-from gristmill.app import Bench, handlers  # noqa: E402
+from gristmill.app import Bench, handlers_at  # noqa: E402
 from gristmill.db import Database, open_database  # noqa: E402
 from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
@@ -98,10 +98,8 @@ async def mill() -> AsyncIterator[Mill]:
         os.chmod(folder, 0o711)
         settings = Settings(data=Path(folder) / "data")
         try:
-            async with open_database(settings, size=8) as db:
-                bench = Bench(settings)
-                yield Mill(db, handlers(db, settings, bench), settings)
-                await bench.close()
+            async with open_database(settings, size=8) as db, Bench(settings) as bench:
+                yield Mill(db, handlers_at(bench, db, settings), settings)
         finally:
             Embedded(settings.data).stop("immediate")
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from gristmill.app import begin, handlers, load_handlers
+from gristmill.app import begin, handlers, open_handlers
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import vectors
@@ -13,6 +13,7 @@ from gristmill.settings import Settings
 
 DB = Database("postgresql:///nowhere")  # nothing here connects
 MODULE = """
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 from gristmill.queue import bound, on
@@ -29,6 +30,18 @@ number = 7
 
 def function(db, settings):
     return mapping
+
+seen = []
+
+@asynccontextmanager
+async def context(db, settings):
+    seen.append("opened")
+    yield mapping
+    seen.append("closed")
+
+@asynccontextmanager
+async def empty_context(db, settings):
+    yield None
 """
 
 
@@ -45,10 +58,20 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "locator", ["windmill:mapping", "windmill:function", "windmill.py:mapping", "./windmill.py:function"]
+    "locator",
+    ["windmill:mapping", "windmill:function", "windmill.py:mapping", "./windmill.py:function", "windmill:context"],
 )
-def test_handlers_are_found_by_module_and_by_file(place, locator):
-    assert list(load_handlers(locator, DB, Settings())) == ["mill.grind"]
+async def test_handlers_are_found_by_module_and_by_file(place, locator):
+    async with open_handlers(locator, DB, Settings()) as found:
+        assert list(found) == ["mill.grind"]
+
+
+async def test_what_handlers_have_opened_is_closed_at_the_end(place):
+    async with open_handlers("windmill:context", DB, Settings()):
+        import windmill  # noqa: PLC0415 it is there for the time of this test
+
+        assert windmill.seen == ["opened"]
+    assert windmill.seen == ["opened", "closed"]
 
 
 @pytest.mark.parametrize(
@@ -59,24 +82,28 @@ def test_handlers_are_found_by_module_and_by_file(place, locator):
         ("watermill.py:mapping", "There is no file watermill.py"),
         ("windmill:nothing", "The module windmill has no nothing"),
         ("windmill:number", "windmill:number holds no handlers"),
+        ("windmill:empty_context", "windmill:empty_context holds no handlers"),
         ("broken_mill:mapping", r"cannot be imported \(ZeroDivisionError: division by zero\)"),
         ("needy_mill:mapping", "needs a_stone_that_is_not_there, which is not installed"),
     ],
 )
-def test_what_cannot_be_found_is_refused_in_one_sentence(place, locator, sentence):
+async def test_what_cannot_be_found_is_refused_in_one_sentence(place, locator, sentence):
     with pytest.raises(Refused, match=sentence):
-        load_handlers(locator, DB, Settings())
+        async with open_handlers(locator, DB, Settings()):
+            pass
 
 
-def test_the_default_handlers_can_be_loaded():
-    assert load_handlers(Settings().app, DB, Settings()).keys() == handlers(DB, Settings()).keys()
+async def test_the_default_handlers_can_be_loaded():
+    async with open_handlers(Settings().app, DB, Settings()) as found, handlers(DB, Settings()) as ours:
+        assert found.keys() == ours.keys()
 
 
 async def test_workers_begin_to_fill_the_model_of_the_settings_where_another_was_used(db):
     async with db.transaction() as tx:
         await vectors.register(tx, FakeEmbedder())
     await begin(db, Settings(), {})  # they answer nothing about knowledge: it is not theirs to begin
-    await begin(db, Settings(), handlers(db, Settings()))
+    async with handlers(db, Settings()) as ours:
+        await begin(db, Settings(), ours)
     async with db.transaction() as tx:
         rows = await tx.all("SELECT payload FROM task WHERE kind = 'knowledge.fill'")
     assert [row.payload for row in rows] == [{"model": "all-MiniLM-L6-v2"}]

@@ -1,13 +1,15 @@
 """The composition root: what answers which letter."""
 
+import asyncio
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
@@ -39,16 +41,24 @@ class Bench:
         model, patience = settings.llm.model, settings.llm.timeout
         self.extractor = LlmExtractor(self._llm, rules, model=model, patience=patience) if model else rules
 
-    async def close(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
         await self._llm.close()
         await self.embedder.close()
-        for pool in (self.reading, self.vectors, self._names):
-            await pool.close()
+        await asyncio.gather(*(pool.close() for pool in (self.reading, self.vectors, self._names)))
 
 
-def handlers(db: Database, settings: Settings, bench: Bench | None = None) -> Handlers:
-    """Every handler of Gristmill itself; each room binds its own here."""
-    bench = bench or Bench(settings)
+@asynccontextmanager
+async def handlers(db: Database, settings: Settings) -> AsyncGenerator[Handlers]:
+    """Every handler of Gristmill itself, and for as long as they are used what they work with."""
+    async with Bench(settings) as bench:
+        yield handlers_at(bench, db, settings)
+
+
+def handlers_at(bench: Bench, db: Database, settings: Settings) -> Handlers:
+    """Each room binds its own here."""
     spool = settings.data / "spool"
     tools = Tools(
         db, bench.reading, bench.vectors, spool, bench.embedder, bench.extractor, settings.documents, [bench.house]
@@ -65,17 +75,23 @@ async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
             await choose(tx, model_of(settings.embedding))
 
 
-def load_handlers(locator: str, db: Database, settings: Settings) -> Handlers:
-    """The handlers at `module:name` or `file.py:name`: a mapping of them, or a function that makes one."""
+@asynccontextmanager
+async def open_handlers(locator: str, db: Database, settings: Settings) -> AsyncGenerator[Handlers]:
+    """The handlers at `module:name` or `file.py:name`: a mapping of them, or a function that makes one.
+
+    A function that makes an asynchronous context manager can close at the end what its handlers have opened.
+    """
     place, _, name = locator.rpartition(":")
     if not place or not name:
         raise Refused(f"“{locator}” does not say where the handlers are: {EXAMPLE}.")
     found = _named(_module(place), name)
     if not isinstance(found, Mapping) and callable(found):
         found = cast(Callable[[Database, Settings], Any], found)(db, settings)
-    if not _are_handlers(found):
-        raise Refused(f"{locator} holds no handlers: bind them with bound(on(Letter, function), …).")
-    return cast(Handlers, found)
+    if isinstance(found, AbstractAsyncContextManager):
+        async with cast(AbstractAsyncContextManager[Any], found) as opened:
+            yield _handlers(opened, locator)
+    else:
+        yield _handlers(found, locator)
 
 
 def _module(place: str) -> ModuleType:
@@ -103,7 +119,7 @@ def _named(module: ModuleType, name: str) -> Any:
         raise Refused(f"The module {module.__name__} has no {name}: {EXAMPLE}.") from None
 
 
-def _are_handlers(found: Any) -> bool:
-    return isinstance(found, Mapping) and all(
-        isinstance(one, Handler) for one in cast(Mapping[Any, Any], found).values()
-    )
+def _handlers(found: Any, locator: str) -> Handlers:
+    if isinstance(found, Mapping) and all(isinstance(one, Handler) for one in cast(Mapping[Any, Any], found).values()):
+        return cast(Handlers, found)
+    raise Refused(f"{locator} holds no handlers: bind them with bound(on(Letter, function), …).")

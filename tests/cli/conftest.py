@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from desk import EXAMPLES, MILL, within
 
-from gristmill.app import load_handlers
+from gristmill.app import open_handlers
 from gristmill.cli import main
 from gristmill.db import Database
 from gristmill.queue import Letter, Worker, send_many
@@ -75,7 +75,7 @@ def ground(url: str) -> Callable[[], None]:
     """Let a worker answer everything that waits."""
 
     async def work() -> None:
-        async with Database(url) as db:
-            await Worker(db, load_handlers(MILL, db, Settings()), until_idle=True, maintenance=False).run()
+        async with Database(url) as db, open_handlers(MILL, db, Settings()) as handlers:
+            await Worker(db, handlers, until_idle=True, maintenance=False).run()
 
     return lambda: asyncio.run(work())

@@ -6,9 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -207,3 +210,42 @@ def test_a_taken_port_is_refused(cli):
         said = cli("worker", "--app", MILL, "--port", port)
     assert said.code == 1
     assert f"The port 127.0.0.1:{port} cannot be used" in said.err
+
+
+class Oracle(BaseHTTPRequestHandler):
+    """A router whose model has the same answer to everything."""
+
+    ANSWER: ClassVar = {"entities": [{"name": "Nordwind GmbH", "type": "organisation"}], "relations": []}
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        said = {"role": "assistant", "content": json.dumps(self.ANSWER)}
+        body = json.dumps({"model": "m", "message": said, "done": True, "done_reason": "stop"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: whoever runs the tests did not ask for it."""
+
+
+@pytest.fixture
+def oracle() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Oracle) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_worker_that_has_asked_an_llm_leaves_no_connection_open_at_its_end(cli, start, oracle, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("GRISTMILL_LLM_URL", oracle)
+    monkeypatch.setenv("GRISTMILL_LLM_MODEL", "m")
+    (tmp_path / "plan.md").write_text("# Plan\n\nAnna Berg of Nordwind GmbH signed the contract in Hamburg.\n")
+    cli("add", tmp_path / "plan.md")
+    process = start("--once", "--app", "gristmill.app:handlers")
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, cli("document", "show", 1, "--json").json["status"]) == (0, "completed")
+    told = [line for line in err.splitlines() if "[info" not in line]  # what it logs in good order
+    assert [line.split()[0] for line in told] == ["Serving", "Stopped;"], err

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gristmill.app import Bench, handlers
+from gristmill.app import Bench, handlers_at
 from gristmill.db import Database
 from gristmill.documents import Added, Progress, add_file, progress, with_parts
 from gristmill.ids import DocumentId
@@ -27,7 +27,7 @@ class Mill:
     handlers: Handlers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.handlers = dict(handlers(self.db, self.settings, self.bench))
+        self.handlers = dict(handlers_at(self.bench, self.db, self.settings))
 
     def file(self, name: str, content: str | bytes) -> Path:
         path = self.folder / name
@@ -82,8 +82,5 @@ def a_mill(db: Database, folder: Path, bench: Bench, **documents: Any) -> Mill:
 @asynccontextmanager
 async def a_bench() -> AsyncIterator[Bench]:
     """One child of each kind."""
-    bench = Bench(Settings(documents=DocumentSettings(processes=1)))
-    try:
+    async with Bench(Settings(documents=DocumentSettings(processes=1))) as bench:
         yield bench
-    finally:
-        await bench.close()

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
-from gristmill.app import load_handlers
+from gristmill.app import open_handlers
 from gristmill.cli.output import Misused, short
 from gristmill.cli.session import Session
 from gristmill.errors import Permanent, Refused
@@ -45,13 +45,13 @@ def _body(text: str) -> str:
         raise Misused(f"The payload cannot be read from {text[1:]} ({error.strerror}).") from None
 
 
-def known_letter(kind: str, payload: Mapping[str, Any], app: str | None, at: Session) -> tuple[Handler, Letter]:
+async def known_letter(kind: str, payload: Mapping[str, Any], app: str | None, at: Session) -> tuple[Handler, Letter]:
     """The letter of this kind, and who will answer it."""
     locator = app or at.settings.app
-    handlers = load_handlers(locator, at.db, at.settings)
-    handler = handlers.get(kind)
-    if handler is None:
-        raise Refused(_unknown(kind, sorted(handlers), locator))
+    async with open_handlers(locator, at.db, at.settings) as handlers:
+        handler = handlers.get(kind)
+        if handler is None:
+            raise Refused(_unknown(kind, sorted(handlers), locator))
     _refuse_unknown_fields(handler.letter, payload)
     try:
         return handler, decode(handler.letter, json.dumps(payload))

@@ -132,7 +132,7 @@ async def _add(
     name: str, kind: str, payload: Mapping[str, Any], queue: str | None, app: str | None, given: dict[str, Any]
 ) -> Schedule:
     async with session() as at:
-        handler, _ = known_letter(kind, payload, app, at)
+        handler, _ = await known_letter(kind, payload, app, at)
         async with at.db.transaction() as tx:
             if not given["replace"] and any(one.name == name for one in await list_schedules(tx)):
                 raise Refused(f"There is already a schedule “{name}”: add --replace, or choose another name.")

@@ -189,7 +189,7 @@ async def _send(
 ) -> tuple[TaskId, str, bool]:
     """The task, its queue, and whether it is new."""
     async with session() as at:
-        handler, letter = known_letter(kind, payload, app, at)
+        handler, letter = await known_letter(kind, payload, app, at)
         with options(run_at="--run-at", delay="--delay", priority="--priority"):
             envelope = Envelope(letter, **outside)
         async with at.db.transaction() as tx:

@@ -6,16 +6,16 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
-from gristmill.app import begin, load_handlers
+from gristmill.app import begin, open_handlers
 from gristmill.cli.output import Json, err, say_json
-from gristmill.cli.session import session
-from gristmill.db import Database
+from gristmill.cli.session import Session, session
 from gristmill.errors import Refused
 from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker, drop_signals_in_copies
 from gristmill.settings import Settings
@@ -28,7 +28,7 @@ except ImportError:  # not made for every system
 PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
 TIDYING = 25.0  # seconds beyond the setting `stop` in which a worker gives back what it holds
 PATIENCE = 5.0  # seconds more that its supervisor waits
-LINGER = 1.0  # seconds for handlers that go on after the worker has ended
+LINGER = 5.0  # seconds for what handlers opened to be closed, and for those that go on after the worker has ended
 ORPHANED = 1.0  # seconds between looks whether the supervisor still lives
 
 
@@ -85,9 +85,10 @@ def register(app: typer.Typer, text: str) -> None:
 
 async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
     async with session() as at:
-        orders, handlers = _checked(given, at.db, at.settings)
-        _refuse_taken_ports(orders)
-        await begin(at.db, at.settings, handlers)
+        async with _handlers(given, at) as handlers:
+            orders = _checked(given, at.settings, handlers)
+            _refuse_taken_ports(orders)
+            await begin(at.db, at.settings, handlers)
         supervisor = Supervisor(
             at.db, orders.command(), queues=orders.queues, processes=orders.processes,
             grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE, once=orders.once,
@@ -113,10 +114,13 @@ async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
         _tell(as_json, "stopped", orders)
 
 
-def _checked(given: Orders, db: Database, settings: Settings) -> tuple[Orders, Handlers]:
+def _handlers(given: Orders, at: Session) -> AbstractAsyncContextManager[Handlers]:
+    return open_handlers(given.app or at.settings.app, at.db, at.settings)
+
+
+def _checked(given: Orders, settings: Settings, handlers: Handlers) -> Orders:
     """The orders in full, or the sentence that says what in them cannot be."""
     locator = given.app or settings.app
-    handlers = load_handlers(locator, db, settings)
     served = sorted({handler.queue for handler in handlers.values()})
     if not served:
         raise Refused(f"{locator} binds no handlers yet: name yours with --app module:name.")
@@ -125,7 +129,7 @@ def _checked(given: Orders, db: Database, settings: Settings) -> tuple[Orders, H
             near = get_close_matches(queue, served, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(served)}."
             raise Refused(f"No handler in {locator} answers the queue “{queue}”: {hint}")
-    return replace(given, app=locator, queues=given.queues or tuple(served)), handlers
+    return replace(given, app=locator, queues=given.queues or tuple(served))
 
 
 def _refuse_taken_ports(orders: Orders) -> None:
@@ -165,8 +169,8 @@ def _on_signals(stop: Callable[[], None]) -> None:
 
 
 async def _child(given: Orders, solo: bool) -> None:
-    async with session(size=4, quiet=True) as at:
-        orders, handlers = _checked(given, at.db, at.settings)
+    async with session(size=4, quiet=True) as at, _handlers(given, at) as handlers:
+        orders = _checked(given, at.settings, handlers)
         worker = Worker(
             at.db, handlers, at.settings.queue, queues=orders.queues, concurrency=orders.concurrency,
             name=orders.name, solo=solo, supervised=True, until_idle=orders.once or solo, maintenance=not solo,
@@ -181,7 +185,8 @@ async def _child(given: Orders, solo: bool) -> None:
             watch.cancel()
             if health:
                 await asyncio.to_thread(health.stop)
-            _end_after(LINGER, 0)  # a handler that will not be interrupted would hold up the loop's end for ever
+            # a handler that will not be interrupted would hold up the end of what it uses, and of the loop, for ever
+            _end_after(LINGER, 0)
 
 
 def _health(orders: Orders, worker: Worker) -> HealthPort | None:
