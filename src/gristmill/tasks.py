@@ -84,3 +84,4 @@ class FillVectors:
 
     kind: ClassVar[str] = "knowledge.fill"
     model: str
+    after: int = 0  # up to this chunk it was seen to

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from gristmill.errors import Refused
 from gristmill.knowledge import GLOBAL, Embedders, scope_id, search, terms_of, vectors
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
-from gristmill.queue import Done, Skip
+from gristmill.queue import Done, Envelope, Skip, Worker, bound, on
 from gristmill.tasks import FillVectors
 
 
@@ -75,8 +76,8 @@ async def test_another_model_is_filled_in_the_background_and_then_takes_over(db:
         second = await vectors.register(tx, new)
         assert await vectors.register(tx, new) == second
         assert await tx.value("SELECT count(*) FROM task WHERE kind = 'knowledge.fill'") == 1
-    portions = 0
-    while not isinstance(await vectors.fill_vectors(FillVectors(new.name), db=db, embedder=new), Done):
+    letter, portions = FillVectors(new.name), 0
+    while (letter := await filled_on(db, new, letter)) is not None:
         hits = await search(db, [new, old], "mill", alpha=1.0)
         assert hits  # from the old vectors, until the new ones are complete
         assert hits[0].similarity
@@ -87,6 +88,36 @@ async def test_another_model_is_filled_in_the_background_and_then_takes_over(db:
         assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 1
     assert await models_of_chunks(db) == {(new.name,)}
     assert (await search(db, new, "mill", alpha=1.0)).note is None
+
+
+async def test_filling_goes_on_where_it_stopped_and_sees_in_the_end_to_what_was_written_behind_it(db: Database) -> None:
+    old, new = FakeEmbedder(), Renamed()
+    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
+    letter = await filled_on(db, new, FillVectors(new.name))
+    assert letter is not None
+    async with db.transaction() as tx:
+        last = await tx.value(
+            "SELECT max(chunk) FROM embedding JOIN embedding_model m ON m.id = model WHERE NOT current"
+        )
+        assert letter.after == last
+        await tx.execute("DELETE FROM embedding WHERE chunk IN (SELECT min(chunk) FROM embedding) AND model IN"
+                         " (SELECT id FROM embedding_model WHERE NOT current)")  # fmt: skip
+    asked = len(new.embedded)
+    while (letter := await filled_on(db, new, letter)) is not None:
+        pass
+    assert len(new.embedded) == asked + 2  # the last one, and the one behind
+    assert await models_of_chunks(db) == {(new.name,)}
+
+
+async def test_a_worker_fills_portion_after_portion_and_ends(db: Database) -> None:
+    old, new = FakeEmbedder(), Renamed()
+    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
+    async with db.transaction() as tx:
+        await vectors.choose(tx, new.name)
+    handlers = bound(on(FillVectors, partial(vectors.fill_vectors, db=db, embedder=new)))
+    await Worker(db, handlers, until_idle=True, maintenance=False).run()
+    assert await models_of_chunks(db) == {(new.name,)}
+    assert len(new.embedded) == PORTION * PORTIONS + 1
 
 
 async def test_going_back_to_a_model_before_the_other_took_over_leaves_no_chunk_without_a_vector(db: Database) -> None:
@@ -193,8 +224,18 @@ async def stored(db: Database, embedders: Embedders, *texts: str) -> None:
 
 
 async def filled(db: Database, embedder: Embedder) -> None:
-    while not isinstance(await vectors.fill_vectors(FillVectors(embedder.name), db=db, embedder=embedder), Done):
+    letter = FillVectors(embedder.name)
+    while (letter := await filled_on(db, embedder, letter)) is not None:
         pass
+
+
+async def filled_on(db: Database, embedder: Embedder, letter: FillVectors) -> FillVectors | None:
+    """The letter that is next, None if nothing is left to be done."""
+    answer = await vectors.fill_vectors(letter, db=db, embedder=embedder)
+    if not isinstance(answer, Done):
+        return letter
+    letters = [one.letter for one in answer.then if isinstance(one, Envelope)]
+    return next((one for one in letters if isinstance(one, FillVectors)), None)
 
 
 async def models_of_chunks(db: Database) -> set[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
 from gristmill.knowledge.terms import Terms
 from gristmill.models import Embedder, MiniLm
-from gristmill.queue import Done, Skip, Snooze, Unique, send
+from gristmill.queue import Done, Envelope, Skip, Snooze, Unique, send_many
 from gristmill.tasks import FillVectors
 
 SQL = queries("gristmill.knowledge", "vectors.sql")
@@ -53,7 +53,11 @@ async def choose(tx: Tx, name: str) -> None:
 
 
 async def _fill(tx: Tx, name: str) -> None:
-    await send(tx, FillVectors(name), unique=Unique(f"fill:{name}"))
+    await send_many(tx, [_filling(name)])
+
+
+def _filling(name: str, after: int = 0) -> Envelope:
+    return Envelope(FillVectors(name, after), unique=Unique(f"fill:{name}"))
 
 
 async def _registered(tx: Tx, name: str, dimensions: int) -> Row:
@@ -174,15 +178,16 @@ DROPPED = 1_000  # chunks whose old vectors go at a time
 async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip | Snooze:
     """Gives every chunk a vector of this model, lets search answer from it, and takes away those of others.
 
-    What a portion wrote stays if its task is killed: whoever goes on asks for what is still missing.
+    What a portion wrote stays if its task is killed: whoever goes on asks for what is still missing. The letter says
+    from where on, or each portion would look at all that is filled already.
     """
     if task.model != embedder.name:
         return Skip(f"{embedder.name} is the model now")
     await embedder.prepare()
     async with db.transaction() as tx:
         model = await register(tx, embedder)
-    if not await _filled(db, model, embedder):
-        return Snooze(timedelta(0))
+    if after := await _filled(db, model, embedder, task.after):
+        return Done(then=(_filling(task.model, after),))
     async with db.transaction() as tx:
         await tx.one(SQL["lock_models"])
         await tx.execute(SQL["retire_others"], model=model.id)
@@ -194,21 +199,26 @@ async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -
     return Done() if alone else Snooze(timedelta(0))
 
 
-async def _filled(db: Database, model: Model, embedder: Embedder) -> bool:
-    """Whether nothing is left; some portions at most, so that other work is not kept waiting."""
-    after = 0
+async def _filled(db: Database, model: Model, embedder: Embedder, after: int) -> int:
+    """The last chunk that was seen to, 0 if nothing is left; a few portions, so that other work is not kept waiting."""
     for _ in range(PORTIONS):
-        async with db.transaction() as tx:
-            rows = await tx.all(SQL["unfilled"], model=model.id, after=after, most=PORTION)
+        rows = await _unfilled(db, model, after)
+        if not rows and after:
+            rows = await _unfilled(db, model, 0)  # what others wrote meanwhile, behind us
         if not rows:
-            return True
+            return 0
         found = [Chunk(*row) for row in rows]
         vectors = await embedder.embed([chunk.embedded for chunk in found])
         async with db.transaction() as tx:
             for chunk, vector in zip(found, vectors, strict=True):
                 await tx.execute(SQL["add_vector"], model=model.id, chunk=chunk.id, vector=written(vector))
         after = found[-1].id
-    return False
+    return after
+
+
+async def _unfilled(db: Database, model: Model, after: int) -> Sequence[Row]:
+    async with db.transaction() as tx:
+        return await tx.all(SQL["unfilled"], model=model.id, after=after, most=PORTION)
 
 
 async def _drop_others(db: Database, model: Model) -> None:

@@ -84,13 +84,20 @@ SELECT c.id
  LIMIT %(most)s;
 
 -- name: unfilled
--- chunks that have a vector of whatever model, but none of this one
+-- Chunks that have a vector of whatever model, but none of this one; found in the index of vectors alone. Both sides say
+-- where they begin: whoever merges them would walk over all that is filled otherwise.
+WITH next AS MATERIALIZED (
+  SELECT DISTINCT e.chunk
+    FROM embedding e
+   WHERE e.chunk > %(after)s AND e.model <> %(model)s::smallint
+     AND NOT EXISTS (
+       SELECT FROM embedding f WHERE f.chunk = e.chunk AND f.chunk > %(after)s AND f.model = %(model)s::smallint)
+   ORDER BY e.chunk LIMIT %(most)s
+)
 SELECT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, c.kind, c.language, c.heading,
        c.text, c.hash
-  FROM chunk c
- WHERE c.id > %(after)s AND EXISTS (SELECT FROM embedding e WHERE e.chunk = c.id)
-   AND NOT EXISTS (SELECT FROM embedding f WHERE f.chunk = c.id AND f.model = %(model)s::smallint)
- ORDER BY c.id LIMIT %(most)s;
+  FROM next JOIN chunk c ON c.id = next.chunk
+ ORDER BY c.id;
 
 -- name: add_vector
 -- unless its chunk went meanwhile
