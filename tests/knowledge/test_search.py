@@ -1,6 +1,8 @@
 """Search by words and by meaning: what fits best comes first, and nothing of another client ever comes."""
 
+import asyncio
 import random
+import sys
 from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,6 +16,8 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
+from gristmill.knowledge.snippets import Marks, snippet_of
+from gristmill.knowledge.terms import wanted
 from gristmill.models import FakeEmbedder
 
 ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
@@ -66,6 +70,21 @@ async def test_whatever_sign_stands_in_a_word_is_no_pattern(db: Database, sign: 
     assert marked == [f"z{sign}adams"]
 
 
+@pytest.mark.parametrize(
+    ("language", "asked", "written"),
+    [
+        ("en", "die", "dying"),
+        ("de", "Überweisung", "Ueberweisung"),
+        ("nl", "werk", "gewerkt"),
+        (None, "case", "camelCase"),
+    ],
+)
+def test_a_word_is_marked_however_far_its_stem_is_from_it(language: str | None, asked: str, written: str) -> None:
+    terms = {term for word in wanted(asked, [language]) for term in word.terms}
+    snippet = snippet_of(f"nothing {written} nothing", language, Marks(terms))
+    assert [snippet.text[start:stop].lower() in written.lower() for start, stop in snippet.highlights] == [True]
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 async def test_what_does_not_match_at_all_is_no_hit(db: Database, alpha: float) -> None:
     embedder = FakeEmbedder()
@@ -111,6 +130,79 @@ async def test_words_alone_when_there_is_no_vector_or_no_embedder_or_it_is_down(
         assert hits[0].similarity is None
         assert reason in (hits.note or "")
     assert (await search(db, None, "mill", alpha=0)).note is None
+
+
+class Pensive(FakeEmbedder):
+    """Thinks until it may answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may, self.answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def question(self, text: str) -> bytes:
+        self.asked.set()
+        await self.may.wait()
+        self.answered.set()
+        return await super().question(text)
+
+
+async def test_nothing_of_the_database_is_held_while_an_endpoint_thinks(db: Database) -> None:
+    embedder = Pensive()
+    async with db.transaction() as tx:
+        (chunk,) = await written(tx, "The mill grinds slowly.", embedder=embedder)
+    search_ = asyncio.create_task(search(db, embedder, "mill"))
+    await embedder.asked.wait()
+
+    async def held() -> int:
+        async with db.transaction() as tx:
+            return await tx.value(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND state <> 'idle' AND backend_type = 'client backend'"
+            )
+
+    while await held():  # noqa: ASYNC110 the words are still looked up, and nobody says when they are
+        await asyncio.sleep(0.01)
+    embedder.may.set()
+    assert [(hit.chunk, hit.similarity is None) for hit in await search_] == [(chunk.id, False)]
+
+
+async def test_a_search_that_nobody_waits_for_any_longer_does_not_end_the_model(db: Database) -> None:
+    embedder = Pensive()
+    async with db.transaction() as tx:
+        await written(tx, "The mill grinds slowly.", embedder=embedder)
+    search_ = asyncio.create_task(search(db, embedder, "mill"))
+    await embedder.asked.wait()
+    search_.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await search_
+    embedder.may.set()
+    await embedder.answered.wait()
+
+
+async def test_the_embedder_that_made_the_vectors_is_the_one_that_is_asked(db: Database) -> None:
+    class Other(FakeEmbedder):
+        name = "other"
+
+    ours, other = FakeEmbedder(), Other()
+    async with db.transaction() as tx:
+        await written(tx, "The mill grinds slowly.", embedder=ours)
+    ours.embedded.clear()
+    assert (await search(db, [other, ours], "mill")).note is None
+    assert (ours.embedded, other.embedded) == (["mill"], [])
+    assert "the embedder is other" in ((await search(db, other, "mill")).note or "")
+    assert other.embedded == []
+
+
+async def test_an_embedder_that_does_not_answer_is_not_waited_for(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["gristmill.knowledge.search"], "PATIENCE", 0.01)
+    embedder = Pensive()
+    async with db.transaction() as tx:
+        (chunk,) = await written(tx, "The mill grinds slowly.", embedder=embedder)
+    hits = await search(db, embedder, "mill")
+    assert ([hit.chunk for hit in hits], hits[0].similarity) == ([chunk.id], None)
+    assert "did not answer in time" in (hits.note or "")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`gristmill search`: find what documents say, by words and by meaning."""
 
+import asyncio
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -12,8 +13,10 @@ from gristmill.cli.output import Json, emit, warn
 from gristmill.cli.session import Session, instant, run, session
 from gristmill.errors import GristmillError
 from gristmill.knowledge import Hit, Hits, Scope, search
-from gristmill.models import MiniLm, embedder
+from gristmill.models import Embedder, MiniLm, embedder
 from gristmill.queue import ProcessPool
+
+COLD = 60.0  # seconds for a model to be loaded on a busy machine
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -54,13 +57,20 @@ async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     pool = ProcessPool(1)
     ours = embedder(at.settings.embedding, pool)
     try:
-        with suppress(GristmillError):  # without its vectors, search goes by words and says so
-            await ours.prepare()  # a cold model takes its time, which is not that of the question
+        if ours.name == MiniLm.name and how.get("alpha"):
+            await _warmed(ours)
         # while another model is being filled, vectors are those of the one before: most likely of the house's own
         return await search(at.db, [ours, MiniLm(pool)], query, scope, **how)
     finally:
         await ours.close()
         await pool.close()
+
+
+async def _warmed(house: Embedder) -> None:
+    """A cold model takes its time, which is not that of the question."""
+    with suppress(GristmillError, TimeoutError):  # without its vectors, search goes by words and says so
+        async with asyncio.timeout(COLD):
+            await house.question("")
 
 
 # --- views

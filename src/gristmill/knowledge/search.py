@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Self
 
 from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import GristmillError, Refused
@@ -16,7 +15,7 @@ from gristmill.knowledge.scopes import GLOBAL, Scope, visible
 from gristmill.knowledge.snippets import Marks, Snippet, snippet_of
 from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter, Model
-from gristmill.models import Embedder
+from gristmill.models import Embedder, MiniLm
 
 SQL = queries("gristmill.knowledge", "search.sql")
 
@@ -80,14 +79,18 @@ async def search(
     hits = Hits()
     if not query.strip():
         return hits
-    async with _Question(embedders if alpha else [], query) as question, db.transaction(snapshot=True) as tx:
-        scopes = await visible(tx, scope)
-        candidates = await _candidates(tx, question, query, scopes, alpha, only)
+    question = _Question(embedders if alpha else [], query)
+    words = await _by_words(db, question, query, scope, alpha, only)
+    # while nothing of the database is held: an endpoint takes its time
+    answer = await question.answer(words.model) if alpha else _Answer()
+    async with db.transaction(snapshot=True) as tx:
+        candidates = await _candidates(tx, words, answer, alpha, only)
         hits.note = candidates.note
-        best = spread(await _looked_at(tx, candidates, scopes, only, query, max(limit * SHOWN, limit + 20)), limit)
+        most = max(limit * SHOWN, limit + 20)
+        best = spread(await _looked_at(tx, candidates, words.scopes, only, query, most), limit)
         hits += [_hit(row, candidates) for row in best]
         if expand and hits:
-            hits += await _expanded(tx, hits, candidates, scopes, only, expand, limit)
+            hits += await _expanded(tx, hits, candidates, words.scopes, only, expand, limit)
     return hits
 
 
@@ -105,6 +108,31 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
 
 
 # --- candidates
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What is found by words, and what the search by meaning has to know."""
+
+    scopes: Sequence[ScopeId]
+    size: int  # of the scopes, in chunks
+    model: Model | None
+    found: lexicon.Found
+    best: Sequence[int]
+    marks: Marks
+
+
+async def _by_words(
+    db: Database, question: "_Question", query: str, scope: Scope, alpha: float, only: Filter
+) -> _Words:
+    async with db.transaction(snapshot=True) as tx:
+        scopes = await visible(tx, scope)
+        model = await vectors.current_model(tx) if alpha else None
+        question.expect(model)  # its vector is made while the words are looked up
+        seen = await lexicon.overview(tx, scopes)
+        found = await lexicon.find(tx, scopes, query[:LONGEST_QUERY], seen)
+        best = await _passing(tx, found, only)
+    return _Words(scopes, seen.size, model, found, best, Marks(term for word in found.words for term in word.terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +164,16 @@ class Candidates:
         return self.bm25.get(chunk, 0.0) / self.best if self.best else 0.0
 
 
-async def _candidates(
-    tx: Tx, question: "_Question", query: str, scopes: Sequence[ScopeId], alpha: float, only: Filter
-) -> Candidates:
+async def _candidates(tx: Tx, words: _Words, answer: "_Answer", alpha: float, only: Filter) -> Candidates:
     """The best by words, the best by meaning, and for each of them its score of the other kind."""
-    model = await vectors.current_model(tx) if alpha else None
-    question.expect(model)  # its vector is made while the words are looked up
-    seen = await lexicon.overview(tx, scopes)
-    found = await lexicon.find(tx, scopes, query[:LONGEST_QUERY], seen)
-    by_words = await _passing(tx, found, only)
-    marks = Marks(term for word in found.words for term in word.terms)
-    vector, note = await question.answered(model) if alpha else (None, None)
-    if model is None or vector is None:
-        return Candidates(marks, found.ranking.best, _bm25(found, by_words), {}, 0.0, note)
-    note = note or await vectors.unseen(tx, model)
-    if alpha == 1:
-        by_words = []
-    similar = await vectors.near(tx, model, vector, scopes, seen.size, only, CANDIDATES, by_words)
+    found, model = words.found, words.model
+    if model is None or answer.vector is None:
+        return Candidates(words.marks, found.ranking.best, _bm25(found, words.best), {}, 0.0, answer.note)
+    note = await vectors.unseen(tx, model)
+    by_words: Sequence[int] = words.best if alpha < 1 else ()
+    similar = await vectors.near(tx, model, answer.vector, words.scopes, words.size, only, CANDIDATES, by_words)
     bm25 = _bm25(found, list(similar.keys() | set(by_words)))
-    return Candidates(marks, found.ranking.best, bm25, similar, alpha, note, question.floor)
+    return Candidates(words.marks, found.ranking.best, bm25, similar, alpha, note, answer.floor)
 
 
 def _bm25(found: lexicon.Found, chunks: Sequence[int]) -> dict[int, float]:
@@ -175,64 +194,56 @@ async def _passing(tx: Tx, found: lexicon.Found, only: Filter) -> list[int]:
     return passing[:CANDIDATES]
 
 
-class _Question:
-    """The vector of a query, by whichever of the embedders at hand made those of the chunks.
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The vector of a query, or why there is none."""
 
-    Where they are all of one model, it is begun before the database says which it wants: a vector takes as long as
-    looking up the words.
+    vector: bytes | None = None
+    note: str | None = None
+    floor: float = 0.0  # the least cosine that means anything to the model
+
+
+class _Question:
+    """Asks for the vector of a query, by whichever of the embedders at hand made those of the chunks.
+
+    The house's own model begins before the database says which one it wants: a vector takes as long as looking up the
+    words. It is not called off when nobody waits any longer: that would end the process which has the model in memory.
     """
 
     def __init__(self, embedders: Sequence[Embedder], query: str) -> None:
         self._embedders, self._query = embedders, query[:LONGEST_QUERY]
-        self._embedder: Embedder | None = None
-        self._task: asyncio.Task[tuple[bytes | None, str | None]] | None = None
-        if len({one.name for one in embedders}) == 1:
-            self._begin(embedders[0])
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self._task:
-            self._task.cancel()
+        self._asked: tuple[str, asyncio.Task[_Answer]] | None = None  # which model, and its answer
+        if {one.name for one in embedders} == {MiniLm.name}:
+            self._ask(embedders[0])
 
     def expect(self, model: Model | None) -> None:
-        """Begins the vector, if an embedder of this model is at hand."""
+        """Begins, if an embedder of this model is at hand and it has not begun."""
         fitting = next((one for one in self._embedders if model and one.name == model.name), None)
-        if fitting and not self._task:
-            self._begin(fitting)
+        if fitting and not self._asked:
+            self._ask(fitting)
 
-    async def answered(self, model: Model | None) -> tuple[bytes | None, str | None]:
-        """It, or why there is none."""
+    async def answer(self, model: Model | None) -> _Answer:
+        """By the embedder of this model, if it is at hand."""
         if model is None:
-            return None, "No chunk has a vector yet: these hits are by words alone."
-        if self._task and self._embedder and self._embedder.name == model.name:
-            return await self._task
+            return _Answer(note="No chunk has a vector yet: these hits are by words alone.")
+        if self._asked and self._asked[0] == model.name:
+            return await asyncio.shield(self._asked[1])
         given = ", ".join(dict.fromkeys(one.name for one in self._embedders)) or "none"
-        return (
-            None,
-            f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone.",
-        )
+        note = f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone."
+        return _Answer(note=note)
 
-    @property
-    def floor(self) -> float:
-        """The least cosine that means anything to the embedder."""
-        return self._embedder.floor if self._embedder else 0.0
-
-    def _begin(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._task = asyncio.create_task(_vector(embedder, self._query))
+    def _ask(self, embedder: Embedder) -> None:
+        self._asked = embedder.name, asyncio.create_task(_answered(embedder, self._query))
 
 
-async def _vector(embedder: Embedder, query: str) -> tuple[bytes | None, str | None]:
-    """The query's vector, or why there is none."""
+async def _answered(embedder: Embedder, query: str) -> _Answer:
     try:
         async with asyncio.timeout(PATIENCE):
-            return await embedder.question(query), None
+            return _Answer(await embedder.question(query), floor=embedder.floor)
     except TimeoutError:
-        return None, f"The embedder {embedder.name} did not answer in {PATIENCE:g} s: these hits are by words alone."
+        return _Answer(note=f"The embedder {embedder.name} did not answer in time: these hits are by words alone.")
     except GristmillError as error:
-        return None, f"These hits are by words alone: {error}"
+        return _Answer(note=f"These hits are by words alone: {error}")
 
 
 # --- hits

@@ -2,13 +2,12 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gristmill.knowledge.terms import fold, forms, words
+from gristmill.knowledge.terms import ASCII_WORD, Word, fold, forms, words
 
 BLANKS = re.compile(r"\s+")
-PREFIXED = ("id", "ga")  # languages whose stems lose their beginning
 LENGTH = 280  # characters
 
 
@@ -25,28 +24,33 @@ class Marks:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        beginnings = {term[:2] for term in self._terms if term.isascii()}
-        # a stem begins as its word does; only such words are looked at, or most of the time would go into the others;
-        # that no letter stands before it is asked last, since it is asked more slowly
-        likely = (rf"{re.escape(one)}(?<![^\W_]{'.' * len(one)})" for one in sorted(beginnings))
-        self._likely = re.compile(rf"(?:{'|'.join(likely)})[^\W_]*")
-        self._wholes = not beginnings or any(not term.isalnum() for term in self._terms)
-        self._known: dict[tuple[str, str | None], str | None] = {}  # most words stand in many chunks
+        self._wholes = any(not term.isalnum() for term in self._terms)
+        self._known: dict[str | None, dict[str, tuple[Word, ...]]] = {}  # most words stand in many chunks
 
     def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
         """Where they stand, and which term it is."""
-        if self._wholes or not text.isascii() or language in PREFIXED:
+        if self._wholes or not text.isascii():
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
-        else:
-            likely = self._likely.finditer(text.lower())
-            found = ((one.start(), one.end(), self._term(one[0], language)) for one in likely)
-        return sorted((start, stop, term) for start, stop, term in found if term)
+            return sorted((start, stop, term) for start, stop, term in found if term)
+        known = self._known.setdefault(language, {})
+        spots: list[tuple[int, int, str]] = []
+        for one in ASCII_WORD.finditer(text):
+            marked = known.get(one[0])
+            if marked is None:
+                marked = known[one[0]] = tuple(self._marked(one[0], language))
+            if marked:
+                spots += [(one.start() + first, one.start() + last, term) for term, first, last, _ in marked]
+        return sorted(spots)
+
+    def _marked(self, word: str, language: str | None) -> Iterator[Word]:
+        """What of a word is meant, by its term: all of it, or one of the words it is made of."""
+        for part in words(word):
+            if term := self._term(part.text, language):
+                yield part._replace(text=term)
 
     def _term(self, word: str, language: str | None) -> str | None:
-        if (word, language) not in self._known:
-            own = (*forms(word, language), fold(word))
-            self._known[word, language] = next((term for term in own if term in self._terms), None)
-        return self._known[word, language]
+        own = (*forms(word, language), fold(word))
+        return next((term for term in own if term in self._terms), None)
 
 
 def snippet_of(text: str, language: str | None, marks: Marks, length: int = LENGTH) -> Snippet:
