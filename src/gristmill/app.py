@@ -28,7 +28,7 @@ class Bench:
     """The child processes of one worker, and the models in them.
 
     Children are started when the first call needs them, and end with the worker. Each kind of model has its own, so
-    that none is loaded where another works, and no phase waits for the children of another.
+    that none is loaded where another works; splitting shares those of the embedder, whose tokens it counts.
     """
 
     def __init__(self, settings: Settings) -> None:

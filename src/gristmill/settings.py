@@ -110,7 +110,9 @@ class QueueSettings(Slice):
         default=5, ge=0, le=19, description="How far computing steps back for whoever else needs the processor."
     )
     max_payload: int = Field(
-        default=1_000_000, ge=1_000, description="The largest payload of one task, in bytes of JSON."
+        default=1_000_000,
+        ge=1_000,
+        description="The largest payload of a task that a worker or a command sends, in bytes of JSON.",
     )
     dead_alert: int = Field(default=10, ge=1, description="How many dead letters raise an alarm.")
     dead_keep_for: Duration = Field(default=timedelta(days=30), description="How long dead letters are kept.")

@@ -155,6 +155,8 @@ async def test_eleven_good_pages_of_twelve_go_on_while_the_bad_one_shows_its_err
     assert rows[6].ocr_error == "The page cannot be read."
     assert (rows[6].vector_status, rows[6].graphrag_status) == ("pending", "pending")
     assert {row.vector_status for row in rows if row.page_number != 7} == {"completed"}
+    assert all(row.vector_started_at <= row.vector_completed_at for row in rows if row.page_number != 7)
+    assert all(row.graphrag_completed_at and row.graphrag_retry_count == 0 for row in rows if row.page_number != 7)
 
     mill.handlers["ocr.read"] = good
     async with mill.db.transaction() as tx:

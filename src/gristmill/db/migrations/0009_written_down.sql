@@ -85,8 +85,11 @@ SELECT d.id AS document_id, n.number AS page_number, p.method AS ocr_method,
        u.chunk_count,
        group_status(coalesce(s.status IN ('completed', 'skipped', 'failed'), d.task = 0), u.vp, u.vr, u.vc,
                     u.vf + coalesce(s.status = 'failed', false)::int, 0, u.vx) AS vector_status,
-       coalesce(s.error, u.vector_error) AS vector_error,
-       group_status(coalesce(s.status IN ('completed', 'skipped'), d.task = 0), u.gp, u.gr, u.gc, u.gf, 0, u.gx) AS graphrag_status, u.graphrag_error
+       coalesce(s.error, u.vector_error) AS vector_error, u.vector_worker_id, u.vector_started_at, u.vector_completed_at,
+       u.vector_retry_count, u.vector_last_heartbeat,
+       group_status(coalesce(s.status IN ('completed', 'skipped'), d.task = 0), u.gp, u.gr, u.gc, u.gf, 0, u.gx) AS graphrag_status,
+       u.graphrag_error, u.graphrag_worker_id, u.graphrag_started_at, u.graphrag_completed_at, u.graphrag_retry_count,
+       u.graphrag_last_heartbeat
   FROM document d
  CROSS JOIN LATERAL generate_series(1, d.pages) AS n (number)
   LEFT JOIN page p ON p.document = d.id AND p.number = n.number
@@ -101,10 +104,18 @@ SELECT d.id AS document_id, n.number AS page_number, p.method AS ocr_method,
           count(*) FILTER (WHERE vector_status IN ('completed', 'skipped'))::int AS vc,
           count(*) FILTER (WHERE vector_status = 'failed')::int AS vf,
           count(*) FILTER (WHERE vector_status = 'cancelled')::int AS vx, min(vector_error) AS vector_error,
+          max(vector_worker_id) FILTER (WHERE vector_status = 'processing') AS vector_worker_id,
+          min(vector_started_at) AS vector_started_at, max(vector_completed_at) AS vector_completed_at,
+          coalesce(sum(vector_retry_count), 0)::int AS vector_retry_count,
+          max(vector_last_heartbeat) AS vector_last_heartbeat,
           count(*) FILTER (WHERE graphrag_status = 'pending')::int AS gp,
           count(*) FILTER (WHERE graphrag_status = 'processing')::int AS gr,
           count(*) FILTER (WHERE graphrag_status IN ('completed', 'skipped'))::int AS gc,
           count(*) FILTER (WHERE graphrag_status = 'failed')::int AS gf,
           count(*) FILTER (WHERE graphrag_status = 'cancelled')::int AS gx,
-          min(graphrag_error) FILTER (WHERE graphrag_status = 'failed') AS graphrag_error
+          min(graphrag_error) FILTER (WHERE graphrag_status = 'failed') AS graphrag_error,
+          max(graphrag_worker_id) FILTER (WHERE graphrag_status = 'processing') AS graphrag_worker_id,
+          min(graphrag_started_at) AS graphrag_started_at, max(graphrag_completed_at) AS graphrag_completed_at,
+          coalesce(sum(graphrag_retry_count), 0)::int AS graphrag_retry_count,
+          max(graphrag_last_heartbeat) AS graphrag_last_heartbeat
      FROM chunk_status c WHERE c.document_id = d.id AND c.page_number = n.number) u;
