@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
-from gristmill.errors import BadAnswer, Overloaded, Permanent, Transient
+from gristmill.errors import BadAnswer, GristmillError, Overloaded, Permanent, Transient
 from gristmill.models import FakeLlm, Llm, Message, Picture, RouterLlm, TokenCount
 from gristmill.settings import LlmSettings
 
@@ -114,7 +114,10 @@ async def test_an_answer_cut_off_at_its_limit_is_an_error(told: tuple[Told, str]
     ("status", "error"),
     [
         (400, Permanent),
-        (404, Permanent),
+        (401, Transient),
+        (403, Transient),
+        (404, Transient),
+        (408, Transient),
         (413, Permanent),
         (500, Transient),
         (502, Transient),
@@ -127,6 +130,16 @@ async def test_what_the_router_refuses_is_sorted_by_what_the_caller_should_do(
     told[0].status, told[0].answer = status, {"error": "because"}
     with pytest.raises(error, match="because"):
         await llm.text("Hm?")
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 503])
+async def test_a_router_that_quotes_the_key_does_not_make_us_repeat_it(told: tuple[Told, str], status: int) -> None:
+    told[0].status, told[0].answer = status, {"error": {"message": "Wrong header: Authorization: Bearer sesame."}}
+    async with RouterLlm(LlmSettings(url=told[1], model="m", key=SecretStr("sesame"))) as llm:
+        with pytest.raises(GristmillError, match=f"answered {status}: Wrong header: Authorization: Bearer …") as raised:
+            await llm.text("Hm?")
+    assert told[0].seen[0]["Authorization"] == "Bearer sesame"
+    assert "sesame" not in str(raised.value)
 
 
 async def test_a_busy_router_says_when_to_come_back(told: tuple[Told, str], llm: RouterLlm) -> None:

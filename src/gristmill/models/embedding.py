@@ -2,20 +2,17 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from datetime import timedelta
 from math import isfinite, sqrt
 from struct import pack
 from typing import Any, Protocol, Self, cast
 
 import orjson
 
-from gristmill.errors import BadAnswer, Overloaded, Permanent, Refused, Transient
-from gristmill.models.http import Http
+from gristmill.errors import BadAnswer, Refused
+from gristmill.models.http import Http, Json, bearer, understood
 from gristmill.queue import ProcessPool
 from gristmill.settings import EmbeddingSettings
 
-Json = dict[str, Any]
 GIB = 2**30
 
 
@@ -130,8 +127,7 @@ class _Endpoint:
         if not settings.model:
             raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
         self._settings = settings
-        key = settings.key.get_secret_value() if settings.key is not None else ""
-        self._http = Http({"Authorization": f"Bearer {key}"} if key else {}, settings.timeout)
+        self._http = Http(bearer(settings.key), settings.timeout)
         self.name = model_of(settings)
         self.window = settings.window
         self.floor = settings.floor
@@ -173,25 +169,7 @@ class _Endpoint:
         body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
         url = self._settings.url.rstrip("/") + self.path
         answer = await self._http.post(url, body, whom=f"The embedding endpoint {url}")
-        return self._vectors(self._understood(*answer))
-
-    def _understood(self, status: int, retry_after: str | None, raw: bytes) -> Json:
-        """The answer, or the error that its status means for the caller."""
-        found = _object(raw)
-        if status == 200 and found is not None and "error" not in found:
-            return found
-        reason = self._without_key(f"The embedding endpoint answered {status}: {_reason(found)}.")
-        if status in (429, 503):
-            wait = 5.0
-            with suppress(TypeError, ValueError):
-                wait = float(retry_after or "")
-            raise Overloaded(reason, timedelta(seconds=wait))
-        raise Permanent(reason) if 400 <= status < 500 and status not in (401, 403, 404, 408) else Transient(reason)
-
-    def _without_key(self, reason: str) -> str:
-        """Some endpoints quote the key that they refuse."""
-        key = self._settings.key.get_secret_value() if self._settings.key else ""
-        return reason.replace(key, "…") if key else reason
+        return self._vectors(understood(answer, whom="The embedding endpoint", key=self._settings.key))
 
     def _accepted(self, rows: list[Any], wanted: int) -> list[bytes]:
         if len(rows) != wanted:
@@ -228,23 +206,6 @@ class OpenAiEmbedder(_Endpoint):
     def _vectors(self, answer: Json) -> list[Any]:
         rows = [cast("Json", row) for row in _list(answer.get("data")) if isinstance(row, dict)]
         return [row.get("embedding") for row in sorted(rows, key=lambda row: int(row.get("index") or 0))]
-
-
-def _object(raw: bytes) -> Json | None:
-    try:
-        found = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    return cast("Json", found) if isinstance(found, dict) else None
-
-
-def _reason(found: Json | None) -> str:
-    """What an endpoint says is wrong: Ollama in words, OpenAI in an object."""
-    if found is None:
-        return "something that is not a JSON object"
-    error = found.get("error")
-    said = cast("Json", error).get("message") if isinstance(error, dict) else error
-    return str(said or "no reason given").rstrip(".")
 
 
 def _list(value: Any) -> list[Any]:

@@ -3,19 +3,16 @@
 import base64
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from gristmill.errors import BadAnswer, Overloaded, Permanent, Transient
-from gristmill.models.http import Http
+from gristmill.errors import BadAnswer, Permanent
+from gristmill.models.http import Http, Json, bearer, understood
 from gristmill.settings import LlmSettings
 
-Json = dict[str, Any]
 Level = Literal["P0", "P1", "P2", "P3"]
 Shape = TypeVar("Shape", bound=BaseModel)
 FENCE = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
@@ -73,9 +70,7 @@ class RouterLlm:
     ) -> None:
         self._settings, self._count = settings, count
         headers = {"X-Router-Session": session} if session else {}
-        if settings.key is not None:
-            headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
-        self._http = Http(headers, settings.timeout)
+        self._http = Http({**headers, **bearer(settings.key)}, settings.timeout)
 
     async def __aenter__(self) -> "RouterLlm":
         return self
@@ -128,7 +123,7 @@ class RouterLlm:
     async def _posted(self, body: Json, priority: Level) -> Json:
         url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {self._settings.url}"
         answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
-        return _understood(*answer)
+        return understood(answer, whom="The LLM router", key=self._settings.key)
 
 
 def _messages(asked: str | Sequence[Message]) -> list[Json]:
@@ -141,25 +136,6 @@ def _message(turn: Message) -> Json:
     if turn.pictures:
         said["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
     return said
-
-
-def _understood(status: int, retry_after: str | None, raw: bytes) -> Json:
-    """The router's answer, or the error that its status means for the caller."""
-    try:
-        found = _object(orjson.loads(raw))
-    except orjson.JSONDecodeError:
-        found = None
-    if found is None:
-        raise Transient(f"The LLM router answered {status} with something that is not a JSON object.")
-    if status == 200 and "error" not in found:
-        return found
-    reason = f"The LLM router answered {status}: {found.get('error') or 'no reason given'}."
-    if status in (429, 503):
-        wait = 5.0
-        with suppress(TypeError, ValueError):
-            wait = float(retry_after or "")
-        raise Overloaded(reason, timedelta(seconds=wait))
-    raise Permanent(reason) if 400 <= status < 500 else Transient(reason)
 
 
 def _object(value: Any) -> Json | None:
