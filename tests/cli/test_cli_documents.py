@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,51 @@ async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when
             back = asyncio.create_task(anext(seen))
     stop.set()
     await seen.aclose()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+async def test_a_folder_moved_into_the_one_that_is_watched_is_taken_in(db: Database, folder: Path, linked: bool):
+    moved = folder.with_name("moved")
+    (moved / "deeper").mkdir(parents=True)
+    (moved / "plan.md").write_text("# Plan\n")
+    (moved / "deeper" / "draft.md").write_text("# Draft\n")
+    (moved / "deeper" / "coming.md.part").write_text("# Com")
+    watched = folder.with_name("link") if linked else folder
+    if linked:
+        watched.symlink_to(folder, target_is_directory=True)
+    assert await _seen_after(db, watched, lambda: moved.rename(folder / "moved"), 2) == {
+        "plan.md": None,
+        "draft.md": None,
+    }
+
+
+async def test_what_appears_and_cannot_be_taken_in_is_told_by_the_watch(db: Database, folder: Path):
+    def appear() -> None:
+        os.mkfifo(folder / "pipe")
+        (folder / "nowhere").symlink_to(folder / "gone")
+        (folder / "above").symlink_to(folder, target_is_directory=True)
+        os.utime(folder)
+
+    assert await _seen_after(db, folder, appear, 3) == {
+        "pipe": "it is neither a file nor a folder",
+        "nowhere": "it cannot be read (No such file or directory)",
+        "above": "it is a link to a folder, which is not followed: add that folder itself",
+    }
+
+
+async def _seen_after(db: Database, folder: Path, happens: Callable[[], object], n: int) -> dict[str, str | None]:
+    """What a watch of the folder tells, once something has happened: of so many files or more."""
+    found: dict[str, str | None] = {}
+    stop = asyncio.Event()
+    seen = taken_in(Session(db, Settings()), folder, GLOBAL, stop=stop)
+    async with asyncio.timeout(60):
+        assert await anext(seen) == []
+        happens()
+        while len(found) < n:
+            found |= {one.name: one.reason for one in await anext(seen)}
+    stop.set()
+    await seen.aclose()
+    return found
 
 
 async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for(folder: Path):

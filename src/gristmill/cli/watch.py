@@ -1,8 +1,7 @@
 """`gristmill watch`: take in whatever appears or changes in a folder, for as long as it runs."""
 
 import asyncio
-import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from watchfiles import (
 from gristmill.cli.add import Client, Project, scope_of, take_in
 from gristmill.cli.output import Json, err, plain, say_json, warn
 from gristmill.cli.session import Session, run, session
-from gristmill.documents import Added, files_in
+from gristmill.documents import Added, files_at, files_in
 from gristmill.errors import Refused
 from gristmill.knowledge import Scope
 
@@ -73,9 +72,9 @@ async def _while_there(
     at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
 ) -> AsyncGenerator[Sequence[Added]]:
     """The watch begins before the first look, so that nothing slips in between."""
-    meant = _identity(folder)
+    meant, visible = _identity(folder), _Visible(folder)
     changes = awatch(
-        folder, watch_filter=_Visible(folder), debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
+        visible.folder, watch_filter=visible, debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
         rust_timeout=FIRST,
     )  # fmt: skip
     first = True
@@ -85,9 +84,14 @@ async def _while_there(
         if first:
             first = False
             yield await take_in(at, files_in(str(folder)), scope, patient=True)
-        paths = sorted({Path(path) for _, path in seen})
-        if files := [path for path in paths if path.is_file()]:
+        if files := _changed(seen, visible):
             yield await take_in(at, files, scope, patient=True)
+
+
+def _changed(seen: Iterable[tuple[Change, str]], visible: "_Visible") -> list[Path]:
+    """The files at the paths that changed: of a folder that was moved here only its own name is told."""
+    found = {file for _, path in seen for file in files_at(Path(path))}
+    return sorted(file for file in found if visible(Change.added, str(file)))
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -100,13 +104,14 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 class _Visible(DefaultFilter):
-    """Hidden files, and what editors and downloads leave lying about, are not meant."""
+    """Hidden files, what editors and downloads leave lying about, and the folder itself are not meant."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._folder = folder.resolve()
+        self.folder = folder.resolve()  # as it is watched, so that all paths begin with it
 
     def __call__(self, change: Change, path: str) -> bool:
-        hidden = any(part.startswith(".") for part in Path(os.path.relpath(path, self._folder)).parts)
+        within = Path(path).relative_to(self.folder).parts  # none: what happened to the folder itself
+        hidden = not within or any(part.startswith(".") for part in within)
         unfinished = path.endswith((".part", ".crdownload", ".tmp", "~"))
         return change != Change.deleted and not hidden and not unfinished and super().__call__(change, path)

@@ -1,6 +1,6 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
-from gristmill.documents.intake import Added, add_again, add_file, files_in, name_of
+from gristmill.documents.intake import Added, add_again, add_file, files_at, files_in, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
     MOST_FAILURES,
@@ -42,6 +42,7 @@ __all__ = [
     "at_work",
     "document_handlers",
     "failures",
+    "files_at",
     "files_in",
     "listing",
     "load",

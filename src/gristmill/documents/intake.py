@@ -53,6 +53,13 @@ def files_in(given: str) -> list[Path]:
     return _meant(path)  # it came this very moment
 
 
+def files_at(path: Path) -> list[Path]:
+    """What is at this very path, if anything is: itself, or all in a folder; a link to a folder is not followed."""
+    if path.is_dir() and not path.is_symlink():
+        return sorted(_within(str(path)))
+    return [path] if os.path.lexists(path) else []
+
+
 def _meant(path: str) -> list[Path]:
     return sorted(_within(path)) if os.path.isdir(path) else [Path(path)]
 
