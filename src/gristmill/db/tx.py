@@ -1,6 +1,6 @@
 """A transaction, as handlers and stores see it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -39,6 +39,14 @@ class Tx:
         cursor = self._connection.cursor(row_factory=namedtuple_row, binary=True)
         await cursor.execute(query, params)
         return await cursor.fetchall()
+
+    async def portions(self, query: Query, size: int, **params: Any) -> AsyncGenerator[list[Row]]:
+        """As `all`, so many rows at a time: for what does not fit into memory."""
+        await self.flush()
+        async with self._connection.cursor("portions", row_factory=namedtuple_row) as cursor:
+            await cursor.execute(query, params)
+            while rows := await cursor.fetchmany(size):
+                yield rows
 
     async def value(self, query: Query, **params: Any) -> Any:
         """The first column of the first row, or None."""

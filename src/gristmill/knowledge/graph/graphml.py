@@ -28,16 +28,10 @@ async def export(tx: Tx, scope: Scope) -> AsyncGenerator[str]:
     """Pieces of one document; `tx` should see one moment, or an edge may lack its node."""
     scopes = await visible(tx, scope)
     yield HEAD
-    after = ""
-    while rows := await tx.all(SQL["nodes"], scopes=scopes, after=after, limit=PORTION):
+    async for rows in tx.portions(SQL["nodes"], PORTION, scopes=scopes):
         yield "".join(map(_node, rows))
-        after = rows[-1].key
-    last = ("", "", "")
-    while rows := await tx.all(
-        SQL["edges"], scopes=scopes, source=last[0], type=last[1], target=last[2], limit=PORTION
-    ):
+    async for rows in tx.portions(SQL["edges"], PORTION, scopes=scopes):
         yield "".join(map(_edge, rows))
-        last = (rows[-1].source, rows[-1].type, rows[-1].target)
     yield FOOT
 
 
