@@ -50,7 +50,10 @@ UPDATE document SET opening = %(opening)s WHERE id = %(id)s;
 SELECT id FROM task WHERE owner = %(owner)s AND kind = ANY (%(kinds)s) AND outcome = 'failed';
 
 -- name: pages_by_key
-SELECT DISTINCT ON (key) key, text, method FROM page WHERE key = ANY (%(keys)s);
+-- one look into the index for each, however many pages are alike; a range of one value, so that it is always the index
+SELECT k.key, p.text, p.method
+  FROM unnest(%(keys)s::bytea[]) AS k (key)
+ CROSS JOIN LATERAL (SELECT text, method FROM page WHERE key >= k.key AND key <= k.key ORDER BY key LIMIT 1) p;
 
 -- name: texts
 SELECT p.document, p.number, p.text
@@ -64,9 +67,11 @@ ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = ex
 UPDATE page SET divided = %(key)s WHERE document = %(document)s AND number = %(number)s;
 
 -- name: divided_before
--- in one statement: a page that goes meanwhile goes with all of its chunks
-SELECT p.divided AS key, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.tokens, c.hash
-  FROM (SELECT DISTINCT ON (divided) divided, document, number FROM page WHERE divided = ANY (%(keys)s)) p
+-- in one statement: a page that goes meanwhile goes with all of its chunks. The index is asked as above.
+SELECT k.key, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.tokens, c.hash
+  FROM unnest(%(keys)s::bytea[]) AS k (key)
+ CROSS JOIN LATERAL (
+   SELECT document, number FROM page WHERE divided >= k.key AND divided <= k.key ORDER BY divided LIMIT 1) p
   LEFT JOIN chunk c ON c.document = p.document AND c.page = p.number
  ORDER BY c.document, c.page, c.ordinal;
 

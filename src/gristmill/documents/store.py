@@ -83,7 +83,7 @@ async def retry(tx: Tx, document: Document, queue: str | None = None) -> Revived
 
 async def pages_by_key(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
     """The pages that were made of the same input by the same means, whichever document they were for."""
-    rows = await tx.all(SQL["pages_by_key"], keys=list(keys))
+    rows = await tx.all(SQL["pages_by_key"], keys=list(set(keys)))
     return {row.key: PageText(row.text, row.method) for row in rows}
 
 
@@ -100,7 +100,7 @@ async def save_page(tx: Tx, document: Document, number: int, page: PageText, key
 async def divided_before(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:
     """The chunks that the same text fell into by the same means, on whichever page it stands."""
     found: dict[bytes, list[Piece]] = {}
-    for key, *piece in await tx.all(SQL["divided_before"], keys=list(keys)):
+    for key, *piece in await tx.all(SQL["divided_before"], keys=list(set(keys))):
         pieces = found.setdefault(key, [])
         if piece[0] is not None:  # or it has no chunks
             pieces.append(Piece(*piece))

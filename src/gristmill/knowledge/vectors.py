@@ -87,7 +87,7 @@ async def unseen(tx: Tx, current: Model) -> str | None:
 
 async def known(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """The vectors that this model has already made of texts with these hashes."""
-    rows = await tx.all(SQL["known"], model=model, hashes=list(hashes))
+    rows = await tx.all(SQL["known"], model=model, hashes=list(set(hashes)))
     return {row.hash: _received(row.vector) for row in rows}
 
 

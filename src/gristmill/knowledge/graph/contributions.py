@@ -43,7 +43,7 @@ def key_of(client: str, passage: Passage, version: str) -> bytes:
 
 async def known(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
     """What was drawn before, by its key."""
-    rows = await tx.all(SQL["known"], keys=list(keys)) if keys else []
+    rows = await tx.all(SQL["known"], keys=list(set(keys))) if keys else []
     return {bytes(row.key): _extraction(row) for row in rows}
 
 

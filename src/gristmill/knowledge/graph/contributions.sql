@@ -53,16 +53,20 @@ SELECT place.id, %(key)s, NOT EXISTS (SELECT FROM named), %(silent)s, %(dropped)
 
 -- name: known
 -- What was drawn under these keys before, from whichever chunk has it; nothing that was merely stated. A silent LLM is
--- asked again.
-SELECT x.key, x.silent, x.dropped,
+-- asked again. One look into the index for each key, however many chunks have it: a range of one value, so that it is always
+-- the index; and when an LLM was silent 256 times, it is as well asked once more.
+SELECT k.key, x.silent, x.dropped,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('key', m.key, 'type', m.type, 'name', m.name, 'count', m.count,
                                                      'properties', m.properties) ORDER BY m.key), '[]')
           FROM mention m WHERE m.chunk = x.chunk AND m.count > 0) AS entities,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('source', r.source, 'type', r.type, 'target', r.target,
                                                      'properties', r.properties) ORDER BY r.source, r.type, r.target), '[]')
           FROM relation r WHERE r.chunk = x.chunk AND r.drawn) AS relations
-  FROM (SELECT DISTINCT ON (key) chunk, key, silent, dropped FROM extraction
-         WHERE key = ANY(%(keys)s) AND silent IS NOT TRUE ORDER BY key, chunk) AS x;
+  FROM unnest(%(keys)s::bytea[]) AS k (key)
+ CROSS JOIN LATERAL (
+   SELECT * FROM (SELECT chunk, silent, dropped FROM extraction
+                   WHERE key >= k.key AND key <= k.key ORDER BY key LIMIT 256) AS first
+    WHERE silent IS NOT TRUE LIMIT 1) x;
 
 -- name: lost_nodes
 -- What these chunks name, and whether anything else names or states it for the same client.
