@@ -141,11 +141,11 @@ def cell_xml(value: str | float) -> str:
 
 
 def pdf(pages: Sequence[str | Image.Image], info: str = "", more: Sequence[bytes] = ()) -> bytes:
-    """Each page is text (set in lines of 80, `# ` sets a heading) or a picture that fills it."""
+    """Each page is text (set in lines of 80, `# ` sets a heading) or a picture that fills it, scanned at 150 dpi."""
     objects: list[bytes] = [b"", b"", b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"]
     kids: list[int] = []
     for page in pages:
-        resources = b"<</Font<</F 3 0 R>>>>"
+        resources, paper = b"<</Font<</F 3 0 R>>>>", (595, 842)
         if isinstance(page, str):
             content = set_text(page)
         else:
@@ -156,10 +156,11 @@ def pdf(pages: Sequence[str | Image.Image], info: str = "", more: Sequence[bytes
             head = b"<</Type/XObject/Subtype/Image%b" + grey + b"/Filter/FlateDecode/Length %d>>"
             objects.append(head % (size, len(data)) + b"stream\n" + data + b"\nendstream")
             resources = b"<</XObject<</I %d 0 R>>>>" % len(objects)
-            content = b"q 595 0 0 842 0 0 cm /I Do Q"
+            paper = picture.width * 72 // 150, picture.height * 72 // 150
+            content = b"q %d 0 0 %d 0 0 cm /I Do Q" % paper
         objects.append(b"<</Length %d>>stream\n%b\nendstream" % (len(content), content))
-        page_dict = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources %b/Contents %d 0 R>>"
-        objects.append(page_dict % (resources, len(objects)))
+        page_dict = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 %d %d]/Resources %b/Contents %d 0 R>>"
+        objects.append(page_dict % (*paper, resources, len(objects)))
         kids.append(len(objects))
     objects[0] = b"<</Type/Catalog/Pages 2 0 R>>"
     objects[1] = b"<</Type/Pages/Kids[%b]/Count %d>>" % (b" ".join(b"%d 0 R" % kid for kid in kids), len(kids))
@@ -198,9 +199,12 @@ def assembled(objects: Sequence[bytes]) -> bytes:
 # --- pictures
 
 
-def scan(*lines: str, size: tuple[int, int] = (1240, 600)) -> Image.Image:
-    """A clean scan at 150 dpi of the upper third of a page: reading takes as long as there is paper."""
-    picture = Image.new("L", size, 255)
+SLIP = (740, 740)  # pixels: reading takes as long as there is paper, and what is smaller or longer is enlarged for it
+
+
+def scan(*lines: str) -> Image.Image:
+    """A clean scan of a slip of paper, at 150 dpi."""
+    picture = Image.new("L", SLIP, 255)
     draw = ImageDraw.Draw(picture)
     font = ImageFont.load_default(36)
     for number, line in enumerate(lines):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from documents.files import put, saved, scan
+from documents.files import SLIP, put, saved, scan
 from gristmill.documents.reading import Limits, inspect, read
 from gristmill.errors import Permanent
 
@@ -18,7 +18,7 @@ def test_a_picture_is_one_page_whatever_it_is_called(tmp_path: Path, format: str
     path = put(tmp_path, "scan.pdf", saved(scan("Invoice"), format))
     found = inspect(path, "scan.pdf", LIMITS)
     assert (found.type, found.pages, found.title) == ("image", 1, "scan")
-    assert (found.meta["width"], found.meta["height"]) == (1240, 600)
+    assert (found.meta["width"], found.meta["height"]) == SLIP
 
 
 def test_a_picture_is_read(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import psutil
 import psycopg
 from watch import family, until
 
+from documents.files import saved, scan
 from gristmill.db import Database, Tx, open_database
 from gristmill.db.embedded import Embedded
 from gristmill.documents import add_file, files_in
@@ -24,10 +26,11 @@ from gristmill.knowledge import GLOBAL
 from gristmill.queue import set_queue
 from gristmill.settings import Settings
 
-ROOT = Path(__file__).parents[2]
-GENERATED = 200
+INBOX = Path(__file__).parents[2] / "examples" / "inbox"
+PICTURES = (".jpg", ".tiff")
+GENERATED = 80
 KILLS = 9
-PAUSE = (0.2, 2.0)  # seconds between them
+PAUSE = (0.1, 1.0)  # seconds between them
 LONGEST = 100.0
 FACTS = {
     "documents": "SELECT urn, name, version, hash, type, title, pages, meta, written_at FROM document",
@@ -55,7 +58,7 @@ FACTS = {
 
 
 async def test_killing_workers_and_the_server_changes_nothing_about_what_comes_out(tmp_path: Path) -> None:
-    generate(tmp_path / "generated")
+    generate(tmp_path / "papers")
     calm = await ground(tmp_path, processes=1, disturbed=False)
     torn = await ground(tmp_path, processes=2, disturbed=True)
     assert calm.keys() == FACTS.keys()
@@ -83,7 +86,7 @@ async def ground(folder: Path, *, processes: int, disturbed: bool) -> dict[str, 
 
 async def take_in(settings: Settings, folder: Path) -> None:
     async with open_database(settings) as db:
-        for path in [*files_in(str(ROOT / "examples" / "inbox")), *files_in(str(folder / "generated"))]:
+        for path in files_in(str(folder / "papers")):
             added = await add_file(db, path, GLOBAL, max_bytes=settings.documents.max_bytes)
             assert added.status == "added", added
         async with db.transaction() as tx:
@@ -176,8 +179,16 @@ async def facts(server: Embedded) -> dict[str, tuple[int, str]]:
 
 
 def generate(folder: Path) -> None:
-    """Two hundred short notes, mails and pages about the same few people and companies."""
+    """The inbox, and eighty short notes, mails and pages about the same few people and companies.
+
+    Slips of paper stand for its two pictures: a whole page is read for seconds, and anew whenever that is interrupted.
+    """
     folder.mkdir()
+    for path in INBOX.iterdir():
+        if path.suffix not in PICTURES:
+            shutil.copy(path, folder)
+    (folder / "letter.tiff").write_bytes(saved(scan("Invoice INV-2026-058", "Harrow Trust"), "TIFF"))
+    (folder / "receipt.jpg").write_bytes(saved(scan("Receipt 88-20417", "Corvane Ltd"), "JPEG"))
     chance = random.Random(11)
     people = ["Anna Berg", "Ben Holt", "Carla Diaz", "David Stone", "Emma Frost", "Felix Hall"]
     firms = ["Nordwind Ltd", "Harbour Mills Inc", "Blue Kiln GmbH", "Orchard Systems"]
