@@ -37,16 +37,18 @@ LONGEST = (
     "faults", "test_faults", "test_flow", "test_embedded", "test_examples", "test_model", "test_ocr", "test_chaos",
     "test_cli_worker", "test_cli_documents", "router",
 )  # fmt: skip
-# what loads the same model runs in the same process, which loads it once
+# what loads the same model, or starts the same processes, runs in the same process, which does so once
 TOGETHER = {
     "tests/documents/test_faults.py": "readers",
     "tests/documents/test_flow.py": "bench",
     "tests/documents/test_inbox.py": "ocr",
     "tests/documents/test_reading_pdf.py": "ocr",
     "tests/documents/test_reading_pictures.py": "ocr",
+    "tests/documents/test_reading_plain.py": "plain",
     "tests/models/test_extraction.py": "names",
     "tests/models/test_minilm.py": "minilm",
     "tests/models/test_ocr.py": "ocr",
+    "tests/router/test_clients.py": "llm",
     "tests/router/test_embedded.py": "llm",
 }
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one

@@ -1,8 +1,10 @@
 """Text, Markdown, tables and HTML: what they are is told by their content, and no encoding is fatal."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from documents.files import put, xlsx
 from gristmill.documents.reading import Limits, inspect, read
@@ -157,14 +159,21 @@ def test_pictures_that_a_page_carries_as_text_are_no_text(tmp_path: Path) -> Non
     assert read(path, "html", 1, LIMITS).text == "The wheel turns."
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[ProcessPool]:
+    """One child for all that may hang."""
+    made = ProcessPool(1)
+    yield made
+    await made.close()
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("opened", ["<title>", "<head>", "<meta ", "<!--", "<p ", "![", "<a href='", "<nav><"])
-async def test_what_is_opened_often_and_never_closed_costs_a_page_no_time(tmp_path: Path, opened: str) -> None:
+async def test_what_is_opened_often_and_never_closed_costs_a_page_no_time(
+    pool: ProcessPool, tmp_path: Path, opened: str
+) -> None:
     """Its child has as long as a worker gives it; it took hours."""
     path = put(tmp_path, "a.html", "<!doctype html><html><body><p>Toads live here.</p>" + opened * 200_000)
-    pool = ProcessPool(1)
-    try:
-        found = await pool.run(inspect, path, "a.html", LIMITS, timeout=120.0, memory=2 << 30)
-        page = await pool.run(read, path, found.type, 1, LIMITS, timeout=120.0, memory=2 << 30)
-    finally:
-        await pool.close()
+    found = await pool.run(inspect, path, "a.html", LIMITS, timeout=120.0, memory=2 << 30)
+    page = await pool.run(read, path, found.type, 1, LIMITS, timeout=120.0, memory=2 << 30)
     assert "Toads live here." in page.text

@@ -2,6 +2,8 @@
 
 import socket
 from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import cv2
@@ -10,7 +12,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from gristmill.errors import Permanent
-from gristmill.models import engines, ocr, pictures, rapid, tesseract
+from gristmill.models import engines, ocr, pictures, tesseract
 
 LETTER = [
     "Mill Street 12, Brno, 3 May 2026",
@@ -19,14 +21,22 @@ LETTER = [
     "on Thursday. The invoice 2026-0417 over",
     "EUR 1,250.00 is due within 14 days.",
 ]
+PAPER = (740, 740)  # pixels
+
+
+@pytest.fixture
+def rapid() -> ModuleType:
+    """Not before it is needed: it takes a second, and every process of a run collects these tests."""
+    return import_module("gristmill.models.rapid")
 
 
 @cache
-def letter(width: int = 900, size: int = 30) -> Image.Image:
-    page = Image.new("L", (width, 500), 255)
+def letter() -> Image.Image:
+    """On square paper: the model enlarges the shorter side to what this one has, and takes as long as that is much."""
+    page = Image.new("L", PAPER, 255)
     draw = ImageDraw.Draw(page)
     for row, text in enumerate(LETTER):
-        draw.text((60, 60 + 60 * row), text, 0, font=ImageFont.load_default(size))
+        draw.text((60, 60 + 60 * row), text, 0, font=ImageFont.load_default(30))
     return page
 
 
@@ -51,7 +61,7 @@ def test_letters_of_other_languages_are_read() -> None:
         font = ImageFont.truetype("DejaVuSans.ttf", 30)
     except OSError:
         pytest.skip("DejaVuSans.ttf is not installed, and Pillow's own font has no ř")
-    page = Image.new("L", (900, 200), 255)
+    page = Image.new("L", PAPER, 255)
     ImageDraw.Draw(page).text((60, 60), "Příliš žlutý kůň, Größe und Maß", 0, font=font)
     assert ocr.recognise(page, engine="rapidocr").text == "Příliš žlutý kůň, Größe und Maß"
 
@@ -90,7 +100,7 @@ def test_a_blank_page_is_empty_and_no_model_is_asked(kind: str, monkeypatch: pyt
     def refuse(page: Any) -> Any:
         raise AssertionError("a model was asked")
 
-    monkeypatch.setattr(rapid, "read", refuse)
+    monkeypatch.setattr("gristmill.models.rapid.read", refuse)
     assert ocr.recognise(blank(kind)) == ocr.Recognised("", "none", 1.0)
 
 
@@ -113,12 +123,12 @@ def test_every_kind_of_picture_can_be_read(mode: str) -> None:
 
 
 def test_what_is_transparent_is_paper() -> None:
-    page = Image.new("RGBA", (900, 500), (0, 0, 0, 0))
+    page = Image.new("RGBA", PAPER, (0, 0, 0, 0))
     page.paste((0, 0, 0, 255), (0, 0), Image.eval(letter(), lambda level: 255 - level))
     assert share(ocr.recognise(page, engine="rapidocr").text) == 1
 
 
-def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_fetched(rapid: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine would download what it misses."""
 
     def refuse(*_: Any) -> Any:
@@ -129,7 +139,7 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "invoice" in ocr.recognise(letter(), engine="rapidocr").text
 
 
-def test_one_thread_per_process() -> None:
+def test_one_thread_per_process(rapid: Any) -> None:
     session = rapid._engine()._load_det_model().session.session
     assert session.get_session_options().intra_op_num_threads == 1
     assert cv2.getNumThreads() == 1

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import ollama
-import openai
 import pytest
 import pytest_asyncio
 
 from .conftest import Router, Scene, staged
+
+if TYPE_CHECKING:
+    import openai
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,7 +54,9 @@ async def ollama_client(router: Router) -> AsyncIterator[ollama.AsyncClient]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def openai_client(router: Router) -> AsyncIterator[openai.AsyncOpenAI]:
+async def openai_client(router: Router) -> AsyncIterator["openai.AsyncOpenAI"]:
+    import openai  # noqa: PLC0415 takes a second, and every process of a run collects these tests
+
     async with openai.AsyncOpenAI(base_url=f"{router.url}/v1", api_key="any", max_retries=0) as client:
         yield client
 
@@ -139,7 +144,7 @@ async def test_ollama_is_told_which_models_there_are(ollama_client: ollama.Async
 # ── OpenAI's client ─────────────────────────────────────────────────────────
 
 
-async def test_openai_chat_gives_the_whole_answer_and_its_usage(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_chat_gives_the_whole_answer_and_its_usage(openai_client: "openai.AsyncOpenAI") -> None:
     answer = await openai_client.chat.completions.create(model="plain", messages=ASK)
     assert answer.choices[0].message.content == SAID
     assert answer.choices[0].finish_reason == "stop"
@@ -152,7 +157,7 @@ async def test_openai_chat_gives_the_whole_answer_and_its_usage(openai_client: o
 
 
 @pytest.mark.parametrize("usage", [True, False])
-async def test_openai_chat_streams_and_counts_only_when_asked(openai_client: openai.AsyncOpenAI, usage: bool) -> None:
+async def test_openai_chat_streams_and_counts_only_when_asked(openai_client: "openai.AsyncOpenAI", usage: bool) -> None:
     more = {"stream_options": {"include_usage": True}} if usage else {}
     stream = await openai_client.chat.completions.create(model="plain", messages=ASK, stream=True, **more)
     chunks = [chunk async for chunk in stream]
@@ -163,7 +168,7 @@ async def test_openai_chat_streams_and_counts_only_when_asked(openai_client: ope
 
 
 async def test_openai_completions_answer_with_and_without_streaming(
-    openai_client: openai.AsyncOpenAI,
+    openai_client: "openai.AsyncOpenAI",
 ) -> None:
     answer = await openai_client.completions.create(model="plain", prompt="hello")
     assert answer.choices[0].text == SAID
@@ -172,7 +177,7 @@ async def test_openai_completions_answer_with_and_without_streaming(
 
 
 async def test_openai_tool_calls_arrive_with_their_arguments_as_text(
-    openai_client: openai.AsyncOpenAI,
+    openai_client: "openai.AsyncOpenAI",
 ) -> None:
     answer = await openai_client.chat.completions.create(model="plain", messages=ASK, tools=[WEATHER])
     calls = answer.choices[0].message.tool_calls
@@ -185,7 +190,7 @@ async def test_openai_tool_calls_arrive_with_their_arguments_as_text(
     assert (answer.choices[0].message.content or "").startswith("echo sunny")
 
 
-async def test_openai_tool_calls_can_be_streamed(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_tool_calls_can_be_streamed(openai_client: "openai.AsyncOpenAI") -> None:
     stream = await openai_client.chat.completions.create(model="plain", messages=ASK, tools=[WEATHER], stream=True)
     arguments, name, finish = "", "", None
     async for chunk in stream:
@@ -197,14 +202,14 @@ async def test_openai_tool_calls_can_be_streamed(openai_client: openai.AsyncOpen
     assert (name, json.loads(arguments), finish) == ("weather", {"city": "Brno", "days": 3}, "tool_calls")
 
 
-async def test_openai_structured_output_follows_the_schema(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_structured_output_follows_the_schema(openai_client: "openai.AsyncOpenAI") -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY, "strict": True}}
     answer = await openai_client.chat.completions.create(model="plain", messages=ASK, response_format=wanted)
     assert json.loads(answer.choices[0].message.content or "") == {"city": "Brno"}
 
 
 async def test_openai_embeds_also_in_the_packed_form_its_client_asks_for(
-    openai_client: openai.AsyncOpenAI,
+    openai_client: "openai.AsyncOpenAI",
 ) -> None:
     packed = await openai_client.embeddings.create(model="my-embedding:8b", input=["a", "bcd"])
     plain = await openai_client.embeddings.create(model="my-embedding:8b", input=["a", "bcd"], encoding_format="float")
@@ -215,7 +220,9 @@ async def test_openai_embeds_also_in_the_packed_form_its_client_asks_for(
     )
 
 
-async def test_openai_lists_models_and_is_told_when_one_is_missing(openai_client: openai.AsyncOpenAI) -> None:
+async def test_openai_lists_models_and_is_told_when_one_is_missing(openai_client: "openai.AsyncOpenAI") -> None:
+    import openai  # noqa: PLC0415 as above
+
     names = {model.id async for model in openai_client.models.list()}
     assert names >= {"plain", "orch:30b"}
     assert (await openai_client.models.retrieve("plain")).id == "plain"
@@ -225,6 +232,8 @@ async def test_openai_lists_models_and_is_told_when_one_is_missing(openai_client
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_pictures_are_carried_from_one_api_to_the_other(scene: Scene) -> None:
+    import openai  # noqa: PLC0415 as above
+
     picture = "iVBORw0KGgoAAAANSUhEUg=="
     speaks_ollama, speaks_openai = await scene.backend(), await scene.backend()
     first = await scene.router({"name": "a", "url": speaks_ollama.url})

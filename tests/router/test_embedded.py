@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import ollama
-import openai
 import psutil
 import pytest
 import pytest_asyncio
@@ -77,6 +76,8 @@ async def test_a_real_model_answers_ollamas_client_and_counts_its_tokens(router:
 
 
 async def test_a_real_model_follows_a_schema_for_openais_client(router: Router) -> None:
+    import openai  # noqa: PLC0415 takes a second, and every process of a run collects these tests
+
     wanted = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY, "strict": True}}
     async with openai.AsyncOpenAI(base_url=f"{router.url}/v1", api_key="any") as client:
         answer = await client.chat.completions.create(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from PIL.Image import Image
 
 from gristmill.errors import Permanent
-from gristmill.models import rapid, tesseract
+from gristmill.models import tesseract
 from gristmill.models.engines import has_tesseract
 from gristmill.models.layout import page_text
 from gristmill.models.pictures import is_blank, pixels
@@ -34,5 +34,7 @@ def recognise(picture: Image, *, engine: str = "auto") -> Recognised:
         )
     if engine != "rapidocr" and has_tesseract() and (found := tesseract.read(page)):
         return Recognised(page_text(found[0]), "tesseract", found[1])
+    from gristmill.models import rapid  # noqa: PLC0415 takes a second, and not where Tesseract has read the page
+
     lines, sure = rapid.read(page)
     return Recognised(page_text(lines), "rapidocr", sure)
