@@ -8,6 +8,7 @@ from graph_shelf import contribute, shelve
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import graph
+from gristmill.knowledge.graph import contributions
 from gristmill.knowledge.scopes import GLOBAL, Scope
 from gristmill.models import Entity, Extraction
 
@@ -115,6 +116,13 @@ async def test_deletion_can_be_foretold(family: Database) -> None:
         ("", "person::mallory", "KNOWS", "person::eve"),
     )
     assert told.edges_weaker == (("", "person::jane", "MET", "person::bob"),)
+
+
+@pytest.mark.parametrize("name", ["lost_nodes", "lost_edges"])
+async def test_foretelling_the_deletion_of_many_chunks_looks_each_of_them_up(family: Database, name: str) -> None:
+    async with family.transaction() as tx:
+        plan = await tx.all("EXPLAIN " + contributions.SQL[name], chunks=list(range(20_000)))
+    assert any("hashed SubPlan" in line for (line,) in plan), "it goes through all of them for every name"
 
 
 async def test_the_export_is_xml_whatever_names_contain(db: Database) -> None:

@@ -69,10 +69,11 @@ SELECT k.key, x.silent, x.dropped,
     WHERE silent IS NOT TRUE LIMIT 1) x;
 
 -- name: lost_nodes
--- What these chunks name, and whether anything else names or states it for the same client.
+-- What these chunks name, and whether anything else names or states it for the same client. Not `<> ALL`: for each of many
+-- thousand names that goes through the chunks, of which there may be as many.
 SELECT client, key, EXISTS (
          SELECT FROM mention m JOIN scope s ON s.id = m.scope
-          WHERE m.key = lost.key AND s.client = lost.client AND m.chunk <> ALL(%(chunks)s))
+          WHERE m.key = lost.key AND s.client = lost.client AND m.chunk NOT IN (SELECT unnest(%(chunks)s::bigint[])))
        OR EXISTS (
          SELECT FROM entity e JOIN scope s ON s.id = e.scope WHERE e.key = lost.key AND s.client = lost.client) AS stays
   FROM (SELECT DISTINCT s.client, m.key
@@ -83,7 +84,7 @@ SELECT client, key, EXISTS (
 SELECT client, source, type, target, EXISTS (
          SELECT FROM relation r JOIN scope s ON s.id = r.scope
           WHERE r.source = lost.source AND r.target = lost.target AND r.type = lost.type AND s.client = lost.client
-            AND r.chunk <> ALL(%(chunks)s)) AS stays
+            AND r.chunk NOT IN (SELECT unnest(%(chunks)s::bigint[]))) AS stays
   FROM (SELECT DISTINCT s.client, r.source, r.type, r.target
           FROM relation r JOIN scope s ON s.id = r.scope WHERE r.chunk = ANY(%(chunks)s)) AS lost
  ORDER BY client, source, type, target;
