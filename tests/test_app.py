@@ -9,6 +9,7 @@ from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import vectors
 from gristmill.models import FakeEmbedder
+from gristmill.queue import enable_schedule, list_schedules
 from gristmill.settings import Settings
 
 DB = Database("postgresql:///nowhere")  # nothing here connects
@@ -106,4 +107,17 @@ async def test_workers_begin_to_fill_the_model_of_the_settings_where_another_was
         await begin(db, Settings(), ours)
     async with db.transaction() as tx:
         rows = await tx.all("SELECT payload FROM task WHERE kind = 'knowledge.fill'")
-    assert [row.payload for row in rows] == [{"model": "all-MiniLM-L6-v2"}]
+    assert [row.payload for row in rows] == [{"model": "all-MiniLM-L6-v2", "after": 0}]
+
+
+async def test_workers_state_that_terms_are_tidied_every_hour_and_keep_it_as_it_was_set(db):
+    await begin(db, Settings(), {})
+    async with handlers(db, Settings()) as ours:
+        for _ in range(2):
+            await begin(db, Settings(), ours)
+            async with db.transaction() as tx:
+                await enable_schedule(tx, "knowledge.tidy", False)
+    async with db.transaction() as tx:
+        assert [(one.name, one.kind, one.enabled) for one in await list_schedules(tx)] == [
+            ("knowledge.tidy", "knowledge.tidy", False)
+        ]

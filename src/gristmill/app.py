@@ -14,12 +14,12 @@ from typing import Any, Self, cast
 from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
-from gristmill.knowledge.lexicon import fold_terms
+from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
 from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder, model_of
 from gristmill.queue import Handler, Handlers, ProcessPool, bound, on
 from gristmill.settings import Settings
-from gristmill.tasks import FillVectors, FoldTerms
+from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
 
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
@@ -63,9 +63,9 @@ def handlers_at(bench: Bench, db: Database, settings: Settings) -> Handlers:
     tools = Tools(
         db, bench.reading, bench.vectors, spool, bench.embedder, bench.extractor, settings.documents, [bench.house]
     )
-    folding = on(FoldTerms, partial(fold_terms, db=db))
+    folding = on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db))
     filling = on(FillVectors, partial(fill_vectors, db=db, embedder=bench.embedder))
-    return bound(*document_handlers(tools), folding, filling)
+    return bound(*document_handlers(tools), *folding, filling)
 
 
 async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
@@ -73,6 +73,7 @@ async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
     if FillVectors.kind in answered:
         async with db.transaction() as tx:
             await choose(tx, model_of(settings.embedding))
+            await tidy_hourly(tx)
 
 
 @asynccontextmanager

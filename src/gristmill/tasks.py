@@ -79,6 +79,13 @@ class FoldTerms:
 
 
 @dataclass(frozen=True)
+class TidyTerms:
+    """Have the terms folded wherever something was left to do."""
+
+    kind: ClassVar[str] = "knowledge.tidy"
+
+
+@dataclass(frozen=True)
 class FillVectors:
     """Let every chunk have a vector of this model, and of no other, a portion at a time."""
 

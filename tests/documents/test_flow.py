@@ -27,9 +27,9 @@ from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
-from gristmill.knowledge import Scope, keys
+from gristmill.knowledge import Scope, keys, lexicon
 from gristmill.queue import Skip, Snooze, on, retry_tasks, why
-from gristmill.tasks import OpenDocument, ReadPage
+from gristmill.tasks import BuildGraph, OpenDocument, ReadPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
 SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -51,6 +51,15 @@ async def counted(mill: Mill) -> dict[str, int]:
         " (SELECT count(*) FROM blob) AS blobs, (SELECT count(*) FROM task WHERE owner IS NOT NULL) AS tasks"
     )
     return row._asdict()
+
+
+async def test_terms_are_gathered_also_if_their_document_is_never_finished(mill: Mill) -> None:
+    await mill.rows(f"SELECT setval('chunk_id_seq', {lexicon.FEW - 1})")
+    del mill.handlers[BuildGraph.kind]
+    await mill.ground("note.md", "The mill grinds at night.")
+    assert [row.outcome for row in await mill.rows("SELECT outcome FROM task WHERE kind = 'knowledge.fold'")] == [
+        "completed"
+    ]
 
 
 async def test_a_note_becomes_searchable_and_part_of_the_graph(mill: Mill) -> None:

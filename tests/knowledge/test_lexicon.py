@@ -4,6 +4,8 @@ import asyncio
 import random
 import sys
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 from math import log
 
 import pytest
@@ -11,9 +13,10 @@ from shelf import placed
 
 from gristmill.db import Database, Tx
 from gristmill.ids import DocumentId, ScopeId
-from gristmill.knowledge import Terms, lexicon
-from gristmill.knowledge.lexicon import FEW, fold_terms, mergeable
-from gristmill.tasks import FoldTerms
+from gristmill.knowledge import GLOBAL, Scope, Terms, lexicon
+from gristmill.knowledge.lexicon import FEW, fold_terms, mergeable, tidy_hourly, tidy_terms
+from gristmill.queue import Worker, bound, on, run_schedule
+from gristmill.tasks import FoldTerms, TidyTerms
 
 RNG = random.Random(7)
 WORDS = [f"w{n}" for n in range(400)]
@@ -24,9 +27,9 @@ def text() -> list[str]:
     return [WORDS[min(int(RNG.expovariate(0.02)), 399)] for _ in range(RNG.randint(5, 40))]
 
 
-async def filled(tx: Tx, n: int) -> tuple[DocumentId, dict[int, list[str]]]:
-    """Chunks with random words, in GLOBAL."""
-    document = await placed(tx)
+async def filled(tx: Tx, n: int, scope: Scope = GLOBAL) -> tuple[DocumentId, dict[int, list[str]]]:
+    """Chunks with random words."""
+    document = await placed(tx, scope=scope)
     texts = [text() for _ in range(n)]
     rows = await tx.all(
         """WITH c AS (INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, text, hash)
@@ -142,9 +145,29 @@ async def test_a_little_that_is_gone_waits_a_day_at_most(db: Database) -> None:
     assert await count(db, "gone_chunk") == 1
     async with db.transaction() as tx:
         await tx.execute("UPDATE gone_chunk SET at = at - interval '25 hours'")
-    await fold_terms(FoldTerms(scope), db=db)
+        await tidy_hourly(tx)
+        await run_schedule(tx, TidyTerms.kind)
+    await idle(db)
     assert await count(db, "gone_chunk") == 0
     assert min(texts) not in await scored(db)
+
+
+async def test_what_came_while_a_fold_ran_is_folded_within_the_hour(db: Database) -> None:
+    async with db.transaction() as tx:
+        for n in (FEW, FEW - 1):
+            await filled(tx, n, Scope(f"client {n}"))
+        await tidy_hourly(tx)
+        await run_schedule(tx, TidyTerms.kind)
+    await idle(db)
+    async with db.transaction() as tx:
+        folds = await tx.value("SELECT count(*) FROM task WHERE kind = 'knowledge.fold'")
+    assert (folds, await count(db, "segment"), await count(db, "fresh_terms")) == (1, 1, FEW - 1)
+
+
+async def idle(db: Database) -> None:
+    """A worker answers all that was sent."""
+    handlers = bound(on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db)))
+    await Worker(db, handlers, until_idle=True, maintenance=False).run()
 
 
 async def test_two_folds_and_a_deletion_at_once_lose_and_double_nothing(db: Database) -> None:
@@ -195,7 +218,8 @@ async def test_a_fold_that_is_killed_loses_nothing(db: Database, url: str) -> No
         assert program.stdout
         await program.stdout.readline()
         await asyncio.sleep(RNG.random() / 5)
-        program.kill()
+        with suppress(ProcessLookupError):  # it was faster
+            program.kill()
         await program.wait()
         assert await scored(db) == pytest.approx(wanted, rel=1e-4)
     await fold_terms(FoldTerms(scope), db=db)

@@ -7,6 +7,7 @@ import pytest
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import GLOBAL, Scope, index_document, search_hybrid, store_chunk
+from gristmill.knowledge.lexicon import FEW
 from gristmill.knowledge.notebook import LENGTH, OVERLAP, parts
 from gristmill.models import FakeEmbedder
 
@@ -53,6 +54,17 @@ async def test_a_text_takes_the_place_of_the_one_before(db: Database) -> None:
     assert second != first
     assert [hit.text for hit in await search_hybrid(db, EMBEDDER, "mill", 0.0)] == ["The new mill."]
     assert await rows(db, "SELECT version, type, meta ->> 'location' FROM document") == [(2, "document", "desk")]
+
+
+async def test_terms_that_are_written_down_one_by_one_are_gathered_now_and_then(db: Database) -> None:
+    await store_chunk(db, EMBEDDER, "wiki:1", "The first.", "wiki::1")
+    await rows(db, f"SELECT setval('chunk_id_seq', {FEW - 2})")
+    for n in range(3):
+        await store_chunk(db, EMBEDDER, f"wiki:{n}", f"The mill number {n}.", f"wiki::{n}", scope=ACME)
+    asked = (
+        "SELECT s.client FROM task t JOIN scope s ON s.id = (t.payload ->> 'scope')::int WHERE kind = 'knowledge.fold'"
+    )
+    assert await rows(db, asked) == [("acme",)]
 
 
 async def test_types_narrow_the_search(db: Database) -> None:

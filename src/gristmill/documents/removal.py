@@ -9,10 +9,9 @@ from gristmill.documents.model import owner_of
 from gristmill.documents.progress import with_parts
 from gristmill.documents.store import SQL
 from gristmill.errors import Refused
-from gristmill.ids import DocumentId, ScopeId
-from gristmill.knowledge import graph
-from gristmill.queue import Envelope, Unique, cancel, forget, send_many
-from gristmill.tasks import FoldTerms
+from gristmill.ids import DocumentId
+from gristmill.knowledge import graph, lexicon
+from gristmill.queue import cancel, forget, send_many
 
 PORTION = 200  # documents removed in one transaction
 
@@ -126,8 +125,7 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     assert held is not None
     account.lose(await graph.losses(tx, held.chunks))
     gone = await _deleted(tx, meant)
-    for scope in gone.scopes:
-        await send_many(tx, [folding(scope)])
+    await send_many(tx, [lexicon.folding(scope) for scope in gone.scopes])
     account.documents += gone.documents
     account.pages += held.pages
     account.chunks += len(held.chunks)
@@ -151,8 +149,3 @@ async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], 
         tasks += await forget(tx, [owner_of(document) for document in fresh])
         known |= dict.fromkeys(fresh)
     return list(known), tasks
-
-
-def folding(scope: ScopeId) -> Envelope:
-    """Has the terms of this scope put in order, once for all who ask until it begins."""
-    return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"))

@@ -9,10 +9,10 @@ from math import log
 from typing import TYPE_CHECKING
 
 from gristmill.db import Database, Row, Tx, queries
-from gristmill.ids import ScopeId
+from gristmill.ids import ChunkId, ScopeId
 from gristmill.knowledge.terms import Wanted, wanted
-from gristmill.queue import Done
-from gristmill.tasks import FoldTerms
+from gristmill.queue import Done, Envelope, Unique, add_schedule
+from gristmill.tasks import FoldTerms, TidyTerms
 
 if TYPE_CHECKING:
     from gristmill.knowledge.postings import Postings, Ranking
@@ -93,6 +93,33 @@ TIER = 4  # segments of like size that become one: each posting is rewritten a f
 ROTTEN = 0.05  # of a segment, when it is written anew without what is gone
 PATIENCE = timedelta(days=1)  # … and when that happens at the latest
 PORTION = 5_000  # terms read at a time
+HOURLY = "17 * * * *"
+
+
+def folding(scope: ScopeId) -> Envelope:
+    """Has the terms of this scope put in order, once for all who ask until it is done.
+
+    What comes while it runs may come too late for it, and nobody else is sent: that is left to the next one who asks,
+    or to the hourly `tidy_terms`.
+    """
+    return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"))
+
+
+def folding_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:
+    """What is sent when the terms of a chunk are written: one in so many asks for a fold, and nobody has to count."""
+    return [folding(scope)] if chunk % FEW == 0 else []
+
+
+async def tidy_hourly(tx: Tx) -> None:
+    """Stated by every worker that can do it; once there, it stays as somebody has set it."""
+    await add_schedule(tx, TidyTerms.kind, TidyTerms(), cron=HOURLY, replace=True)
+
+
+async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
+    """Asks for a fold of every scope that has enough fresh chunks, or any that are gone: some are overdue by now."""
+    async with db.transaction() as tx:
+        scopes = await tx.all(SQL["untidy"], few=FEW)
+    return Done(then=[folding(row.id) for row in scopes])
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:

@@ -37,6 +37,12 @@ SELECT pg_advisory_xact_lock(hashtext('gristmill fold'), %(scope)s);
 -- name: count_fresh
 SELECT count(*) FROM (SELECT FROM fresh_terms WHERE scope = %(scope)s LIMIT %(most)s) f;
 
+-- name: untidy
+SELECT id FROM scope s
+ WHERE EXISTS (SELECT FROM gone_chunk WHERE scope = s.id)
+    OR (SELECT count(*) FROM (SELECT FROM fresh_terms WHERE scope = s.id LIMIT %(few)s) f) = %(few)s
+ ORDER BY id;
+
 -- name: take_fresh
 -- those that somebody is just deleting are left to them
 DELETE FROM fresh_terms

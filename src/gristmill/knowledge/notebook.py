@@ -13,13 +13,13 @@ from gristmill.knowledge import chunks, vectors
 from gristmill.knowledge.chunks import Chunk, Piece, embedded
 from gristmill.knowledge.graph import create_node_with_rag_links
 from gristmill.knowledge.language import language_of
+from gristmill.knowledge.lexicon import folding, folding_after
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id
 from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
 from gristmill.models import tokens
-from gristmill.queue import Unique, send
-from gristmill.tasks import FoldTerms
+from gristmill.queue import send_many
 
 SQL = queries("gristmill.knowledge", "notebook.sql")
 
@@ -44,6 +44,8 @@ async def store_chunk(
         types = [*entity_types, *(key.partition("::")[0] for key in (node_key, *graph_refs)[len(entity_types) :])]
         for key, type in zip((node_key, *graph_refs), types, strict=False):
             await create_node_with_rag_links(tx, scope, key, type, {}, [chunk])
+        if letters := folding_after(chunk, own):
+            await send_many(tx, letters)
     return chunk
 
 
@@ -87,7 +89,7 @@ async def index_document(
             assert chunk
             await make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
         await _drop_older(tx, scope=own, urn=document_id, version=version)
-        await send(tx, FoldTerms(own), unique=Unique(f"fold:{own}"))
+        await send_many(tx, [folding(own)])
     return document
 
 

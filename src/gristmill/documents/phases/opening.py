@@ -10,6 +10,7 @@ from gristmill.documents.model import Document
 from gristmill.documents.reading import Inspection
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
+from gristmill.knowledge import lexicon
 from gristmill.queue import Done, Skip
 from gristmill.tasks import FinishDocument, OpenDocument, SealPhase
 
@@ -56,7 +57,7 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
         return REMOVED
     await removal.thin_out(db, document.id)
     # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
-    return Done(write=partial(_finished, document=document), then=(removal.folding(document.scope),))
+    return Done(write=partial(_finished, document=document), then=(lexicon.folding(document.scope),))
 
 
 async def _finished(tx: Tx, *, document: Document) -> None:

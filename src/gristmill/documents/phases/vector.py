@@ -7,7 +7,7 @@ from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.model import GRAPH, Document
 from gristmill.ids import DocumentId
-from gristmill.knowledge import Chunk, Embedders, chunks, make_searchable, terms_of, vectors
+from gristmill.knowledge import Chunk, Embedders, chunks, lexicon, make_searchable, terms_of, vectors
 from gristmill.queue import Done, Skip
 from gristmill.tasks import BuildGraph, EmbedChunk
 
@@ -32,5 +32,5 @@ def _outcome(
     then = BuildGraph(chunk.document, chunk.page, chunk.ordinal)
     return Done(
         write=partial(make_searchable, chunk=chunk, vectors=made[chunk.hash], terms=terms),
-        then=(document.unit(GRAPH, then, chunk.page + chunk.ordinal),),
+        then=(document.unit(GRAPH, then, chunk.page + chunk.ordinal), *lexicon.folding_after(chunk.id, chunk.scope)),
     )
