@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -152,6 +153,15 @@ class Router:
 
     async def has_running(self, count: int, phase: str = "running") -> bool:
         return sum(item["phase"] == phase for item in (await self.status())["running"]) >= count
+
+
+async def with_little_room(router: Router) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client for whom little is kept until it reads: by itself the system takes in megabytes before anybody waits."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", router.port))
+    return await asyncio.open_connection(sock=client, limit=1024)
 
 
 class Scene:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from .conftest import Router, Scene, until
+from .conftest import Router, Scene, until, with_little_room
 
 
 async def gone(task: "asyncio.Task[object]") -> None:
@@ -96,7 +96,7 @@ async def test_a_slot_stays_taken_until_a_slow_backend_has_let_go(scene: Scene) 
 async def test_a_slow_reader_pauses_the_backend_instead_of_filling_the_memory(scene: Scene) -> None:
     gpu = await scene.backend(tokens=2_000_000)
     router = await scene.router(gpu)
-    reader, writer = await asyncio.open_connection("127.0.0.1", router.port, limit=1024)
+    reader, writer = await with_little_room(router)
     body = b'{"model": "plain", "messages": [{"role": "user", "content": "hello"}]}'
     writer.write(b"POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
     await reader.readuntil(b"\r\n\r\n")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from .conftest import Fake, Router, Scene, until
+from .conftest import Fake, Router, Scene, until, with_little_room
 
 ASKED = b'{"model": "plain", "messages": [{"role": "user", "content": "hello"}], "stream": false}'
 
@@ -116,7 +116,7 @@ async def test_a_client_that_stops_reading_is_hung_up_on_and_its_slot_given_back
     gpu = await scene.backend(token=0)
     router = await scene.router(gpu, client_timeout="200ms")
     body = ASKED.replace(b'"stream": false', b'"stream": true, "options": {"num_predict": 10000000}')
-    reader, writer = await asyncio.open_connection("127.0.0.1", router.port, limit=1024)
+    reader, writer = await with_little_room(router)
     writer.write(post(body))
     await reader.readexactly(1)  # and nothing more
     await until(lambda: gave_up(gpu))
