@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 
 from gristmill.db import Database
+from gristmill.documents import remove
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, Scope, index_document, search_hybrid, store_chunk
+from gristmill.knowledge import GLOBAL, Scope, graph, index_document, search_hybrid, store_chunk
 from gristmill.knowledge.lexicon import FEW
 from gristmill.knowledge.notebook import LENGTH, OVERLAP, parts
 from gristmill.models import FakeEmbedder
@@ -92,3 +93,13 @@ async def test_nothing_is_refused(db: Database) -> None:
         await index_document(db, EMBEDDER, "x", " ", "X", "x")
     with pytest.raises(Refused, match="needs its client"):
         await store_chunk(db, EMBEDDER, "x", "x", "note::x", scope=Scope(project="p"))
+
+
+async def test_what_was_stated_of_a_node_goes_with_its_last_evidence(db: Database) -> None:
+    await store_chunk(db, EMBEDDER, "wiki:7", "It grinds at night.", "wiki::7", scope=ACME)
+    await store_chunk(db, EMBEDDER, "wiki:8", "It rests by day.", "wiki::7", scope=ACME)
+    async with db.transaction() as tx:
+        await graph.create_node_with_rag_links(tx, ACME, "wiki::9", "page", {"title": "never had evidence"})
+        first, second = [row.id for row in await tx.all("SELECT id FROM document ORDER BY id")]
+        assert ((await remove(tx, [first])).nodes, (await graph.counts(tx, ACME)).nodes) == (0, 2)
+        assert ((await remove(tx, [second])).nodes, (await graph.counts(tx, ACME)).nodes) == (1, 1)

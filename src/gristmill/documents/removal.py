@@ -123,8 +123,10 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     meant, tasks = await _halted(tx, ids)
     held = await tx.one(SQL["contents"], ids=meant)
     assert held is not None
-    account.lose(await graph.losses(tx, held.chunks))
+    lost = await graph.losses(tx, held.chunks)
+    account.lose(lost)
     gone = await _deleted(tx, meant)
+    await graph.unstate(tx, lost.nodes_gone)
     await send_many(tx, [lexicon.folding(scope) for scope in gone.scopes])
     account.documents += gone.documents
     account.pages += held.pages

@@ -1,6 +1,6 @@
 """The graph of who and what chunks name: written chunk by chunk, read as nodes and edges."""
 
-from gristmill.knowledge.graph.contributions import Edge, Losses, Named, key_of, known, losses, save
+from gristmill.knowledge.graph.contributions import Edge, Losses, Named, key_of, known, losses, save, unstate
 from gristmill.knowledge.graph.graphml import export
 from gristmill.knowledge.graph.reading import (
     Counts,
@@ -47,4 +47,5 @@ __all__ = [
     "proof",
     "resolve",
     "save",
+    "unstate",
 ]
