@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import pytest
 from shelf import chunked, placed, searchable
@@ -16,6 +17,7 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
+from gristmill.knowledge.search import FAN
 from gristmill.knowledge.snippets import Marks, snippet_of
 from gristmill.knowledge.terms import wanted
 from gristmill.models import FakeEmbedder
@@ -355,6 +357,23 @@ async def test_the_graph_adds_what_is_related_marked_as_such_and_never_ahead(db:
     assert {found.chunk for found in two} == {hit.id, near.id, middle.id, far.id}
     assert two[-1].chunk == far.id
     assert two[0].score > two[1].score > two[-1].score
+
+
+@pytest.mark.parametrize("only", [{"type": "mail"}, {"after": datetime(2026, 1, 1, tzinfo=UTC)}])
+async def test_a_filter_leaves_what_is_related_and_fits_however_much_does_not(
+    db: Database, only: dict[str, Any]
+) -> None:
+    old, new = datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+    async with db.transaction() as tx:
+        (hit,) = await written(tx, "Ann owns the mill.", kind="mail", written_at=new)
+        (fitting,) = await written(tx, "Bob sells flour.", kind="mail", written_at=new)
+        await named(tx, hit, "person::ann")
+        await named(tx, fitting, "person::bob")
+        for n in range(FAN + 10):
+            (other,) = await written(tx, f"Bob sleeps for {n} hours.", written_at=old)
+            await named(tx, other, "person::bob", "person::ann")
+    found = await search(db, None, "mill", expand=1, limit=5, **only)
+    assert [one.chunk for one in found] == [hit.id, fitting.id]
 
 
 # --- recall

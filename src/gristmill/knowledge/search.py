@@ -25,7 +25,8 @@ PER_DOCUMENT = 3  # hits of one document before others had their turn
 ALIKE = 0.9  # of the words of two chunks in common: one says nothing that the other does not
 LONGEST_QUERY = 20_000  # characters
 PATIENCE = 10.0  # seconds for the query's vector
-FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed
+FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed …
+SIFTED = 20  # … and so many times as many of these where a filter leaves only some
 FADE = 0.5  # of the last hit's score, for each hop away
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in no text of PostgreSQL
 QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
@@ -317,7 +318,11 @@ async def _expanded(
 ) -> list[Hit]:
     """What is related to what the hits name, at most as many again; it never overtakes a hit."""
     known = [hit.chunk for hit in hits]
-    rows = await tx.all(SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, most=most)
+    naming = FAN if only.passes_all else FAN * SIFTED
+    rows = await tx.all(
+        SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, naming=naming, most=most, type=only.type,
+        after=only.after,
+    )  # fmt: skip
     led = {row.chunk: row for row in rows}
     added = await _details(tx, list(led), scopes, only)
     last = hits[-1].score

@@ -29,13 +29,20 @@ WITH RECURSIVE related (key, hops) AS (
    WHERE r.hops < %(hops)s
 ), nearest AS (
   SELECT key, min(hops) AS hops FROM related GROUP BY key
+), led AS (
+  SELECT m.chunk, min(n.hops) AS hops, array_agg(n.key ORDER BY n.hops, n.key) AS keys
+    FROM nearest n
+   CROSS JOIN LATERAL (SELECT chunk FROM mention
+                        WHERE key = n.key AND scope = ANY(%(scopes)s::int[]) AND chunk <> ALL(%(chunks)s)
+                        ORDER BY chunk DESC LIMIT %(naming)s) m
+   WHERE n.hops > 0
+   GROUP BY m.chunk
 )
-SELECT m.chunk, min(n.hops) AS hops, array_agg(n.key ORDER BY n.hops, n.key) AS keys
-  FROM nearest n
- CROSS JOIN LATERAL (SELECT chunk FROM mention
-                      WHERE key = n.key AND scope = ANY(%(scopes)s::int[]) AND chunk <> ALL(%(chunks)s)
-                      ORDER BY chunk DESC LIMIT %(fan)s) m
- WHERE n.hops > 0
- GROUP BY m.chunk
- ORDER BY 2, count(*) DESC, 1
+SELECT chunk, hops, keys
+  FROM led
+ WHERE %(type)s::text IS NULL AND %(after)s::timestamptz IS NULL
+    OR EXISTS (SELECT FROM chunk c JOIN document d ON d.id = c.document
+                WHERE c.id = led.chunk AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+                  AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz))
+ ORDER BY hops, cardinality(keys) DESC, chunk
  LIMIT %(most)s;
