@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from math import isfinite, sqrt
 from struct import pack
-from typing import Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import orjson
 
 from gristmill.errors import BadAnswer, Refused
 from gristmill.models.http import Http, Json, bearer, understood
-from gristmill.queue import ProcessPool
-from gristmill.settings import EmbeddingSettings
+
+if TYPE_CHECKING:  # children of workers import this, and need neither
+    from gristmill.queue import ProcessPool
+    from gristmill.settings import EmbeddingSettings
 
 GIB = 2**30
 
@@ -56,14 +58,14 @@ class Embedder(Protocol):
         ...
 
 
-def embedder(settings: EmbeddingSettings, pool: ProcessPool) -> Embedder:
+def embedder(settings: "EmbeddingSettings", pool: "ProcessPool") -> Embedder:
     """The embedder that the settings name."""
     if settings.kind == "minilm":
         return MiniLm(pool)
     return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
 
 
-def model_of(settings: EmbeddingSettings) -> str:
+def model_of(settings: "EmbeddingSettings") -> str:
     """The name of the embedder that the settings name."""
     return MiniLm.name if settings.kind == "minilm" else f"{settings.kind}:{settings.model}"
 
@@ -78,7 +80,7 @@ class MiniLm:
         0.2  # of what belongs together in SciFact, 99 % lies above it; of what queries about nothing find, most below
     )
 
-    def __init__(self, pool: ProcessPool, *, timeout: float = 300.0, memory: int = 2 * GIB, share: int = 32) -> None:
+    def __init__(self, pool: "ProcessPool", *, timeout: float = 300.0, memory: int = 2 * GIB, share: int = 32) -> None:
         """A call is spread over the pool in `share` texts at a time, each with its limits."""
         self._pool, self._timeout, self._memory, self._share = pool, timeout, memory, share
 
@@ -123,7 +125,7 @@ class _Endpoint:
 
     path: str
 
-    def __init__(self, settings: EmbeddingSettings) -> None:
+    def __init__(self, settings: "EmbeddingSettings") -> None:
         if not settings.model:
             raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
         self._settings = settings

@@ -7,14 +7,16 @@ import unicodedata
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gristmill.errors import BadAnswer, GristmillError
 from gristmill.models import extraction
 from gristmill.models.entities import Extraction, Gathering, Passage
 from gristmill.models.llm import Json, Llm, Message
-from gristmill.queue import ProcessPool
 from gristmill.telemetry import count_extraction, log
+
+if TYPE_CHECKING:  # children of workers import this, and need no queue
+    from gristmill.queue import ProcessPool
 
 PATIENCE = 60.0  # seconds for the first call of a child, which loads the model
 PER_PASSAGE = 5.0  # … and for each passage; it takes some milliseconds
@@ -49,7 +51,7 @@ class RuleExtractor:
     batch = 64
     waits = timedelta(0)
 
-    def __init__(self, pool: ProcessPool) -> None:
+    def __init__(self, pool: "ProcessPool") -> None:
         self._pool = pool
 
     async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:

@@ -4,14 +4,16 @@ import base64
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
 from gristmill.errors import BadAnswer, Permanent
 from gristmill.models.http import Http, Json, bearer, understood
-from gristmill.settings import LlmSettings
+
+if TYPE_CHECKING:  # children of workers import this, and need none
+    from gristmill.settings import LlmSettings
 
 Level = Literal["P0", "P1", "P2", "P3"]
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -66,7 +68,7 @@ class RouterLlm:
     """Asks the router over HTTP. One per process; `async with` closes its connections."""
 
     def __init__(
-        self, settings: LlmSettings, *, session: str = "", count: Callable[[TokenCount], None] | None = None
+        self, settings: "LlmSettings", *, session: str = "", count: Callable[[TokenCount], None] | None = None
     ) -> None:
         self._settings, self._count = settings, count
         headers = {"X-Router-Session": session} if session else {}

@@ -3,11 +3,12 @@
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from gristmill.settings import LogSettings
+if TYPE_CHECKING:  # children of workers import this, and need none
+    from gristmill.settings import LogSettings
 
 log: Any = structlog.get_logger("gristmill")
 
@@ -30,7 +31,7 @@ def _shorten(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping
     return event
 
 
-def set_up_logs(settings: LogSettings) -> None:
+def set_up_logs(settings: "LogSettings") -> None:
     for_people = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     render = structlog.processors.JSONRenderer() if settings.json_lines else for_people
     structlog.configure(
