@@ -160,6 +160,38 @@ async def test_what_a_worker_with_the_old_model_writes_last_is_not_dropped_with_
         assert await tx.value("SELECT count(*) FROM embedding") > 1
 
 
+async def test_old_models_go_when_no_search_runs_and_never_keep_one_waiting(db: Database) -> None:
+    new = Renamed()
+    await stored(db, FakeEmbedder(), "The mill.")
+    async with db.transaction() as tx:
+        model = (await vectors.register(tx, new)).id
+        await tx.execute("UPDATE embedding SET model = %(model)s", model=model)
+    async with asyncio.timeout(60), db.transaction() as searching:  # or it waits for ever
+        await searching.all("SELECT FROM embedding")
+        assert not await retired(db, model)
+        async with db.transaction() as tx:
+            assert await tx.value("SELECT count(*) FROM embedding_model") == 2
+            assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 2
+    assert await retired(db, model)
+    async with db.transaction() as tx:
+        assert await tx.value("SELECT array_agg(name) FROM embedding_model") == [new.name]
+        assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 1
+
+
+async def test_a_vector_of_the_old_model_that_is_being_written_is_not_dropped_with_it(db: Database) -> None:
+    new = Renamed()
+    await stored(db, FakeEmbedder(), "The mill.")
+    async with db.transaction() as tx:
+        model = (await vectors.register(tx, new)).id
+        await tx.execute("UPDATE embedding SET model = %(model)s", model=model)
+    async with asyncio.timeout(60), db.transaction() as writing:
+        await writing.execute("INSERT INTO embedding SELECT 1, chunk, scope, vector FROM embedding")
+        await writing.flush()
+        assert not await retired(db, model)
+    assert not await retired(db, model)
+    assert await models_of_chunks(db) == {(new.name, FakeEmbedder.name)}
+
+
 async def test_what_comes_while_a_model_is_filled_gets_a_vector_of_the_current_one_where_that_is_at_hand(
     db: Database,
 ) -> None:
@@ -236,6 +268,11 @@ async def filled_on(db: Database, embedder: Embedder, letter: FillVectors) -> Fi
         return letter
     letters = [one.letter for one in answer.then if isinstance(one, Envelope)]
     return next((one for one in letters if isinstance(one, FillVectors)), None)
+
+
+async def retired(db: Database, model: int) -> bool:
+    async with db.transaction() as tx:
+        return await tx.value(vectors.SQL["retire"], model=model)
 
 
 async def models_of_chunks(db: Database) -> set[tuple[str, ...]]:

@@ -173,6 +173,7 @@ async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
 PORTION = 64  # chunks embedded at a time
 PORTIONS = 8  # … before others have their turn
 DROPPED = 1_000  # chunks whose old vectors go at a time
+MOMENT = timedelta(seconds=1)  # until the models before are tried to be dropped again
 
 
 async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip | Snooze:
@@ -196,7 +197,7 @@ async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -
     async with db.transaction() as tx:
         await tx.one(SQL["lock_models"])
         alone = await tx.value(SQL["retire"], model=model.id)
-    return Done() if alone else Snooze(timedelta(0))
+    return Done() if alone else Snooze(MOMENT, "somebody still uses the vectors of the model before")
 
 
 async def _filled(db: Database, model: Model, embedder: Embedder, after: int) -> int:

@@ -131,5 +131,5 @@ WITH next AS MATERIALIZED (
 SELECT max(id) FROM next;
 
 -- name: retire
--- their indexes go with them
+-- their indexes go with them; false if they have vectors, or somebody is using the table for longer than a moment
 SELECT retire_vector_models(%(model)s::smallint);
