@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -17,10 +18,11 @@ from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
 from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder, model_of
-from gristmill.queue import Handler, Handlers, ProcessPool, bound, on
+from gristmill.queue import Handler, Handlers, ProcessPool, bound, current, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
 
+TURN = timedelta(minutes=1)  # for which a call to an LLM waits for its turn; then its task comes back for it
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 
@@ -36,9 +38,9 @@ class Bench:
         self.reading, self.vectors, self._names = (ProcessPool(cores, nice=settings.queue.nice) for _ in range(3))
         self.embedder = embedder(settings.embedding, self.vectors)
         self.house = MiniLm(self.vectors)
-        self._llm = RouterLlm(settings.llm)
+        self._llm = RouterLlm(settings.llm, turn=partial(_llm_turn, settings.llm.timeout))
         rules = RuleExtractor(self._names)
-        model, patience = settings.llm.model, settings.llm.timeout
+        model, patience = settings.llm.model, settings.llm.timeout + TURN
         self.extractor = LlmExtractor(self._llm, rules, model=model, patience=patience) if model else rules
 
     async def __aenter__(self) -> Self:
@@ -48,6 +50,11 @@ class Bench:
         await self._llm.close()
         await self.embedder.close()
         await asyncio.gather(*(pool.close() for pool in (self.reading, self.vectors, self._names)))
+
+
+def _llm_turn(longest: timedelta) -> AbstractAsyncContextManager[None]:
+    """A turn of the limiter `llm`, if it is set, for the task that asks."""
+    return current().take("llm", if_set=True, patience=TURN, hold=TURN + longest)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from crew import sent, until, until_status, working
@@ -111,6 +112,12 @@ async def test_the_metrics_have_exactly_the_names_and_labels_that_were_asked_for
         for family in text_string_to_metric_families(text)
     }
     assert found == METRICS
+
+
+def test_every_metric_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "engine.md").read_text()
+    named = [name + "_total" * (kind == "counter") for name, (kind, _) in METRICS.items()]
+    assert [name for name in [*named, "graph_llm_extractions_total"] if f"`{name}`" not in text] == []
 
 
 async def test_the_metrics_count_what_became_of_each_task(db: Database, port: int) -> None:

@@ -365,3 +365,19 @@ async def test_a_name_that_cannot_be_told_is_refused(db, name):
 def test_a_limit_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(Refused):
         Limit(**wrong)
+
+
+async def test_a_limiter_that_is_not_set_is_looked_for_once_and_again_when_word_of_it_comes(db: Database, monkeypatch):
+    looks: list[bool] = []
+    transaction = db.transaction
+    monkeypatch.setattr(db, "transaction", lambda **how: looks.append(True) or transaction(**how))
+    limiters = Limiters(db)
+    for _ in range(3):
+        async with limiters.take("llm", if_set=True):
+            pass
+    assert len(looks) == 1
+    async with transaction() as tx:
+        await set_limit(tx, "llm", ALONE)
+    limiters.wake("llm")
+    async with limiters.take("llm", if_set=True):
+        assert (await state(db, "llm")).held == 1

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
@@ -68,9 +69,11 @@ class RouterLlm:
     """Asks the router over HTTP. One per process; `async with` closes its connections."""
 
     def __init__(
-        self, settings: "LlmSettings", *, session: str = "", count: Callable[[TokenCount], None] | None = None
-    ) -> None:
-        self._settings, self._count = settings, count
+        self, settings: "LlmSettings", *, session: str = "", count: Callable[[TokenCount], None] | None = None,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> None:  # fmt: skip
+        """Every call is made within a `turn`, which may keep it waiting."""
+        self._settings, self._count, self._turn = settings, count, turn
         headers = {"X-Router-Session": session} if session else {}
         self._http = Http({**headers, **bearer(settings.key)}, settings.timeout)
 
@@ -124,8 +127,9 @@ class RouterLlm:
 
     async def _posted(self, body: Json, priority: Level) -> Json:
         url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {self._settings.url}"
-        answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
-        return understood(answer, whom="The LLM router", key=self._settings.key)
+        async with self._turn():
+            answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
+            return understood(answer, whom="The LLM router", key=self._settings.key)
 
 
 def _messages(asked: str | Sequence[Message]) -> list[Json]:

@@ -87,7 +87,8 @@ class Running:
     async def take(self, name: str, limit: Limit | None = None, **patience: Any) -> AsyncGenerator[None]:
         """Wait for one's turn before a call to the outside: `async with current().take("llm", Limit(concurrency=5))`.
 
-        Calls under the name `llm`, or `llm:…`, are counted as calls to language models.
+        With `if_set=True`, a limiter that nobody has set keeps nobody waiting. Calls under the name
+        `llm`, or `llm:…`, are counted as calls to language models.
         """
         if self._limiters is None or self._metrics is None:
             raise Permanent(

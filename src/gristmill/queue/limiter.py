@@ -21,6 +21,7 @@ SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
 NOTHING = Recent()
 POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, should no word of one reach us
+UNSET = 10.0  # seconds between looks for a limiter that nobody has set, should no word of it reach us
 BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back where nobody knows how long it takes
 
 
@@ -125,20 +126,26 @@ class Limiters:
         self._on_hit = on_hit
         self._sleep = sleep
         self._freed: dict[str, asyncio.Event] = {}
+        self._unset: dict[str, float] = {}  # limiters that were not there, and when to look again
+        self._words = 0  # that were heard of limiters
 
     @asynccontextmanager
     async def take(
         self, name: str, limit: Limit | None = None, *, patience: timedelta = timedelta(seconds=60),
-        hold: timedelta = timedelta(minutes=10),
+        hold: timedelta = timedelta(minutes=10), if_set: bool = False,
     ) -> AsyncGenerator[None]:  # fmt: skip
         """Wait for a turn, and hold it until the block ends (for `hold` at most: then it counts as ended).
 
-        `limit` is used when there is no such limiter yet. A turn farther away than `patience` is not taken:
-        NoTurn says when to come back. Turns are given in order and slept for; a call may come a little
-        later than its turn, never earlier. Whoever is cancelled while waiting gives everything back, except
-        that a turn of a rate or gap stays used if others have queued up behind it.
+        `limit` is used when there is no such limiter yet; with `if_set`, nobody waits for one that is not there.
+        A turn farther away than `patience` is not taken: NoTurn says when to come back. Turns are given in order
+        and slept for; a call may come a little later than its turn, never earlier. Whoever is cancelled while
+        waiting gives everything back, except that a turn of a rate or gap stays used if others have queued up
+        behind it.
         """
         _check_name(name)
+        if if_set and not await self._is_set(name):
+            yield
+            return
         mine = await self._turn(name, limit, patience, hold)
         try:
             await self._until(name, mine)
@@ -147,9 +154,22 @@ class Limiters:
             await self._let_go(name, mine.hold)
 
     def wake(self, name: str) -> None:
-        """A hold of this limiter came free (NOTIFY 'limiter NAME'): whoever waits looks at once."""
+        """A hold of this limiter came free, or it was set (NOTIFY 'limiter NAME'): whoever waits looks at once."""
+        self._words += 1
+        self._unset.pop(name, None)
         if freed := self._freed.pop(name, None):
             freed.set()
+
+    async def _is_set(self, name: str) -> bool:
+        """Whether there is such a limiter; where there is none, calls cost nothing but a look now and then."""
+        now, words = asyncio.get_running_loop().time(), self._words
+        if now < self._unset.get(name, now):
+            return False
+        async with self._db.transaction() as tx:
+            found = bool(await tx.value(SQL["is_set"], name=name))
+        if not found and words == self._words:  # a word that came while we looked may be of this one
+            self._unset[name] = now + UNSET
+        return found
 
     async def _turn(self, name: str, limit: Limit | None, patience: timedelta, hold: timedelta) -> _Turn:
         clock = asyncio.get_running_loop().time

@@ -9,6 +9,9 @@ SELECT concurrency, rate_count, rate_period, gap_min, gap_max, next_at, recent_a
        used_at < clock() - interval '1 hour' AS forgotten, clock() AS now
   FROM mine;
 
+-- name: is_set
+SELECT EXISTS (SELECT FROM limiter WHERE name = %(name)s);
+
 -- name: ensure
 INSERT INTO limiter (name, concurrency, rate_count, rate_period, gap_min, gap_max)
 VALUES (%(name)s, %(concurrency)s, %(rate_count)s, %(rate_period)s, %(gap_min)s, %(gap_max)s)
