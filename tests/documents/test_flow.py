@@ -1,10 +1,12 @@
 """The life of documents: from bytes to pages to chunks to a graph, each unit by itself, exactly once."""
 
 import asyncio
+import os
+import threading
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -15,6 +17,8 @@ from gristmill.documents import (
     Removed,
     Skipped,
     add_again,
+    add_file,
+    blobs,
     load,
     removal,
     remove,
@@ -27,7 +31,7 @@ from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
-from gristmill.knowledge import Scope, keys, lexicon
+from gristmill.knowledge import GLOBAL, Scope, keys, lexicon
 from gristmill.queue import Skip, Snooze, on, retry_tasks, why
 from gristmill.tasks import BuildGraph, OpenDocument, ReadPage
 
@@ -422,15 +426,30 @@ async def test_the_same_file_belongs_to_each_client_by_itself(mill: Mill) -> Non
     assert (await counted(mill))["blobs"] == 1
 
 
-async def test_too_large_a_file_is_told_so_and_its_bytes_are_not_kept(
+async def test_too_large_a_file_is_told_so_at_once_and_nothing_of_it_is_read_or_kept(
     db: Database, bench: Bench, tmp_path: Path
 ) -> None:
     mill = a_mill(db, tmp_path, bench, max_bytes=1000)
-    one = await mill.ground("big.txt", "x" * 1001)
-    assert one.status == "failed"
-    (row,) = await mill.rows("SELECT ocr_error FROM document_progress")
-    assert row.ocr_error == "The file has 1,001 bytes, and at most 1,000 are read."
-    assert not await mill.rows("SELECT FROM blob_piece")
+    one = await mill.add("big.txt", "x" * 1001)
+    assert (one.status, one.reason) == ("refused", "The file has 1,001 bytes, and at most 1,000 are read.")
+    hole = mill.file("hole.bin", "")
+    os.truncate(hole, 1 << 40)  # to read it would take the better part of an hour
+    assert (await add_file(db, hole, GLOBAL, max_bytes=1000)).status == "refused"
+    assert not await mill.rows("SELECT FROM blob")
+
+
+async def test_a_file_is_hashed_while_others_go_on(mill: Mill, monkeypatch: pytest.MonkeyPatch) -> None:
+    others, digest = threading.Event(), blobs.digest
+
+    def slow(file: BinaryIO) -> tuple[bytes, int]:
+        assert others.wait(30), "nobody else came to anything while a file was hashed"
+        return digest(file)
+
+    monkeypatch.setattr(blobs, "digest", slow)
+    adding = asyncio.create_task(mill.add("note.md", NOTE))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0.01, others.set)
+    assert (await adding).status == "added"
 
 
 async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:

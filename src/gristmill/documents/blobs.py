@@ -38,10 +38,10 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
     return (bytes(view[start : start + PIECE]) for start in range(0, len(data), PIECE))
 
 
-async def keep(tx: Tx, hash_: bytes, size: int, pieces: Iterable[bytes] | None) -> None:
-    """Keep these bytes, unless they are kept already; without any pieces, only that they exist."""
+async def keep(tx: Tx, hash_: bytes, size: int, pieces: Iterable[bytes]) -> None:
+    """Keep these bytes, unless they are kept already."""
     await tx.execute(SQL["insert_blob"], hash=hash_, size=size)
-    if pieces is None or size == 0 or await tx.value(SQL["has_pieces"], hash=hash_):
+    if size == 0 or await tx.value(SQL["has_pieces"], hash=hash_):
         return
     sum_ = hashlib.sha256()
     for n, piece in enumerate(pieces):

@@ -1,5 +1,6 @@
 """Takes in files: new ones, changed ones, and those that are known already."""
 
+import asyncio
 import os
 import stat
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from gristmill.db import Database, Tx
 from gristmill.documents import blobs, store
 from gristmill.documents.model import Document
 from gristmill.documents.progress import failures
-from gristmill.documents.reading import Part, tidy
+from gristmill.documents.reading import Part, refusals, tidy
 from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
@@ -86,37 +87,37 @@ async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int, ur
     """A new version if the file is new or has changed."""
     name, urn = name_of(path), urn_of(path)
     try:
-        with _opened(path) as file:
-            return await _add_open(db, file, name, urn, scope, max_bytes, urgency)
+        with _opened(path, max_bytes) as file:
+            return await _add_open(db, file, name, urn, scope, urgency)
     except OSError as error:
         return Added(name, urn, None, "refused", f"it cannot be read ({error.strerror or error})")
     except Permanent as error:
         return Added(name, urn, None, "refused", str(error))
 
 
-def _opened(path: Path) -> BinaryIO:
-    mode = path.stat().st_mode
+def _opened(path: Path, max_bytes: int) -> BinaryIO:
+    """Nothing of what is too large is read: a file of a few blocks may say that it has terabytes."""
+    about = path.stat()
+    mode = about.st_mode
     if stat.S_ISDIR(mode):
         os.listdir(path)  # says why, if it is closed to us
         raise Permanent("it is a link to a folder, which is not followed: add that folder itself")
     if not stat.S_ISREG(mode):  # whoever opens a pipe waits for a writer
         raise Permanent("it is neither a file nor a folder")
+    if about.st_size > max_bytes:
+        raise refusals.too_large(about.st_size, max_bytes)
     return path.open("rb")
 
 
-async def _add_open(
-    db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, max_bytes: int, urgency: Urgency
-) -> Added:
-    hash_, size = blobs.digest(file)
+async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, urgency: Urgency) -> Added:
+    hash_, size = await asyncio.to_thread(blobs.digest, file)  # whoever shows how far others are goes on meanwhile
     file.seek(0)
     async with db.transaction() as tx:
         within = await scope_id(tx, scope)
         last = await store.latest(tx, within, urn)
-        if last is not None and last.hash == hash_ and (last.has_bytes or size > max_bytes):
+        if last is not None and last.hash == hash_ and last.has_bytes:
             return await _known(tx, name, urn, last)
-        # what is too large is refused when it is opened, where its sentence can be seen: its bytes are not kept
-        pieces = iter(lambda: file.read(blobs.PIECE), b"") if size <= max_bytes else None
-        await blobs.keep(tx, hash_, size, pieces)
+        await blobs.keep(tx, hash_, size, iter(lambda: file.read(blobs.PIECE), b""))
         version = last.version + 1 if last else 1
         document = await store.create(tx, within, urn, hash_, name, version=version, urgency=urgency)
     return Added(name, urn, document, "changed" if last else "added")

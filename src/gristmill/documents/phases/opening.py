@@ -7,7 +7,7 @@ from gristmill.documents import intake, removal, store
 from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
 from gristmill.documents.model import Document
-from gristmill.documents.reading import Inspection
+from gristmill.documents.reading import Inspection, refusals
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.knowledge import lexicon
@@ -25,7 +25,7 @@ async def open_document(
     if document is None:
         return REMOVED
     if document.size > max_bytes:
-        raise Permanent(f"The file has {document.size:,} bytes, and at most {max_bytes:,} are read.")
+        raise refusals.too_large(document.size, max_bytes)
     if document.depth > max_depth:
         raise Permanent(f"It lies within {document.depth} other documents, and at most {max_depth} are opened.")
     path = await spool.file(document.hash, document.size)

@@ -16,6 +16,10 @@ def empty() -> Permanent:
     return Permanent("The file is empty.")
 
 
+def too_large(size: int, limit: int) -> Permanent:
+    return Permanent(f"The file has {size:,} bytes, and at most {limit:,} are read.")
+
+
 def encrypted(what: str = "file") -> Permanent:
     return Permanent(f"The {what} is encrypted: remove its password and add it again.")
 
