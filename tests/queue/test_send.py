@@ -53,6 +53,12 @@ AWKWARD = [
 ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Addressed:
+    kind: ClassVar[str] = "mill.addressed"
+    queue: str
+
+
 async def written(tx: Tx, ids: Sequence[TaskId]) -> list[dict[str, Any]]:
     """Everything that is kept of these tasks, except when and under which number."""
     rows = await tx.all(
@@ -162,6 +168,15 @@ async def test_a_letter_may_go_to_another_queue_than_its_own(db: Database) -> No
     async with db.transaction() as tx:
         assert (await task(tx, await send(tx, Grind(), queue="special"))).queue == "special"
         assert {row.name for row in await tx.all("SELECT name FROM queue")} == {"special"}
+
+
+@pytest.mark.parametrize("n", [3, COPY_FROM])
+async def test_letters_that_name_their_queue_themselves_each_go_to_theirs(db: Database, n: int) -> None:
+    wanted = [f"mill-{number % 3}" for number in range(n)]
+    async with db.transaction() as tx:
+        ids = await send_many(tx, [Addressed(queue) for queue in wanted])
+        rows = await tx.all("SELECT id, queue FROM task ORDER BY id")
+    assert [(row.id, row.queue) for row in rows] == list(zip(ids, wanted, strict=True))
 
 
 async def test_letters_of_many_kinds_keep_their_order(db: Database) -> None:

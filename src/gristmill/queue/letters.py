@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -76,6 +76,13 @@ def enclosed(letter: Letter | Envelope) -> Envelope:
 
 def queue_of(letter: type[Letter] | Letter) -> str:
     return getattr(letter, "queue", None) or letter.kind.partition(".")[0]
+
+
+@cache
+def of_one_queue(letter: type[Letter]) -> bool:
+    """Whether all letters of this class go to the same queue: one that is a field, or reckoned, may differ."""
+    fixed = "queue" not in {field.name for field in fields(letter)} if is_dataclass(letter) else False
+    return fixed and isinstance(getattr(letter, "queue", None), str | None)
 
 
 POSITIONED = 0

@@ -9,7 +9,7 @@ from typing import Any, cast
 from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, queue_of
+from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, of_one_queue, queue_of
 from gristmill.queue.statements import SQL, array
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -31,7 +31,7 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     Under a unique key that is taken, the id is that of the task which holds it.
     """
     given = list(letters)
-    if len(given) >= COPY_FROM and len(set(map(type, given))) == 1 and not isinstance(given[0], Envelope):
+    if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _bare(kinds.pop()):
         return await _send_bare(tx, cast(list[Letter], given), max_payload)
     envelopes = [enclosed(letter) for letter in given]
     await tx.execute(SQL["ensure_queues"], names=_named({_queue(one) for one in envelopes}))
@@ -42,6 +42,11 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
         ids += await (_send_plain if plain else _send_instructed)(tx, list(run), max_payload)
     return ids
+
+
+def _bare(kind: type[Letter | Envelope]) -> bool:
+    """Whether letters of this class have nothing on the outside, and all go the same way."""
+    return not issubclass(kind, Envelope) and of_one_queue(kind)
 
 
 async def open_group(
