@@ -9,6 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from gristmill.db import Database
 from gristmill.db import migrate as module
@@ -95,6 +96,8 @@ async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(conn
     changed = Migration(1, "0001_field", "zz", "CREATE TABLE meadow (id int)")
     with pytest.raises(Refused, match="0001_field was changed after it was applied"):
         await migrate(connection, [changed, MILL])
+    state = await schema_state(connection, [changed])
+    assert (state.changed, state.fits) == (("0001_field",), False)
     assert await tables(connection) == {"gristmill_migration", "field"}
 
 
@@ -199,6 +202,13 @@ async def test_a_database_migrated_by_the_second_form_of_a_migration_goes_on_lik
 
 def test_our_migrations_are_numbered_without_gaps() -> None:
     assert [migration.number for migration in known()] == list(range(1, len(known()) + 1))
+
+
+async def test_a_connection_keeps_the_options_of_the_url(url: str) -> None:
+    given = make_conninfo(url, options="-csearch_path=mine,public")
+    async with await Database(given).connect("test", work_mem="1MB") as connection:
+        found = await connection.execute("SELECT current_setting('search_path'), current_setting('work_mem')")
+        assert await found.fetchone() == ("mine,public", "1MB")
 
 
 async def test_every_test_has_a_migrated_database_of_its_own(url: str, empty_url: str, db: Database) -> None:

@@ -137,6 +137,8 @@ def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaS
 def described(schema: SchemaState) -> str:
     if schema.unknown:
         return f"newer than this program ({', '.join(schema.unknown)}): upgrade Gristmill"
+    if schema.changed:
+        return f"of another Gristmill ({', '.join(schema.changed)} differ): install the one that migrated it"
     if schema.pending:
         return f"{len(schema.pending)} migrations are pending ({', '.join(schema.pending)}): gristmill db migrate"
     return f"up to date ({schema.current:04})"

@@ -151,6 +151,14 @@ def migrations(schema: SchemaState) -> Check:
     if schema.unknown:
         names = ", ".join(schema.unknown)
         return Check("migrations", "fail", f"The schema is newer than this program ({names}).", "Upgrade Gristmill.")
+    if schema.changed:
+        names = ", ".join(schema.changed)
+        return Check(
+            "migrations",
+            "fail",
+            f"Migrations were changed after they were applied here ({names}).",
+            "Install the Gristmill that migrated this database, or start with an empty one.",
+        )
     if schema.pending:
         names = ", ".join(schema.pending)
         return Check(

@@ -58,10 +58,11 @@ class SchemaState:
     newest: int
     pending: tuple[str, ...]
     unknown: tuple[str, ...]
+    changed: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
-        return not self.pending and not self.unknown
+        return not self.pending and not self.unknown and not self.changed
 
 
 def known(folder: Path = FOLDER) -> list[Migration]:
@@ -88,6 +89,7 @@ async def schema_state(connection: AsyncConnection[Any], migrations: Sequence[Mi
         newest=newest,
         pending=tuple(migration.name for migration in ours if migration.number not in done),
         unknown=tuple(migration.name for migration in applied if migration.number > newest),
+        changed=tuple(migration.name for migration in strange(ours, applied) if migration.number <= newest),
     )
 
 
@@ -147,15 +149,23 @@ def missing(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Mig
     current = max((migration.number for migration in applied), default=0)
     if current > newest:
         raise Refused(f"The database was migrated by a newer Gristmill ({current:04} > {newest:04}): upgrade this one.")
-    checksums = {migration.number: migration.checksum for migration in ours}
-    for migration in applied:
-        if migration.checksum not in (checksums.get(migration.number), TWINS.get(migration.number)):
-            raise Refused(
-                f"Migration {migration.name} was changed after it was applied to this database: "
-                "install the Gristmill that migrated it, or start with an empty database."
-            )
+    for migration in strange(ours, applied):
+        raise Refused(
+            f"Migration {migration.name} was changed after it was applied to this database: "
+            "install the Gristmill that migrated it, or start with an empty database."
+        )
     done = {migration.number for migration in applied}
     return [migration for migration in ours if migration.number not in done]
+
+
+def strange(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Migration]:
+    """What was applied and is not what we have under that number."""
+    checksums = {migration.number: migration.checksum for migration in ours}
+    return [
+        migration
+        for migration in applied
+        if migration.checksum not in (checksums.get(migration.number), TWINS.get(migration.number))
+    ]
 
 
 def refuse_old_server(connection: AsyncConnection[Any]) -> None:

@@ -107,8 +107,9 @@ class Database:
             raise
 
     async def connect(self, name: str, **session: str) -> Connection:
-        """A connection of one's own, with session settings; the caller closes it."""
-        options = " ".join(f"-c {key}={value}" for key, value in session.items())
+        """A connection of one's own, with session settings beside those of the URL; the caller closes it."""
+        given = conninfo_to_dict(self.url).get("options")
+        options = " ".join([*([str(given)] if given else []), *(f"-c {key}={value}" for key, value in session.items())])
         connection = await Connection.connect(
             self.url, autocommit=True, prepare_threshold=0, application_name=f"gristmill {name}", options=options,
             connect_timeout=10, **self.watchful,
