@@ -39,12 +39,13 @@ LONGEST = (
 )  # fmt: skip
 # what loads the same model, or starts the same processes, runs in the same process, which does so once
 TOGETHER = {
-    "tests/documents/test_faults.py": "readers",
+    "tests/documents/test_faults.py": "bench",
     "tests/documents/test_flow.py": "bench",
     "tests/documents/test_inbox.py": "ocr",
     "tests/documents/test_reading_pdf.py": "ocr",
     "tests/documents/test_reading_pictures.py": "ocr",
     "tests/documents/test_reading_plain.py": "plain",
+    "tests/documents/test_urgency.py": "bench",
     "tests/models/test_extraction.py": "names",
     "tests/models/test_minilm.py": "minilm",
     "tests/models/test_ocr.py": "ocr",

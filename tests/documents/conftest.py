@@ -9,14 +9,14 @@ from gristmill.app import Bench
 from gristmill.db import Database
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bench() -> AsyncIterator[Bench]:
-    """One for all tests of a module, of one child each; it must survive them all."""
+    """One for all tests of a process, of one child each; it must survive them all."""
     async with a_bench() as made:
         yield made
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def db(url: str) -> AsyncIterator[Database]:
     """A fresh database with our schema, opened in the loop to which the bench belongs."""
     async with Database(url) as database:

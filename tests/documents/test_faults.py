@@ -27,10 +27,10 @@ GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-0
 BAD = "# Bad\n\nBen Holt of Harbour Mills Inc reviewed the invoice INV-2024-007 in Lisbon.\n"
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
     """One that tries a page twice, the second time soon, and gives it 512 MB."""
     async with db.transaction() as tx:

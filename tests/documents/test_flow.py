@@ -39,7 +39,7 @@ NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in 
 SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture

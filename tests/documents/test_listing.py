@@ -13,7 +13,7 @@ from gristmill.tasks import FoldTerms
 
 MOST = 1 << 20
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def listed(db: Database, **which: object) -> list[Progress]:

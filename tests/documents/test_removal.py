@@ -15,7 +15,7 @@ from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 

@@ -10,7 +10,7 @@ from gristmill.documents import store
 from gristmill.knowledge import GLOBAL, scope_id, vectors
 from gristmill.knowledge.graph import contributions
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MANY = 20_000
 SIGNATURE, UNHEARD = (sha256(word).digest() for word in (b"signature", b"unheard"))

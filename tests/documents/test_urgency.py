@@ -18,7 +18,7 @@ AWAITED = Urgency(foreground=True)
 PHASES = {letter.kind for letter in (ReadPage, SplitPage, EmbedChunk, BuildGraph)}
 KINDS = PHASES | {letter.kind for letter in (OpenDocument, SealPhase, FinishDocument)}
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from gristmill.errors import Refused
 from gristmill.knowledge import GLOBAL, index_document, search_hybrid, store_chunk
 from gristmill.models import FakeEmbedder
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 EMBEDDER = FakeEmbedder()
 MEBIBYTE = 1 << 20
 
