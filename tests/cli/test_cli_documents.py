@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from desk import MILL, within
 
-from gristmill.cli.grinding import follow, pause
+from gristmill.cli.grinding import SERVED_WITHIN, Attended, follow, pause
 from gristmill.cli.session import Session
 from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
@@ -80,6 +80,14 @@ def test_whoever_waits_waits_also_for_what_was_added_before_and_is_not_done(cli,
     cli("add", folder)
     said = cli("add", folder, "--wait")
     assert (said.code, "Nobody works on these documents" in said.err) == (1, True)
+
+
+def test_a_worker_that_dies_is_given_time_for_a_successor():
+    attended = Attended(0)
+    assert attended.still(False, SERVED_WITHIN - 1)
+    assert attended.still(True, SERVED_WITHIN + 1)
+    assert attended.still(False, 2 * SERVED_WITHIN)
+    assert not attended.still(False, 2 * SERVED_WITHIN + 1)
 
 
 def test_what_a_person_waits_for_is_in_the_foreground_and_the_rest_of_a_whole_folder_a_batch(cli, folder, monkeypatch):
@@ -236,3 +244,13 @@ def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):
             log.write(said)
     assert (tmp_path / "worker.log.1").read_bytes() == b"first\nsecond\n"
     assert (tmp_path / "worker.log").read_bytes() == b"third\n"
+
+
+def test_the_mill_does_not_grind_its_own_data_folder(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "in" / "data"))
+    (tmp_path / "in" / "data" / "spool").mkdir(parents=True)
+    (tmp_path / "in" / "data" / "spool" / "blob.txt").write_text("ours")
+    (tmp_path / "in" / "note.txt").write_text("theirs")
+    said = cli("add", tmp_path / "in", "--json")
+    assert [one["name"] for one in said.json] == ["note.txt"]
+    assert "is left out (1 of the files)" in said.err

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, errors_of, follow
-from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table
+from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.documents import ORDINARY, Added, Urgency, add_file, files_in, name_of, of_arrival, progress
 from gristmill.documents import Progress as Document
@@ -76,6 +76,7 @@ async def take_in(
     at: Session, files: Sequence[Path], scope: Scope, urgency: Urgency = ORDINARY, *, patient: bool = False
 ) -> list[Added]:
     """Add files, with a bar where somebody watches; `patient` waits for a database that is away."""
+    files = _foreign(files, at.settings.data)
     added: list[Added] = []
     new = 0
     columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
@@ -87,6 +88,15 @@ async def take_in(
             new += added[-1].status in ("added", "changed")
             bar.advance(step)
     return added
+
+
+def _foreign(files: Sequence[Path], data: Path) -> Sequence[Path]:
+    """Those that are not our own: a mill that grinds its database writes more of it with every file."""
+    ours = data.resolve()
+    left = [file for file in files if not file.parent.resolve().is_relative_to(ours)]
+    if len(left) < len(files):
+        warn(f"The data folder {data} is left out ({len(files) - len(left):,} of the files).")
+    return left
 
 
 async def _taken_in(at: Session, file: Path, scope: Scope, urgency: Urgency, patient: bool) -> Added:

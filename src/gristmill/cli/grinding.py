@@ -21,7 +21,7 @@ from gristmill.queue import list_queues
 
 EVERY = 0.3  # seconds between looks …
 PATIENCE = 9  # … or so many times as long as a look took
-SERVED_WITHIN = 15.0  # seconds after which it is told that nobody works
+SERVED_WITHIN = 15.0  # seconds without a worker after which it is told that nobody works
 QUEUES = ("documents", "ocr", "vector", "graph")
 BAR = 12
 
@@ -33,17 +33,17 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
     live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not quiet else None
     told: dict[DocumentId, Any] = {}
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    attended = Attended(loop.time())
     with live or nullcontext():
         while True:
             looking = loop.time()
             try:
                 async with db.transaction(snapshot=True) as tx:  # one moment, or parts that just came would be missed
                     looked = await progress(tx, await with_parts(tx, open_))
-                    served = loop.time() - began < SERVED_WITHIN or await _anybody_works(tx)
+                    served = attended.still(await _anybody_works(tx), loop.time())
             except Unreachable:
                 await outlast(db)
-                began = loop.time()  # the workers need a moment, too
+                attended = Attended(loop.time())  # the workers need a moment, too
                 continue
             found |= {one.id: one for one in looked}
             for id_ in set(open_).difference(one.id for one in looked):
@@ -61,6 +61,19 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
                     "gristmill documents."
                 )
             await asyncio.sleep(pause(loop.time() - looking))
+
+
+class Attended:
+    """Remembers when somebody worked last: a worker that dies has a successor in a moment."""
+
+    def __init__(self, now: float) -> None:
+        self._last = now
+
+    def still(self, anybody: bool, now: float) -> bool:
+        """Whether somebody works, or did a short while ago."""
+        if anybody:
+            self._last = now
+        return now - self._last < SERVED_WITHIN
 
 
 def pause(took: float) -> float:

@@ -72,7 +72,7 @@ async def _while_there(
     at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
 ) -> AsyncGenerator[Sequence[Added]]:
     """The watch begins before the first look, so that nothing slips in between."""
-    meant, visible = _identity(folder), _Visible(folder)
+    meant, visible = _identity(folder), _Visible(folder, at.settings.data)
     changes = awatch(
         visible.folder, watch_filter=visible, debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
         rust_timeout=FIRST,
@@ -104,14 +104,17 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 class _Visible(DefaultFilter):
-    """Hidden files, what editors and downloads leave lying about, and the folder itself are not meant."""
+    """Hidden files, what editors and downloads leave lying about, our own data and the folder itself are not meant."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, data: Path) -> None:
         super().__init__()
+        self._ours = data.resolve()
         self.folder = folder.resolve()  # as it is watched, so that all paths begin with it
 
     def __call__(self, change: Change, path: str) -> bool:
         within = Path(path).relative_to(self.folder).parts  # none: what happened to the folder itself
         hidden = not within or any(part.startswith(".") for part in within)
         unfinished = path.endswith((".part", ".crdownload", ".tmp", "~"))
-        return change != Change.deleted and not hidden and not unfinished and super().__call__(change, path)
+        if change == Change.deleted or hidden or unfinished or Path(path).is_relative_to(self._ours):
+            return False
+        return super().__call__(change, path)
