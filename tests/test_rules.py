@@ -69,6 +69,14 @@ def _is_all(node: ast.Assign) -> bool:
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=within)
+def test_what_is_left_to_others_is_abstract(path: Path) -> None:
+    """A method that raises NotImplementedError is found missing when it runs, an abstract one before."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            assert "NotImplementedError" not in ast.unparse(node.exc), f"{within(path)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=within)
 def test_a_file_opens_with_one_sentence(path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert docstring, f"{within(path)} has no docstring"

@@ -1,6 +1,7 @@
 """Turns texts into vectors: in child processes with the model of the house, or at an endpoint."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import isfinite, sqrt
 from struct import pack
@@ -120,7 +121,7 @@ def _question(text: str) -> bytes:
     return minilm.question(text)
 
 
-class _Endpoint:
+class _Endpoint(ABC):
     """What the endpoints have in common: one HTTP session, and answers that are checked."""
 
     path: str
@@ -162,9 +163,9 @@ class _Endpoint:
         """The vector of what somebody searches for."""
         return (await self.embed([text]))[0]
 
+    @abstractmethod
     def _vectors(self, answer: Json) -> list[Any]:
         """What the answer has for vectors, in the order of the texts."""
-        raise NotImplementedError
 
     async def _ask(self, texts: list[str]) -> list[Any]:
         # an empty text is an error at many endpoints
