@@ -1,6 +1,7 @@
 """Finding tasks and what is known of them."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from engine import Bake, Grind, buried, claimed, ground, registered, settled
@@ -8,6 +9,8 @@ from engine import Bake, Grind, buried, claimed, ground, registered, settled
 from gristmill.db import Database, Tx
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
+from gristmill.queue.letters import Envelope
+from gristmill.queue.lookup import SQL as LOOKUP
 from gristmill.queue.lookup import get_task, group_progress, history, list_tasks
 from gristmill.queue.outcome import Done, Retry
 from gristmill.queue.send import open_group, seal, send, send_many
@@ -51,6 +54,41 @@ async def test_tasks_are_listed_newest_first_by_what_one_asks_for(db: Database) 
         assert await ids(tx, status="pending") == [child, group]
         with pytest.raises(Refused, match="“lost” is no status"):
             await ids(tx, status="lost")
+
+
+async def test_whatever_it_waits_for_it_is_listed_as_pending(db: Database) -> None:
+    async with db.transaction() as tx:
+        first = await send(tx, Grind(1), serial_key="mill 7")
+        second = await send(tx, Grind(2), serial_key="mill 7")
+        later = await send(tx, Bake(3), delay=timedelta(hours=1))
+        after = await send(tx, Bake(4), after=first)
+        group = await open_group(tx)
+        assert await ids(tx, status="pending") == [group, after, later, second, first]
+        assert await ids(tx, status="pending", limit=2, before=after) == [later, second]
+        assert await ids(tx, status="pending", queue="mill") == [second, first]
+        assert await ids(tx, status="pending", kind="oven.bake") == [after, later]
+        assert await ids(tx, status="pending", kind="group") == [group]
+
+
+@pytest.mark.parametrize("given", [{}, {"queue": "mill"}, {"kind": "mill.grind"}])
+async def test_what_is_done_is_not_passed_over_to_find_what_is_pending(db: Database, given: dict[str, str]) -> None:
+    async with db.transaction() as tx:
+        await send_many(tx, [Grind(1), Bake(1)])
+        await send(tx, Grind(2), delay=timedelta(hours=1))
+        await send_many(tx, [Envelope(Grind(i), foreground=True) for i in range(3000)])
+        await ground(tx, 3000)
+    async with await db.connect("test") as connection:
+        await connection.execute("VACUUM ANALYZE task, ticket")
+    async with db.transaction() as tx:
+        asked = {"queue": None, "kind": None, "before": None, "limit": 50, **given}
+        plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + LOOKUP["newest_pending"], **asked)
+        assert passed_over(plan[0]["Plan"]) < 100
+
+
+def passed_over(plan: dict[str, Any]) -> float:
+    """How many rows were looked at in all."""
+    here = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    return here + sum(passed_over(child) for child in plan.get("Plans", []))
 
 
 async def test_a_groups_progress_shows_its_counters_and_the_errors_deep_within(db: Database) -> None:

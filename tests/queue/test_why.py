@@ -1,6 +1,7 @@
 """One can always ask why."""
 
 from collections import namedtuple
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
@@ -27,7 +28,7 @@ from gristmill.queue.cancel import cancel
 from gristmill.queue.outcome import Done, Retry, Skip
 from gristmill.queue.queues import pause, set_queue
 from gristmill.queue.send import open_group, seal, send, send_many
-from gristmill.queue.why import Why, explain, why
+from gristmill.queue.why import SQL, Why, explain, why
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 FACTS: dict[str, Any] = {
@@ -242,3 +243,26 @@ async def test_a_group_names_those_that_failed(db: Database) -> None:
         await ground(tx, 1)
         await buried(tx, 1)
         assert (await why(tx, group)).sentence == f"a group, failed: 1 of 2 children done; 1 failed ({children[1]})"
+
+
+@pytest.mark.parametrize("suspect", [False, True])
+async def test_who_stands_before_is_counted_from_the_index_of_ones_line(db: Database, suspect: bool) -> None:
+    async with db.transaction() as tx:
+        tasks = await send_many(tx, [Grind(i) for i in range(3000)])
+        await tx.execute("UPDATE ticket SET suspect = true WHERE id = ANY (%(ids)s)", ids=tasks[1000:][::999])
+    async with await db.connect("test") as connection:
+        await connection.execute("VACUUM ANALYZE ticket")
+    async with db.transaction() as tx:
+        asked = tasks[1000:][::999][2] if suspect else tasks[2]
+        plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL["facts"], id=asked, most=1000)
+        ahead = (await tx.one(SQL["facts"], id=asked, most=1000)).ahead
+    used = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "ticket" and node["Actual Loops"]]
+    assert ahead == 2
+    assert ("ticket_suspect" if suspect else "ticket_ready") in {node.get("Index Name") for node in used}
+    assert max(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in used) < 10
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)

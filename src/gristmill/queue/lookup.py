@@ -118,6 +118,8 @@ async def list_tasks(
         rows = await tx.all(SQL["newest_children"], parent=parent, status=status, **given)
     elif status == "processing":
         rows = await tx.all(SQL["newest_processing"], **given)
+    elif status == "pending":
+        rows = await tx.all(SQL["newest_pending"], **given)
     elif status == "failed" and kind != "group":
         rows = await tx.all(SQL["newest_failed"], **given)
     else:

@@ -24,6 +24,32 @@ SELECT * FROM tasks
    AND (%(before)s::bigint IS NULL OR id < %(before)s)
  ORDER BY id DESC LIMIT %(limit)s;
 
+-- name: newest_pending
+-- from what waits, and never over all that is done: tickets by their ids, the few that wait for something by what it is
+WITH waiting AS MATERIALIZED (
+  SELECT id, queue, kind FROM task WHERE wait = 'time'
+  UNION ALL SELECT id, queue, kind FROM task WHERE wait = 'after'
+  UNION ALL SELECT id, queue, kind FROM task WHERE wait = 'serial'
+), found AS (
+  (SELECT k.id FROM ticket k
+    WHERE k.worker IS NULL AND (%(queue)s::text IS NULL OR k.queue = %(queue)s)
+      AND (%(kind)s::text IS NULL OR (SELECT t.kind FROM task t WHERE t.id = k.id) = %(kind)s)
+      AND (%(before)s::bigint IS NULL OR k.id < %(before)s)
+    ORDER BY k.id DESC LIMIT %(limit)s)
+  UNION ALL
+  (SELECT g.id FROM task_group g
+    WHERE g.status = 'pending' AND %(queue)s::text IS NULL AND (%(kind)s::text IS NULL OR %(kind)s = 'group')
+      AND (%(before)s::bigint IS NULL OR g.id < %(before)s)
+    ORDER BY g.id DESC LIMIT %(limit)s)
+  UNION ALL
+  SELECT w.id FROM waiting w
+   WHERE (%(queue)s::text IS NULL OR w.queue = %(queue)s) AND (%(kind)s::text IS NULL OR w.kind = %(kind)s)
+     AND (%(before)s::bigint IS NULL OR w.id < %(before)s)
+)
+SELECT * FROM tasks
+ WHERE id = ANY (ARRAY(SELECT f.id FROM found f ORDER BY f.id DESC LIMIT %(limit)s))
+ ORDER BY id DESC;
+
 -- name: newest_failed
 SELECT * FROM tasks
  WHERE id IN (SELECT t.id FROM task t WHERE t.died_at IS NOT NULL)

@@ -9,10 +9,16 @@ SELECT c.now, v.id, v.queue, v.kind, v.status, v.wait, v.created_at, v.run_at, v
        h.task AS head, hv.status AS head_status,
        q.paused, q.concurrency, q.rate_count, q.rate_period, q.recent_at, q.recent_n,
        q.breaker_state, q.breaker_since, q.breaker_since + q.breaker_reset AS breaker_until, q.breaker_reason,
-       CASE WHEN k.id IS NOT NULL AND k.worker IS NULL THEN
+       -- suspects and others wait in lines of their own, each with an index; the order makes the planner use it
+       CASE WHEN k.id IS NULL OR k.worker IS NOT NULL THEN NULL WHEN k.suspect THEN
          (SELECT count(*) FROM (SELECT FROM ticket o
-                                 WHERE o.queue = k.queue AND o.worker IS NULL AND o.suspect = k.suspect
-                                   AND (o.lane, o.seq, o.id) < (k.lane, k.seq, k.id) LIMIT %(most)s + 1) x) END AS ahead,
+                                 WHERE o.queue = k.queue AND o.worker IS NULL AND o.suspect
+                                   AND (o.lane, o.seq, o.id) < (k.lane, k.seq, k.id)
+                                 ORDER BY o.lane DESC, o.seq DESC, o.id DESC LIMIT %(most)s + 1) x) ELSE
+         (SELECT count(*) FROM (SELECT FROM ticket o
+                                 WHERE o.queue = k.queue AND o.worker IS NULL AND NOT o.suspect
+                                   AND (o.lane, o.seq, o.id) < (k.lane, k.seq, k.id)
+                                 ORDER BY o.lane DESC, o.seq DESC, o.id DESC LIMIT %(most)s + 1) x) END AS ahead,
        CASE WHEN q.concurrency IS NOT NULL THEN
          (SELECT count(*) FROM leased o WHERE o.queue = q.name) END AS running,
        (SELECT count(*) FROM worker s WHERE s.state = 'live' AND NOT s.solo AND v.queue = ANY (s.queues)
