@@ -53,6 +53,34 @@ async def settle(
 
     The fenced statements come first: whoever lost a lease learns it before anything else is written.
     """
+    plain, closing, again, rest = _sorted(batch, clears, retries_first)
+    letters = [letter for _, outcome in batch if isinstance(outcome, Done | Skip) for letter in outcome.then]
+    seals = sorted({group for _, outcome in batch if isinstance(outcome, Done) for group in outcome.seals})
+    enclosed = any(isinstance(letter, Envelope) for letter in letters)
+    if seals or enclosed or bool(plain) + bool(closing) + bool(again) > 1:
+        await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters, seals)
+    if plain:
+        await tx.execute(SQL["complete"], **completion(worker, plain))
+    if closing:
+        await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing))
+    if again:
+        await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
+    if rest:
+        await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
+    await fenced(tx.flush())
+    for _, outcome in batch:
+        if isinstance(outcome, Done | Skip) and outcome.write is not None:
+            await outcome.write(tx)
+    if letters:
+        await send_many(tx, letters, max_payload=max_payload)
+    for group in seals:
+        await seal(tx, group)
+
+
+def _sorted(
+    batch: Sequence[Settled], clears: frozenset[str], retries_first: frozenset[str]
+) -> tuple[list[Claim], list[dict[str, Any]], list[dict[str, Any]], list[Settled]]:
+    """By the statement that settles them (`complete`, `close`, `again`), in the order of their ids, and for `tally`."""
     plain: list[Claim] = []
     closing: list[dict[str, Any]] = []
     again: list[dict[str, Any]] = []
@@ -79,27 +107,7 @@ async def settle(
             case _:
                 assert_never(outcome)
         rest.append((claim, outcome))
-    letters = [letter for _, outcome in batch if isinstance(outcome, Done | Skip) for letter in outcome.then]
-    seals = sorted({group for _, outcome in batch if isinstance(outcome, Done) for group in outcome.seals})
-    enclosed = any(isinstance(letter, Envelope) for letter in letters)
-    if seals or enclosed or bool(plain) + bool(closing) + bool(again) > 1:
-        await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters, seals)
-    if plain:
-        await tx.execute(SQL["complete"], **completion(worker, plain))
-    if closing:
-        await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing))
-    if again:
-        await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
-    if rest:
-        await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
-    await fenced(tx.flush())
-    for _, outcome in batch:
-        if isinstance(outcome, Done | Skip) and outcome.write is not None:
-            await outcome.write(tx)
-    if letters:
-        await send_many(tx, letters, max_payload=max_payload)
-    for group in seals:
-        await seal(tx, group)
+    return plain, closing, again, rest
 
 
 async def _lock_families(
