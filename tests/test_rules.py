@@ -32,6 +32,13 @@ def within(path: Path) -> str:
 # --- doors
 
 
+def test_the_contract_about_the_driver_is_for_all_rooms_but_db_and_queue() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (bound,) = [set(one["source_modules"]) for one in contracts if one["name"] == "Only db and queue know the driver"]
+    files = {path.stem for path in SRC.glob("*.py") if not path.stem.startswith("__")}
+    assert bound == {f"gristmill.{name}" for name in (ROOMS | files) - {"db", "queue"}}
+
+
 def imported(path: Path) -> Iterator[str]:
     """Every module that a file imports, by its full name."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

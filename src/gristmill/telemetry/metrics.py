@@ -134,7 +134,3 @@ class WorkerMetrics:
         """The worker's own metrics, and those of other rooms once they have counted something."""
         counted = any(family.samples for family in PROCESS.collect())
         return generate_latest(self.registry) + (generate_latest(PROCESS) if counted else b"")
-
-    def reset_depths(self, queues: Iterable[str]) -> None:
-        for queue in queues:
-            self._depth.labels(queue).set(0)
