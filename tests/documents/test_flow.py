@@ -12,6 +12,8 @@ import pytest
 
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.app import Bench
+from gristmill.cli.session import Session
+from gristmill.cli.up import command, sample
 from gristmill.db import Database
 from gristmill.documents import (
     Removed,
@@ -455,6 +457,25 @@ async def test_a_file_is_hashed_while_others_go_on(mill: Mill, monkeypatch: pyte
 async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:
     one = await mill.ground("blank.pdf", book(1, text=""))
     assert (one.status, one.summary) == ("completed", "1 page, 0 chunks")
+
+
+async def test_a_first_search_is_for_something_that_tells_whatever_the_files_are_called(mill: Mill) -> None:
+    at = Session(mill.db, mill.settings)
+    short = await mill.ground("a.txt", "The miller of Hamburg sold his windmill in the spring.")
+    assert await sample(at, [short]) == "miller Hamburg sold windmill"
+    named = await mill.ground("b.md", '# The "old" $contract\n\nIt was signed.\n')
+    assert await sample(at, [short, named]) == "The old contract"
+
+
+@pytest.mark.parametrize(
+    ("scope", "typed"),
+    [
+        (GLOBAL, 'gristmill search "the mill"'),
+        (Scope("acme", "moon base"), "gristmill search \"the mill\" --client acme --project 'moon base'"),
+    ],
+)
+async def test_a_first_search_can_be_typed_as_it_is_shown(scope: Scope, typed: str) -> None:
+    assert command("the mill", scope) == typed
 
 
 def book(

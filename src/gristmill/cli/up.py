@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import shlex
 import signal
 import sys
 from asyncio.subprocess import Process
@@ -23,10 +25,12 @@ from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.watch import taken_in
 from gristmill.documents import Progress, at_work, files_in, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
-from gristmill.knowledge import Scope, graph
+from gristmill.knowledge import Scope, chunks, graph
 from gristmill.settings import environment
 
 GRACE = 30.0
+TELLING = 8  # letters from which a title tells what a document is about
+LONG_WORD = re.compile(r"\w{4,}")
 MOST_LOGGED = 10_000_000  # bytes of worker.log
 
 
@@ -147,20 +151,33 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
         f"\n{whole} of {len(found)} documents complete: {pages:,} pages, {chunks:,} chunks, "
         f"{known.nodes:,} nodes and {known.edges:,} edges in the graph."
     )
-    query = _sample(found)
+    query = await sample(at, found)
     if query:
-        out.print(f'\n$ gristmill search "{query}"')
+        out.print(Text(f"\n$ {command(query, scope)}"), soft_wrap=True)
         hits = await find(at, query, scope, limit=3)
         if hits.note:
             warn(hits.note)
         out.print(hits_view(hits, query))
 
 
-def _sample(found: Sequence[Progress]) -> str | None:
-    """What the largest document calls itself."""
-    whole = [one for one in found if one.status == "completed" and one.title]
-    largest = max(whole, key=lambda one: one.phases[1].total, default=None)
-    return largest.title.replace('"', "") if largest and largest.title else None
+def command(query: str, scope: Scope) -> str:
+    """The search as one would type it."""
+    words = ["gristmill", "search", f'"{query}"']
+    for option, value in (("--client", scope.client), ("--project", scope.project)):
+        words += [option, shlex.quote(value)] if value else []
+    return " ".join(words)
+
+
+async def sample(at: Session, found: Sequence[Progress]) -> str | None:
+    """What the largest document calls itself; where no name says anything, what it begins with."""
+    whole = [one for one in found if one.status == "completed" and one.phases[1].total]
+    whole.sort(key=lambda one: one.phases[1].total, reverse=True)
+    titles = [one.title for one in whole if one.title and sum(map(str.isalpha, one.title)) >= TELLING]
+    if titles or not whole:
+        return re.sub(r'["$`\\]', "", titles[0]) if titles else None
+    async with at.db.transaction() as tx:
+        (first,) = await chunks.load(tx, [(whole[0].id, 1, 0)])
+    return " ".join(LONG_WORD.findall(first.text)[:4]) if first else None
 
 
 async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process, as_json: bool) -> None:
