@@ -1,5 +1,6 @@
 """What is logged: enough to find a fault, and never a book."""
 
+import errno
 import io
 import sys
 
@@ -28,3 +29,17 @@ def test_a_huge_exception_is_cut_in_the_log(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_short_is_left_alone() -> None:
     assert shortened("a" * 10_000) == "a" * 10_000
     assert "characters left out" in shortened("a" * 10_001)
+
+
+def test_a_full_disk_costs_lines_of_the_log_and_not_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stderr", Full())
+    structlog.reset_defaults()
+    set_up_logs(LogSettings())
+    try:
+        log.bind().info("settle.lost", tasks=1)
+    finally:
+        structlog.reset_defaults()

@@ -3,7 +3,8 @@
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import structlog
 
@@ -31,6 +32,21 @@ def _shorten(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping
     return event
 
 
+class _Patient:
+    """A stream on which a full disk costs lines, and not the program."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
 def set_up_logs(settings: "LogSettings") -> None:
     for_people = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     render = structlog.processors.JSONRenderer() if settings.json_lines else for_people
@@ -44,6 +60,6 @@ def set_up_logs(settings: "LogSettings") -> None:
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Patient(sys.stderr))),
         cache_logger_on_first_use=True,
     )
