@@ -57,6 +57,18 @@ def test_a_pipe_is_refused_and_does_not_stop_what_comes_after_it(cli, folder):
     ]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "add .", "watch .", "up .", "up . --once", "documents", "search mill", "graph show mill", "graph path a b",
+        "graph find mill", "graph export x.graphml", "graph stats",
+    ],
+)  # fmt: skip
+def test_a_project_without_its_client_is_a_mistake_of_the_command_line_everywhere(speak, words):
+    said = speak(*words.split(), "--project", "mill")
+    assert (said.code, "needs its client" in said.err) == (2, True)
+
+
 def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, folder):
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder)

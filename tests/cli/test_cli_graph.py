@@ -48,7 +48,6 @@ def test_a_node_is_shown_with_its_edges_and_places(cli, family):
 def test_who_is_not_there_is_answered_in_one_sentence(cli, family):
     said = cli("graph", "show", "person::jan")
     assert (said.code, said.err) == (1, "There is no node “person::jan” in GLOBAL: did you mean person::jane?\n")
-    assert cli("graph", "show", "jane", "--project", "red").code == 1
 
 
 def test_a_path_is_shown_step_by_step(cli, family):

@@ -12,20 +12,15 @@ from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, errors_of, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
+from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.documents import ORDINARY, Added, Urgency, add_file, files_in, name_of, of_arrival, progress
 from gristmill.documents import Progress as Document
 from gristmill.errors import Unreachable
 from gristmill.knowledge import Scope
 
-Client = Annotated[str | None, typer.Option(help="Whose it is; without it, it is everybody's (GLOBAL).")]
-Project = Annotated[str | None, typer.Option(help="Which project of the client it belongs to.")]
 MOST_ROWS = 40
 OUTCOMES = ("added", "changed", "unchanged", "failed", "refused")
-
-
-def scope_of(client: str | None, project: str | None) -> Scope:
-    return Scope(client or "", project or "")
 
 
 def register(root: typer.Typer, text: str) -> None:

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.add import Client, Project, scope_of
 from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, err, short, table
+from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, listing
 from gristmill.ids import DocumentId

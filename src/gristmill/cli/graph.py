@@ -10,6 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from gristmill.cli.output import Json, emit, err, facts, short, table
+from gristmill.cli.scopes import scope_of
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
 from gristmill.errors import Refused
@@ -42,7 +43,7 @@ def show(
 
     Example: gristmill graph show "Jane Doe"
     """
-    found = run(_show(Scope(client, project), node, limit))
+    found = run(_show(scope_of(client, project), node, limit))
     emit(json, found, lambda: _view(found))
 
 
@@ -59,7 +60,7 @@ def path(
 
     Example: gristmill graph path "Jane Doe" "Acme Corp"
     """
-    steps = run(_path(Scope(client, project), source, target, hops))
+    steps = run(_path(scope_of(client, project), source, target, hops))
     emit(json, {"found": steps is not None, "steps": steps or []}, lambda: _way(source, target, hops, steps))
     if steps is None:
         raise typer.Exit(1)
@@ -77,7 +78,7 @@ def find(
 
     Example: gristmill graph find jane
     """
-    found = run(_find(Scope(client, project), text, limit))
+    found = run(_find(scope_of(client, project), text, limit))
     rows = [(one.key, one.type, one.mentions, one.chunks, one.name) for one in found]
     emit(
         json,
@@ -102,7 +103,7 @@ def export(
     if file.is_dir():
         raise Refused(f"{file} is a folder: name the file to write, for example {file / 'graph.graphml'}.")
     special = file.exists() and not file.is_file()
-    size = run(_export(Scope(client, project), file, special))
+    size = run(_export(scope_of(client, project), file, special))
     if special:
         err.print(f"Wrote {size:,} bytes to {file}.", soft_wrap=True)  # stdout may be where they went
     else:
@@ -115,7 +116,7 @@ def stats(client: Client = "", project: Project = "", json: Json = False) -> Non
 
     Example: gristmill graph stats --json
     """
-    found = run(_stats(Scope(client, project)))
+    found = run(_stats(scope_of(client, project)))
     emit(json, found, lambda: _counted(found))
 
 

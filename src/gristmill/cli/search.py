@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gristmill.cli.output import Json, emit, warn
+from gristmill.cli.scopes import scope_of
 from gristmill.cli.session import Session, instant, run, session
 from gristmill.errors import GristmillError
 from gristmill.knowledge import Hit, Hits, Scope, search
@@ -38,7 +39,7 @@ def search_(
 
     Example: gristmill search "when is the invoice due" --client acme --type pdf
     """
-    hits = run(_search(query, alpha, Scope(client, project), type, after, limit, expand))
+    hits = run(_search(query, alpha, scope_of(client, project), type, after, limit, expand))
     if hits.note:
         warn(hits.note)
     emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: hits_view(hits, query))

@@ -17,9 +17,10 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.add import Client, Project, ended, scope_of, take_in
+from gristmill.cli.add import ended, take_in
 from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
+from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import find, hits_view
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.watch import taken_in

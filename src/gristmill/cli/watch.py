@@ -12,8 +12,9 @@ from watchfiles import (
     awatch,  # pyright: ignore[reportUnknownVariableType] it also knows events of a loop that is not installed
 )
 
-from gristmill.cli.add import Client, Project, scope_of, take_in
+from gristmill.cli.add import take_in
 from gristmill.cli.output import Json, err, plain, say_json, warn
+from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Added, files_at, files_in
 from gristmill.errors import Refused
