@@ -201,6 +201,25 @@ async def test_what_appears_and_cannot_be_taken_in_is_told_by_the_watch(db: Data
     }
 
 
+@pytest.mark.parametrize("from_the_start", [False, True])
+async def test_a_name_that_is_not_utf8_ends_no_watch(db: Database, folder: Path, from_the_start: bool):
+    coffee = folder / os.fsdecode(b"caf\xe9.md")
+    stop, found = asyncio.Event(), set[str]()
+    if from_the_start:
+        coffee.write_text("# Coffee\n")
+    seen = taken_in(Session(db, Settings()), folder, GLOBAL, stop=stop)
+    async with asyncio.timeout(60):
+        found |= {one.name for one in await anext(seen)}
+        coffee.write_text("# More coffee\n")
+        while "caf\ufffd.md" not in found:
+            found |= {one.name for one in await anext(seen)}
+        (folder / "tea.md").write_text("# Tea\n")
+        while "tea.md" not in found:
+            found |= {one.name for one in await anext(seen)}
+        stop.set()
+        assert [one async for one in seen] == []
+
+
 async def _seen_after(db: Database, folder: Path, happens: Callable[[], object], n: int) -> dict[str, str | None]:
     """What a watch of the folder tells, once something has happened: of so many files or more."""
     found: dict[str, str | None] = {}

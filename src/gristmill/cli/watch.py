@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,10 @@ from watchfiles import (
     DefaultFilter,
     awatch,  # pyright: ignore[reportUnknownVariableType] it also knows events of a loop that is not installed
 )
+from watchfiles._rust_notify import WatchfilesRustInternalError  # it is exported nowhere else
 
 from gristmill.cli.add import take_in
-from gristmill.cli.output import Json, err, plain, say_json, warn
+from gristmill.cli.output import Json, err, plain, say_json, short, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Added, files_at, files_in
@@ -23,6 +25,7 @@ from gristmill.knowledge import Scope
 QUIET = 1_000  # milliseconds without a change after which a file counts as written
 LONGEST = 60_000
 FIRST = 200  # … after which the first look is taken
+LOOK = 2.0  # seconds from one look through a folder to the next, where changes are not told
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -70,6 +73,64 @@ async def taken_in(
 
 
 async def _while_there(
+    at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
+) -> AsyncGenerator[Sequence[Added]]:
+    """As changes are told, or by looking: a single name that is not UTF-8 ends what tells of them, polling or not."""
+    try:
+        async for added in _as_told(at, folder, scope, stop):
+            yield added
+    except* WatchfilesRustInternalError as errors:
+        reason = short(str(errors.exceptions[0]), 200)
+        warn(f"Changes in {folder} are not told ({reason}): it is looked through every {LOOK:g} s instead.")
+        async for added in _by_looking(at, folder, scope, stop):
+            yield added
+
+
+async def _by_looking(
+    at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
+) -> AsyncGenerator[Sequence[Added]]:
+    """What was the same in two looks and is not what was taken in: a file that grows is not written yet."""
+    meant, visible = _identity(folder), _Visible(folder, at.settings.data)
+    before: dict[Path, _Mark] = {}
+    taken: dict[Path, _Mark] = {}
+    while meant is not None and _identity(folder) == meant:
+        now = await asyncio.to_thread(_marks, visible)
+        taken = {file: mark for file, mark in taken.items() if file in now}
+        new = {file: mark for file, mark in now.items() if before.get(file) == mark != taken.get(file)}
+        if new:
+            yield await take_in(at, list(new), scope, patient=True)
+        before, taken = now, taken | new
+        if await _stopped(stop):
+            return
+
+
+async def _stopped(stop: asyncio.Event | None) -> bool:
+    """Whether it is the end, which would come before the next look."""
+    if stop is None:
+        await asyncio.sleep(LOOK)
+        return False
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), LOOK)
+    return stop.is_set()
+
+
+_Mark = tuple[int, int, int] | None
+
+
+def _marks(visible: "_Visible") -> dict[Path, _Mark]:
+    """The files that are meant, each with what changes when it is written."""
+    return {file: _mark(file) for file in files_at(visible.folder) if visible(Change.added, str(file))}
+
+
+def _mark(file: Path) -> _Mark:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+async def _as_told(
     at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
 ) -> AsyncGenerator[Sequence[Added]]:
     """The watch begins before the first look, so that nothing slips in between."""
