@@ -1,10 +1,22 @@
 """`gristmill queue`, `gristmill limiter`: how things stand and how they are set."""
 
 import json
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
+from desk import within
 
+from gristmill.ids import TaskId
+from gristmill.queue import send
 from mill import Extract
+
+
+@dataclass(frozen=True)
+class Reported:
+    kind: ClassVar[str] = "test.reported"
+    queue: ClassVar[str] = "reports"
+    n: int
 
 
 def test_without_queues_it_says_so(cli):
@@ -86,6 +98,23 @@ def test_a_queue_that_is_not_there_has_a_near_one(cli, sent):
     for command in ("show", "pause", "resume"):
         said = cli("queue", command, "demo-extrat")
         assert (said.code, said.err) == (1, "There is no queue “demo-extrat”. Did you mean demo-extract?\n")
+
+
+def test_what_is_blocked_is_told_apart_from_what_waits_for_a_worker(cli, sent, url):
+    sent(Extract(1))
+    within(url, lambda tx: send(tx, Reported(1), after=TaskId(1)))
+    found = {one["name"]: one for one in cli("queue", "list", "--json").json}
+    assert {name: (one["waiting"]["n"], one["blocked"]["n"]) for name, one in found.items()} == {
+        "demo-extract": (1, 0),
+        "reports": (0, 1),
+    }
+    head, extract, reports = cli("queue", "list").out.splitlines()
+    assert head.split()[:4] == ["queue", "state", "waiting", "blocked"]
+    assert (extract.split()[:5], reports.split()[:4]) == (
+        ["demo-extract", "no", "worker", "1", "0"],
+        ["reports", "ok", "0", "1"],
+    )
+    assert "nobody serves: demo-extract." in " ".join(cli("doctor").out.split())
 
 
 def test_watching_tells_one_document_a_line(cli, sent):

@@ -14,6 +14,7 @@ from gristmill.cli.output import Json, emit, err, span, table
 from gristmill.cli.queues import held_back
 from gristmill.cli.session import load, run
 from gristmill.db import Connection, Database, Embedded, SchemaState, Tx, plainly, queries, schema_state
+from gristmill.documents import counted
 from gristmill.errors import GristmillError
 from gristmill.queue import QueueReport, dead, list_queues
 from gristmill.settings import Settings
@@ -169,7 +170,7 @@ def migrations(schema: SchemaState) -> Check:
 
 def workers(row: Any, reports: Sequence[QueueReport]) -> Check:
     told = f"{row.live} live, {row.silent} silent, {row.lost} lost within the last hour."
-    unserved = [one.name for one in reports if one.pending.n and not one.workers and not one.paused]
+    unserved = [one.name for one in reports if one.waiting.n and not one.workers and not one.paused]
     if unserved:
         sentence = f"{told[:-1]}; tasks wait where nobody serves: {', '.join(unserved)}."
         return Check("workers", "warn", sentence, f"Run gristmill worker --queues {','.join(unserved)}.")
@@ -200,7 +201,7 @@ def extraction(row: Any) -> Check:
 
 
 def dead_letters(stats: dead.DeadStats, threshold: int) -> Check:
-    told = f"{stats.total:,} dead letters; {threshold} raise an alarm."
+    told = f"{counted(stats.total, 'dead letter')}; {threshold} raise an alarm."
     if stats.alert:
         return Check("dead letters", "warn", told, "Run gristmill dead clusters, mend the cause, then dead replay.")
     return Check("dead letters", "ok", told)

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, facts, out, say_json, span, table
+from gristmill.cli.output import Json, Misused, cell, emit, facts, out, plain, say_json, span, table
 from gristmill.cli.session import Session, duration, options, read, run, session
 from gristmill.durations import shown
 from gristmill.errors import Refused
@@ -28,12 +28,14 @@ def register(root: typer.Typer, text: str) -> None:
 
 @app.command("list")
 def list_(json: Json = False) -> None:
-    """All queues: what waits, runs, is done and is dead, and who serves them.
+    """All queues: what waits, is blocked, runs, is done and is dead, and who serves them.
+
+    Blocked is what waits for other tasks: no worker would run it now. It is shown where there is any, as are limits.
 
     Example: gristmill queue list
     """
     found = run(_list())
-    emit(json, found, lambda: _table(found))
+    emit(json, [_whole(one) for one in found], lambda: _table(found))
 
 
 @app.command()
@@ -101,7 +103,7 @@ def pause_(name: Name, json: Json = False) -> None:
     Example: gristmill queue pause extract
     """
     found = run(_pause(name, True))
-    emit(json, found, lambda: f"{name} is paused; {found.processing} still run, {found.pending} wait.")
+    emit(json, found, lambda: f"{name} is paused; {found.processing} still run, {_waits(found)}.")
 
 
 @app.command("resume")
@@ -111,7 +113,7 @@ def resume_(name: Name, json: Json = False) -> None:
     Example: gristmill queue resume extract
     """
     found = run(_pause(name, False))
-    emit(json, found, lambda: f"{name} goes on; {found.pending} wait.")
+    emit(json, found, lambda: f"{name} goes on; {_waits(found)}.")
 
 
 @app.command()
@@ -230,11 +232,19 @@ def _ended(one: QueueReport) -> int:
     return sum(n for outcome, n in one.finished.items() if outcome != "retried")
 
 
+def _waits(one: QueueReport) -> str:
+    return f"{one.waiting} wait" + (f", {one.blocked} are blocked" if one.blocked.n else "")
+
+
+def _whole(one: QueueReport) -> dict[str, Any]:
+    return {**plain(one), "waiting": plain(one.waiting)}
+
+
 def _brief(one: QueueReport) -> dict[str, Any]:
     return {
-        "name": one.name, "paused": one.paused, "pending": one.pending.n, "processing": one.processing,
-        "dead": one.dead.n, "finished": one.finished, "oldest": one.oldest,
-        "breaker": one.breaker.state if one.breaker else None, "workers": one.workers,
+        "name": one.name, "paused": one.paused, "pending": one.pending.n, "waiting": one.waiting.n,
+        "blocked": one.blocked.n, "processing": one.processing, "dead": one.dead.n, "finished": one.finished,
+        "oldest": one.oldest, "breaker": one.breaker.state if one.breaker else None, "workers": one.workers,
     }  # fmt: skip
 
 
@@ -244,18 +254,20 @@ def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableTy
 
 
 def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) -> RenderableType:
-    columns = ["queue", "state", ">waiting", ">running", ">done", ">retried", ">dead", "oldest", "limits", ">workers"]
+    blocked, limited = any(one.blocked.n for one in found), any(_limits(one) for one in found)
+    columns = ["queue", "state", ">waiting", *[">blocked"] * blocked, ">running", ">done", ">retried", ">dead"]
+    columns += ["oldest", *["limits"] * limited, ">workers", *[">ended"] * (rates is not None)]
     rows: list[list[Any]] = []
     for one in found:
         done = one.finished["completed"] + one.finished["skipped"]
         dead = Text(str(one.dead), style="red" if one.dead.n else "")
         rows.append([
-            one.name, _state(one), str(one.pending), one.processing, done, one.finished["retried"], dead, one.oldest,
-            _limits(one), len(one.workers),
+            one.name, _state(one), str(one.waiting), *[str(one.blocked)] * blocked, one.processing, done,
+            one.finished["retried"], dead, one.oldest, *[_limits(one) or "–"] * limited, len(one.workers),
         ])  # fmt: skip
         if rates is not None:
             rows[-1].append(f"{rates.get(one.name, 0):g}/s")
-    return table([*columns, ">ended"] if rates is not None else columns, rows, empty=NOTHING)
+    return table(columns, rows, empty=NOTHING)
 
 
 def _state(one: QueueReport) -> Text:
@@ -263,16 +275,16 @@ def _state(one: QueueReport) -> Text:
         return cell("paused")
     if one.breaker and one.breaker.state != "closed":
         return Text(f"breaker {one.breaker.state}", style="red")
-    return Text("no worker", style="yellow") if one.pending.n and not one.workers else Text("ok", style="green")
+    return Text("no worker", style="yellow") if one.waiting.n and not one.workers else Text("ok", style="green")
 
 
 def held_back(one: QueueReport) -> str | None:
     """Why nothing of a queue runs though something waits."""
     if one.breaker and one.breaker.state == "open":
         return f"its breaker is open ({one.breaker.reason}) until {one.breaker.until:%H:%M:%S}"
-    if one.paused and one.pending.n:
+    if one.paused and one.waiting.n:
         return f"it is paused: gristmill queue resume {one.name}"
-    if one.pending.n and not one.workers:
+    if one.waiting.n and not one.workers:
         return f"no worker serves it: gristmill worker --queues {one.name}"
     return None
 
@@ -281,7 +293,7 @@ def _limits(one: QueueReport) -> str:
     settings = one.settings
     parts = [f"{settings['rate_count']}/{shown(settings['rate_period'])}"] if settings["rate_count"] else []
     parts += [f"{settings['concurrency']} at once"] if settings["concurrency"] else []
-    return ", ".join(parts) or "–"
+    return ", ".join(parts)
 
 
 def _facts(one: QueueReport) -> RenderableType:
@@ -296,7 +308,7 @@ def _facts(one: QueueReport) -> RenderableType:
         ("waiting", _waiting(one)),
         ("running", one.processing), ("oldest", span(one.oldest) if one.oldest else None), ("dead", str(one.dead)),
         ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
-        ("limits", _limits(one)), ("attempts", "as many as it takes" if attempts is None else attempts),
+        ("limits", _limits(one) or "–"), ("attempts", "as many as it takes" if attempts is None else attempts),
         ("backoff", backoff), ("retries first", settings["retries_first"]), ("time-out", shown(settings["timeout"])),
         ("breaker", _breaker(one)), ("kept", ", ".join(kept) or "as the settings say"),
         ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),

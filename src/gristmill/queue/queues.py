@@ -57,8 +57,16 @@ class QueueReport:
 
     @property
     def pending(self) -> Bounded:
-        parts = (self.ready, self.scheduled, self.blocked, self.suspects)
-        return Bounded(sum(part.n for part in parts), any(part.more for part in parts))
+        return _sum(self.waiting, self.blocked)
+
+    @property
+    def waiting(self) -> Bounded:
+        """What a worker would run, now or when its time has come; what is blocked waits for others, maybe for ever."""
+        return _sum(self.ready, self.scheduled, self.suspects)
+
+
+def _sum(*parts: Bounded) -> Bounded:
+    return Bounded(sum(part.n for part in parts), any(part.more for part in parts))
 
 
 async def pause(tx: Tx, queue: str) -> None:
