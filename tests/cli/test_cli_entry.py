@@ -52,6 +52,23 @@ def test_the_package_runs_as_a_module():
     assert re.fullmatch(r"gristmill \d+\.\d+\.\d+\n", shown.stdout)
 
 
+@pytest.mark.parametrize("loading", ["typer", "rich.text", "psycopg"])
+def test_ctrl_c_while_the_program_is_loading_ends_it_without_a_word(loading):
+    """As if it came the moment that this module is looked for."""
+    interrupted = f"""
+import os, runpy, signal, sys
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == {loading!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupted())
+sys.argv = ["gristmill", "queue", "list"]
+runpy.run_module("gristmill", run_name="__main__")
+"""
+    said = subprocess.run([sys.executable, "-c", interrupted], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout, said.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_behind_stdout_is_one_sentence(url, unbuffered):
     command = [sys.executable, "-m", "gristmill", "queue", "list", "--json"]

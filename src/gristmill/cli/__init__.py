@@ -1,5 +1,5 @@
 """The command `gristmill`: argv in, exit code out."""
 
-from gristmill.cli.entry import main
+from gristmill.cli.start import main
 
 __all__ = ["main"]

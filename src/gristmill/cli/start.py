@@ -1,0 +1,13 @@
+"""Where the command begins: so little is loaded here that Ctrl-C finds somebody who knows what it means."""
+
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 done, 1 refused or failed, 2 not understood, 130 interrupted."""
+    try:
+        from gristmill.cli import entry  # noqa: PLC0415 half a second, in which people change their minds
+
+        return entry.main(argv)
+    except KeyboardInterrupt:
+        return 130
