@@ -16,7 +16,7 @@ from gristmill.db import Database
 from gristmill.queue import Limit, Rate, Worker, list_limiters, set_limit
 from gristmill.settings import DocumentSettings, LlmSettings, Settings
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANSWER = {"message": {"role": "assistant", "content": '{"entities": [], "relations": []}'}, "done_reason": "stop"}
 NOTES = ("Jane Doe signed the lease.", "John Roe sold the mill.", "Anna Berg met the mayor.")
 WAITING = "SELECT error FROM tasks WHERE kind = 'graph.build' AND wait = 'time'"
