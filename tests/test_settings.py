@@ -11,6 +11,7 @@ from gristmill.settings import load, unknown_names
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRISTMILL_QUEUE_NICE")  # of the test run: it would stand in for a table that is none
     return tmp_path
 
 
