@@ -69,6 +69,14 @@ def test_a_project_without_its_client_is_a_mistake_of_the_command_line_everywher
     assert (said.code, "needs its client" in said.err) == (2, True)
 
 
+@pytest.mark.parametrize("words", ["add .", "search mill", "graph stats"])
+def test_the_empty_name_of_a_variable_that_is_not_set_makes_nothing_everybodys(speak, words):
+    said = speak(*words.split(), "--client", "")
+    assert (said.code, "An empty name is none" in said.err) == (2, True)
+    said = speak(*words.split(), "--client", "Global")
+    assert (said.code, "GLOBAL is everybody's" in said.err) == (2, True)
+
+
 def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, folder):
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder)

@@ -52,8 +52,8 @@ def documents(
 async def _list(
     client: str | None, project: str | None, status: str | None, limit: int, before: int | None
 ) -> list[Progress]:
-    if client is not None or project is not None:
-        scope_of(client, project)
+    if client or project:
+        scope_of(client or None, project)  # an empty client means here what is everybody's, and without one all
     async with session() as at, at.db.transaction() as tx:
         earlier = None if before is None else DocumentId(before)
         return await listing(tx, client=client, project=project, status=status, limit=limit, before=earlier)

@@ -20,8 +20,8 @@ app = typer.Typer(no_args_is_help=True)
 alias = typer.Typer(no_args_is_help=True)
 app.add_typer(alias, name="alias", help="Other names for nodes: add, list, rm.")
 
-Client = Annotated[str, typer.Option(help="Whose graph; without it only what is GLOBAL is seen.")]
-Project = Annotated[str, typer.Option(help="One project of the client.")]
+Client = Annotated[str | None, typer.Option(help="Whose graph; without it only what is GLOBAL is seen.")]
+Project = Annotated[str | None, typer.Option(help="One project of the client.")]
 Name = Annotated[str, typer.Argument(help="A key like “person::jane doe”, or a name that only one node has.")]
 MOST_KEYS = 12
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
@@ -34,8 +34,8 @@ def register(root: typer.Typer, text: str) -> None:
 @app.command()
 def show(
     node: Name,
-    client: Client = "",
-    project: Project = "",
+    client: Client = None,
+    project: Project = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many edges and places at most.")] = 20,
     json: Json = False,
 ) -> None:
@@ -51,8 +51,8 @@ def show(
 def path(
     source: Annotated[str, typer.Argument(help="A key or name.")],
     target: Annotated[str, typer.Argument(help="A key or name.")],
-    client: Client = "",
-    project: Project = "",
+    client: Client = None,
+    project: Project = None,
     hops: Annotated[int, typer.Option(min=1, max=20, help="How long the way may be.")] = 6,
     json: Json = False,
 ) -> None:
@@ -69,8 +69,8 @@ def path(
 @app.command()
 def find(
     text: Annotated[str, typer.Argument(help="The beginning or a part of a name.")],
-    client: Client = "",
-    project: Project = "",
+    client: Client = None,
+    project: Project = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 20,
     json: Json = False,
 ) -> None:
@@ -92,8 +92,8 @@ def find(
 @app.command()
 def export(
     file: Annotated[Path, typer.Argument(help="Where to, for example graph.graphml.")],
-    client: Client = "",
-    project: Project = "",
+    client: Client = None,
+    project: Project = None,
     json: Json = False,
 ) -> None:
     """The whole graph as GraphML, for Gephi, yEd or networkx.
@@ -111,7 +111,7 @@ def export(
 
 
 @app.command()
-def stats(client: Client = "", project: Project = "", json: Json = False) -> None:
+def stats(client: Client = None, project: Project = None, json: Json = False) -> None:
     """How large the graph is, and of what it consists.
 
     Example: gristmill graph stats --json
@@ -124,7 +124,7 @@ def stats(client: Client = "", project: Project = "", json: Json = False) -> Non
 def add_(
     other: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name, for example “person::j. doe”.")],
     key: Annotated[str, typer.Argument(help="The node's key, for example “person::jane doe”.")],
-    client: Client = "",
+    client: Client = None,
     json: Json = False,
 ) -> None:
     """Say that two names mean one node: what is known of either is joined, now and in the future.
@@ -137,7 +137,7 @@ def add_(
 
 
 @alias.command("list")
-def list_(client: Client = "", json: Json = False) -> None:
+def list_(client: Client = None, json: Json = False) -> None:
     """All aliases of a client.
 
     Example: gristmill graph alias list --client acme
@@ -149,7 +149,7 @@ def list_(client: Client = "", json: Json = False) -> None:
 @alias.command("rm")
 def rm(
     other: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that is no alias any more.")],
-    client: Client = "",
+    client: Client = None,
     json: Json = False,
 ) -> None:
     """Remove an alias; what was joined stays so until its documents are read anew.
@@ -209,19 +209,19 @@ async def _export(scope: Scope, file: Path, special: bool) -> int:
     return size
 
 
-async def _add(client: str, other: str, key: str) -> keys.Merged:
+async def _add(client: str | None, other: str, key: str) -> keys.Merged:
     async with session() as at, at.db.transaction() as tx:
-        return await keys.add_alias(tx, Scope(client).client, other, key)
+        return await keys.add_alias(tx, scope_of(client, None).client, other, key)
 
 
-async def _aliases(client: str) -> list[keys.Alias]:
+async def _aliases(client: str | None) -> list[keys.Alias]:
     async with session() as at, at.db.transaction() as tx:
-        return await keys.aliases(tx, Scope(client).client)
+        return await keys.aliases(tx, scope_of(client, None).client)
 
 
-async def _remove(client: str, other: str) -> keys.Alias:
+async def _remove(client: str | None, other: str) -> keys.Alias:
     async with session() as at, at.db.transaction() as tx:
-        return await keys.remove_alias(tx, Scope(client).client, other)
+        return await keys.remove_alias(tx, scope_of(client, None).client, other)
 
 
 # --- views

@@ -27,8 +27,8 @@ def register(root: typer.Typer, text: str) -> None:
 def search_(
     query: Annotated[str, typer.Argument(help="What is looked for.")],
     alpha: Annotated[float, typer.Option(min=0, max=1, help="0 is words (BM25), 1 is meaning (vectors).")] = 0.5,
-    client: Annotated[str, typer.Option(help="Whose knowledge; without it, what is everybody's.")] = "",
-    project: Annotated[str, typer.Option(help="Which project of the client.")] = "",
+    client: Annotated[str | None, typer.Option(help="Whose knowledge; without it, what is everybody's.")] = None,
+    project: Annotated[str | None, typer.Option(help="Which project of the client.")] = None,
     type: Annotated[str | None, typer.Option(help="Only documents of this type: pdf, mail, image, markdown …")] = None,
     after: Annotated[str | None, typer.Option(help="Only documents written since: 2026-12-01.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many hits at most.")] = 10,

@@ -19,6 +19,8 @@ class Scope:
     def __post_init__(self) -> None:
         if self.project and not self.client:
             raise Refused(f"The project “{self.project}” needs its client: name both, or neither.")
+        if self.client.upper() == "GLOBAL":
+            raise Refused("GLOBAL is everybody's, and no client: name none to mean it.")
         for name in (self.client, self.project):
             if name != name.strip() or not name.isprintable():
                 raise Refused(f"{name!r} is no name for a client or project: use printable letters, no space around.")
