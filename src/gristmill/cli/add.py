@@ -114,7 +114,7 @@ def _told(added: Sequence[Added]) -> RenderableType:
         for one in added[:MOST_ROWS]
     ]
     more = [Text(f"… and {len(added) - MOST_ROWS} more", style="dim")] if len(added) > MOST_ROWS else []
-    return Group(table((">document", "file", "", ""), rows, empty=""), *more, Text(line))
+    return Group(table((">document", "~file", "", ""), rows, empty=""), *more, Text(line))
 
 
 def ended(found: Sequence[Document]) -> RenderableType:
@@ -129,6 +129,6 @@ def ended(found: Sequence[Document]) -> RenderableType:
         )
         for one in found[:MOST_ROWS]
     ]
-    told = table((">document", "file", "type", "status", ""), rows, empty="")
+    told = table((">document", "~file", "type", "status", ""), rows, empty="")
     rest = len(found) - MOST_ROWS
     return Group(told, Text(f"… and {rest:,} more: gristmill documents", style="dim")) if rest > 0 else told

@@ -60,11 +60,14 @@ async def _list(
 
 
 def _view(found: Sequence[Progress], empty: str) -> RenderableType:
+    owned = any(one.client for one in found)  # what is everybody's alone needs no column
     rows = [
-        (str(one.id), short(one.name, 40), one.type, _whose(one), one.status, *map(counts, one.phases), one.summary)
+        (str(one.id), short(one.name, 40), one.type, *[_whose(one)] * owned, one.status, *map(counts, one.phases),
+         one.summary)
         for one in found
     ]  # fmt: skip
-    return table((">document", "file", "type", "client", "status", "ocr", "vector", "graph", ""), rows, empty=empty)
+    columns = (">id", "~file", "type", *["~client"] * owned, "status", "ocr", "vector", "graph", "")
+    return table(columns, rows, empty=empty)
 
 
 def _whose(one: Progress) -> str:

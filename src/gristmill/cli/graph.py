@@ -83,7 +83,7 @@ def find(
     emit(
         json,
         found,
-        lambda: table(("key", "type", ">mentions", ">chunks", "name"), rows, empty=f"No node is called “{text}”."),
+        lambda: table(("~key", "type", ">mentions", ">chunks", "name"), rows, empty=f"No node is called “{text}”."),
     )
     if not found:
         raise typer.Exit(1)
@@ -241,7 +241,7 @@ def _view(node: graph.Node) -> RenderableType:
     if not node.evidence:
         return tree
     rows = [(_place(one), f"“{one.snippet}”") for one in node.evidence]
-    return Group(tree, "", table(("where", "text"), rows, empty=""))
+    return Group(tree, "", table(("~where", "text"), rows, empty=""))
 
 
 def _edge(edge: graph.Neighbour) -> Text:
@@ -265,7 +265,7 @@ def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | 
         shown: list[graph.Evidence] = step["shown_by"]
         said = f"{_place(shown[0])} “{shown[0].snippet}”" if shown else ""
         rows.append((edge.source, f"─{edge.type}→", edge.target, edge.evidence, said))
-    return table(("from", "", "to", ">evidence", "for example"), rows, empty="")
+    return table(("~from", "", "~to", ">evidence", "for example"), rows, empty="")
 
 
 def _counted(found: graph.Counts) -> RenderableType:

@@ -25,6 +25,9 @@ class Misused(GristmillError):
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
 
+LEAST_NAME = 8  # characters of a name, however narrow the screen
+LONGEST_WORD = 12  # characters that are not broken in the last column
+NARROW = 100  # columns below which tables are set closely
 PAPER = 160  # columns where there is no terminal to ask
 # What a terminal would obey instead of showing: controls, and what turns the direction of writing.
 UNSHOWN = re.compile(
@@ -124,18 +127,40 @@ def table(
 ) -> RenderableType:
     """A table, or the sentence that says why there is none.
 
-    A column whose name starts with > holds numbers. Only the last one is broken into lines: it holds the longest text.
+    A column whose name starts with > holds numbers, one with ~ names that are cut where a screen is narrow. Only the
+    last one is broken into lines: it holds the longest text, and keeps its words.
     """
     header = any(columns)
-    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_header=header)
+    grid = Table(
+        title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_header=header,
+        collapse_padding=narrow(),
+    )  # fmt: skip
+    cells = [[cell(one) for one in row] for row in rows]
     for column in columns[:-1]:
-        grid.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+        cut = column.startswith("~")
+        grid.add_column(
+            column.lstrip(">~"), justify="right" if column.startswith(">") else "left", no_wrap=not cut,
+            min_width=LEAST_NAME if cut else None,
+        )  # fmt: skip
+    last = columns[-1]
+    words = [word for text in (last, *(row[-1].plain for row in cells)) for word in text.split()]
     grid.add_column(
-        columns[-1].lstrip(">"), justify="right" if columns[-1].startswith(">") else "left", overflow="fold"
-    )
-    for row in rows:
-        grid.add_row(*(cell(one) for one in row))
+        last.lstrip(">"), justify="right" if last.startswith(">") else "left", overflow="fold",
+        min_width=min(LONGEST_WORD, max(map(len, words), default=0)),
+    )  # fmt: skip
+    for row in cells:
+        grid.add_row(*map(_in_one_line, row[:-1]), row[-1])
     return grid if grid.row_count else Text(empty, style="dim")
+
+
+def narrow() -> bool:
+    """Whether what is nice to know had better be left out."""
+    return out.width < NARROW
+
+
+def _in_one_line(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ellipsis"  # for the cell: a column that is not to be wrapped keeps its width
+    return text
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> RenderableType:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, facts, out, plain, say_json, span, table
+from gristmill.cli.output import Json, Misused, cell, emit, facts, narrow, out, plain, say_json, span, table
 from gristmill.cli.session import Session, duration, options, read, run, session
 from gristmill.durations import shown
 from gristmill.errors import Refused
@@ -30,7 +30,8 @@ def register(root: typer.Typer, text: str) -> None:
 def list_(json: Json = False) -> None:
     """All queues: what waits, is blocked, runs, is done and is dead, and who serves them.
 
-    Blocked is what waits for other tasks: no worker would run it now. It is shown where there is any, as are limits.
+    Blocked is what waits for other tasks: no worker would run it now. It is shown where there is any, as are limits;
+    limits and retries only where the screen is wide enough: queue show tells them.
 
     Example: gristmill queue list
     """
@@ -254,16 +255,18 @@ def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableTy
 
 
 def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) -> RenderableType:
-    blocked, limited = any(one.blocked.n for one in found), any(_limits(one) for one in found)
-    columns = ["queue", "state", ">waiting", *[">blocked"] * blocked, ">running", ">done", ">retried", ">dead"]
-    columns += ["oldest", *["limits"] * limited, ">workers", *[">ended"] * (rates is not None)]
+    blocked, retried = any(one.blocked.n for one in found), not narrow()
+    limited = retried and any(_limits(one) for one in found)
+    columns = ["~queue", "state", ">waiting", *[">blocked"] * blocked, ">running", ">done"]
+    columns += [*[">retried"] * retried, ">dead", "oldest", *["limits"] * limited, ">workers"]
+    columns += [">ended"] if rates is not None else []
     rows: list[list[Any]] = []
     for one in found:
         done = one.finished["completed"] + one.finished["skipped"]
         dead = Text(str(one.dead), style="red" if one.dead.n else "")
         rows.append([
             one.name, _state(one), str(one.waiting), *[str(one.blocked)] * blocked, one.processing, done,
-            one.finished["retried"], dead, one.oldest, *[_limits(one) or "–"] * limited, len(one.workers),
+            *[one.finished["retried"]] * retried, dead, one.oldest, *[_limits(one) or "–"] * limited, len(one.workers),
         ])  # fmt: skip
         if rates is not None:
             rows[-1].append(f"{rates.get(one.name, 0):g}/s")
