@@ -47,6 +47,17 @@ def test_a_group_is_sealed_once_and_cancelled(cli, url):
     assert cli("group", "show", group, "--json").json["status"] == "cancelled"
 
 
+def test_a_dead_letter_names_the_document_it_belongs_to(cli, ground, url, tmp_path):
+    (tmp_path / "plan.md").write_text("# Plan\n")
+    cli("add", tmp_path / "plan.md")
+    owners = ("document:1", "document:99", "document:x", None)
+    within(url, lambda tx: send_many(tx, [Envelope(Convert(n), owner=owner) for n, owner in enumerate(owners, 1)]))
+    ground()
+    named = {one["owner"]: one["document"] for one in cli("dead", "list", "--json").json}
+    assert named == {"document:1": "plan.md", "document:99": None, "document:x": None, None: None}
+    assert cli("dead", "list").out.count("plan.md") == 1
+
+
 def test_a_task_is_no_group(cli, sent):
     (task,) = sent(Extract(1))
     for command in ("show", "retry", "cancel", "seal"):

@@ -1,6 +1,6 @@
 """`gristmill dead`: what failed for good, why, and what becomes of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -8,10 +8,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, err, facts, short, table
+from gristmill.cli.output import Json, Misused, cell, emit, err, facts, plain, short, table
 from gristmill.cli.session import duration, instant, load, run, session
 from gristmill.db import Tx
-from gristmill.documents import counted
+from gristmill.documents import counted, names_of
 from gristmill.durations import shown
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
@@ -52,10 +52,9 @@ def list_(
     Example: gristmill dead list --queue extract --limit 20
     """
     wanted = {"queue": queue, "kind": kind, "fingerprint": cluster, "since": instant(since) if since else None}
-    found = run(_list({**wanted, "limit": limit}))
-    rows = [(str(one.id), one.queue, one.kind, one.died_at, one.attempts, short(one.error, 100)) for one in found]
-    columns = ("task", "queue", "kind", "died", ">attempts", "error")
-    emit(json, found, lambda: table(columns, rows, empty=NOTHING))
+    found, names = run(_list({**wanted, "limit": limit}))
+    told = [{**plain(one), "document": names.get(one.owner or "")} for one in found]
+    emit(json, told, lambda: _letters(found, names))
 
 
 @app.command()
@@ -129,9 +128,11 @@ async def _stats(threshold: int) -> dead.DeadStats:
         return await dead.stats(tx, threshold=threshold)
 
 
-async def _list(wanted: dict[str, Any]) -> list[dead.DeadLetter]:
+async def _list(wanted: dict[str, Any]) -> tuple[list[dead.DeadLetter], dict[str, str]]:
+    """The letters, and the names of the documents they belong to."""
     async with session() as at, at.db.transaction() as tx:
-        return await dead.dead_letters(tx, **wanted)
+        found = await dead.dead_letters(tx, **wanted)
+        return found, await names_of(tx, {one.owner for one in found})
 
 
 async def _show(task: TaskId) -> tuple[Task, list[Event]]:
@@ -199,6 +200,17 @@ def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
         return grid
     alarm = f"{counted(found.total, LETTER)}, and {threshold} are alarming: gristmill dead clusters shows their causes."
     return Group(grid, Text(alarm, style="bold red"))
+
+
+def _letters(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -> RenderableType:
+    named = bool(names)  # those of other programs belong to no document
+    rows = [
+        (str(one.id), one.queue, one.kind, one.died_at, one.attempts,
+         *[short(names.get(one.owner or "", "–"), 40)] * named, short(one.error, 100))
+        for one in found
+    ]  # fmt: skip
+    columns = ("task", "~queue", "~kind", "died", ">attempts", *["~document"] * named, "error")
+    return table(columns, rows, empty=NOTHING)
 
 
 def _one(found: Task, events: Sequence[Event]) -> RenderableType:

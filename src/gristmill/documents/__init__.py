@@ -13,11 +13,13 @@ from gristmill.documents.progress import (
     counted,
     failures,
     listing,
+    names_of,
     pages,
     progress,
     setbacks,
     skipped,
     tally,
+    types,
     with_parts,
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions
@@ -49,6 +51,7 @@ __all__ = [
     "listing",
     "load",
     "name_of",
+    "names_of",
     "of_arrival",
     "pages",
     "progress",
@@ -58,5 +61,6 @@ __all__ = [
     "setbacks",
     "skipped",
     "tally",
+    "types",
     "with_parts",
 ]

@@ -159,6 +159,12 @@ SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordina
   FROM tasks t WHERE t.owner = %(owner)s AND t.status IN ('pending', 'processing') AND t.error IS NOT NULL AND t.queue IS NOT NULL
  ORDER BY t.id LIMIT %(limit)s;
 
+-- name: names_of
+SELECT id, name FROM document WHERE id = ANY (%(ids)s);
+
+-- name: types
+SELECT DISTINCT type FROM document WHERE type IS NOT NULL ORDER BY type;
+
 -- name: failures_of
 SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
   FROM task t WHERE t.owner = %(owner)s AND t.outcome = 'failed' AND t.queue IS NOT NULL ORDER BY t.id LIMIT %(limit)s;

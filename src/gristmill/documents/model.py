@@ -1,5 +1,6 @@
 """What a document is: one version of one source, with the groups of its phases."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,3 +56,9 @@ class Document:
 def owner_of(document: DocumentId) -> str:
     """Under which name its tasks live, as long as it does."""
     return f"document:{document}"
+
+
+def document_of(owner: str | None) -> DocumentId | None:
+    """Which document this is the owner of, if it is one's."""
+    found = re.fullmatch(r"document:([0-9]{1,18})", owner or "")
+    return DocumentId(int(found[1])) if found else None

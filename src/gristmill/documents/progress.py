@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from gristmill.db import Tx, queries
-from gristmill.documents.model import GRAPH, OCR, VECTOR, owner_of
+from gristmill.documents.model import GRAPH, OCR, VECTOR, document_of, owner_of
 from gristmill.documents.store import SQL
 from gristmill.ids import DocumentId, ScopeId, TaskId
 
@@ -123,6 +123,17 @@ async def tally(tx: Tx) -> Tally:
 async def at_work(tx: Tx) -> list[DocumentId]:
     """The documents that somebody works on right now."""
     return [row.id for row in await tx.all(COUNTS["at_work"])]
+
+
+async def names_of(tx: Tx, owners: Iterable[str | None]) -> dict[str, str]:
+    """The names of the documents that tasks belong to, by the owner that the tasks name."""
+    ids = [found for owner in owners if (found := document_of(owner)) is not None]
+    return {owner_of(row.id): row.name for row in await tx.all(SQL["names_of"], ids=ids)} if ids else {}
+
+
+async def types(tx: Tx) -> list[str]:
+    """Of which types the documents are."""
+    return [row.type for row in await tx.all(SQL["types"])]
 
 
 async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
