@@ -162,6 +162,21 @@ def test_a_list_says_that_it_is_not_all_and_why_it_is_empty(cli, folder):
     assert cli("documents", "--client", "acme").out.startswith("No document is like that")
 
 
+@pytest.mark.parametrize("query", ["", "  "])
+def test_a_search_for_nothing_is_a_mistake_in_use(cli, query):
+    said = cli("search", query)
+    assert (said.code, said.err) == (2, "Say what to look for, for example gristmill search invoice.\n")
+
+
+def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folder, url):
+    for name in ("plan.md", "photo.jpg"):
+        (folder / name).write_text("# Plan\n")
+    cli("add", folder)
+    within(url, lambda tx: tx.execute("UPDATE document SET type = CASE id WHEN 1 THEN 'image' ELSE 'markdown' END"))
+    said = cli("search", "plan", "--type", "jpg")
+    assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, markdown.\n")
+
+
 async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when_it_is_back(db: Database, folder: Path):
     stop = asyncio.Event()
     (folder / "plan.md").write_text("# Plan\n")

@@ -109,6 +109,12 @@ def test_a_device_or_pipe_is_written_to_and_never_replaced(cli, family, tmp_path
     assert len(ET.fromstring(heard[0])) > 0
 
 
+def test_a_dash_is_standard_output(cli, family, tmp_path):
+    said = cli("graph", "export", "-")
+    assert (said.code, len(ET.fromstring(said.out)) > 0) == (0, True)
+    assert not (tmp_path / "-").exists()
+
+
 def test_a_folder_is_no_file_to_export_to(cli, family, tmp_path):
     assert cli("graph", "export", "").err == ". is a folder: name the file to write, for example graph.graphml.\n"
     assert cli("graph", "export", tmp_path).code == 1
@@ -122,3 +128,7 @@ def test_types_that_are_left_out_of_a_table_are_counted(cli, url):
 
     asyncio.run(fill())
     assert "… and 3 more types: --json" in cli("graph", "stats").out
+
+
+def test_edges_that_are_left_out_are_counted(cli, family):
+    assert "… and 1 more edge: --limit" in cli("graph", "show", "bob", "--limit", 1).out

@@ -140,7 +140,8 @@ def described(schema: SchemaState) -> str:
     if schema.changed:
         return f"of another Gristmill ({', '.join(schema.changed)} differ): install the one that migrated it"
     if schema.pending:
-        return f"{len(schema.pending)} migrations are pending ({', '.join(schema.pending)}): gristmill db migrate"
+        number = "1 migration is" if len(schema.pending) == 1 else f"{len(schema.pending)} migrations are"
+        return f"{number} pending ({', '.join(schema.pending)}): gristmill db migrate"
     return f"up to date ({schema.current:04})"
 
 

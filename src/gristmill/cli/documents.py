@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, err, short, table
-from gristmill.cli.scopes import Client, Project, scope_of
+from gristmill.cli.scopes import scope_of
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, listing
 from gristmill.ids import DocumentId
@@ -22,10 +22,10 @@ def register(root: typer.Typer, text: str) -> None:
 
 
 def documents(
-    client: Client = None,
-    project: Project = None,
+    client: Annotated[str | None, typer.Option(help="Only those of this client; without it, of all of them.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only those of this project of the client.")] = None,
     status: Annotated[
-        str | None, typer.Option(help="Only those that are pending, processing, completed, failed.")
+        str | None, typer.Option(help="Only those that are pending, processing, completed, failed or cancelled.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many, the newest first.")] = 50,
     before: Annotated[

@@ -1,8 +1,10 @@
 """`gristmill graph`: who and what the documents name, and how they belong together."""
 
+import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 from rich.console import Group, RenderableType
@@ -13,6 +15,7 @@ from gristmill.cli.output import Json, emit, err, facts, short, table
 from gristmill.cli.scopes import scope_of
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
+from gristmill.documents import counted
 from gristmill.errors import Refused
 from gristmill.knowledge import Scope, graph, keys
 
@@ -24,6 +27,7 @@ Client = Annotated[str | None, typer.Option(help="Whose graph; without it only w
 Project = Annotated[str | None, typer.Option(help="One project of the client.")]
 Name = Annotated[str, typer.Argument(help="A key like “person::jane doe”, or a name that only one node has.")]
 MOST_KEYS = 12
+STDOUT = Path("-")
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
 
@@ -91,7 +95,7 @@ def find(
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to, for example graph.graphml.")],
+    file: Annotated[Path, typer.Argument(help="Where to, for example graph.graphml; - is standard output.")],
     client: Client = None,
     project: Project = None,
     json: Json = False,
@@ -102,7 +106,7 @@ def export(
     """
     if file.is_dir():
         raise Refused(f"{file} is a folder: name the file to write, for example {file / 'graph.graphml'}.")
-    special = file.exists() and not file.is_file()
+    special = file == STDOUT or (file.exists() and not file.is_file())
     size = run(_export(scope_of(client, project), file, special))
     if special:
         err.print(f"Wrote {size:,} bytes to {file}.", soft_wrap=True)  # stdout may be where they went
@@ -132,8 +136,8 @@ def add_(
     Example: gristmill graph alias add "person::j. doe" "person::jane doe"
     """
     merged = run(_add(client, other, key))
-    counted = f"{merged.mentions:,} mentions and {merged.relations:,} relations were moved"
-    emit(json, merged, lambda: f"“{merged.alias.alias}” is “{merged.alias.key}” from now on; {counted}.")
+    moved = f"{merged.mentions:,} mentions and {merged.relations:,} relations were moved"
+    emit(json, merged, lambda: f"“{merged.alias.alias}” is “{merged.alias.key}” from now on; {moved}.")
 
 
 @alias.command("list")
@@ -196,10 +200,9 @@ async def _export(scope: Scope, file: Path, special: bool) -> int:
         moment = {"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"}
         async with await at.db.connect("export", **moment) as connection, connection.transaction():
             try:
-                with draft.open("w", encoding="utf-8") as out, err.status("Writing …"):
+                with _opened(draft) as out, err.status("Writing …"):
                     async for piece in graph.export(Tx(connection), scope):
-                        size += len(piece.encode())
-                        out.write(piece)
+                        size += out.write(piece.encode())
                 if not special:
                     draft.replace(file)
             except OSError as error:
@@ -207,6 +210,10 @@ async def _export(scope: Scope, file: Path, special: bool) -> int:
                     draft.unlink(missing_ok=True)
                 raise Refused(f"{file} cannot be written: {error.strerror}.") from error
     return size
+
+
+def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdout.buffer) if file == STDOUT else file.open("wb")
 
 
 async def _add(client: str | None, other: str, key: str) -> keys.Merged:
@@ -229,15 +236,15 @@ async def _remove(client: str | None, other: str) -> keys.Alias:
 
 def _view(node: graph.Node) -> RenderableType:
     top = Text.assemble((node.name, "bold"), "  ", (node.key, "dim"))
-    counted = f"{node.type}, named {node.mentions:,} × (chunks: {node.chunks:,}, documents: {node.documents:,})"
+    told = f"{node.type}, named {node.mentions:,} × (chunks: {node.chunks:,}, documents: {node.documents:,})"
     tree = Tree(top, guide_style="dim")
-    tree.add(Text(counted, style="dim"))
+    tree.add(Text(told, style="dim"))
     for name, value in node.properties.items():
         tree.add(Text(f"{name}: {short(value)}"))
     for edge in node.neighbours:
         tree.add(_edge(edge))
     if node.edges > len(node.neighbours):
-        tree.add(Text(f"… and {node.edges - len(node.neighbours):,} more edges: --limit", style="dim"))
+        tree.add(Text(f"… and {counted(node.edges - len(node.neighbours), 'more edge')}: --limit", style="dim"))
     if not node.evidence:
         return tree
     rows = [(_place(one), f"“{one.snippet}”") for one in node.evidence]
@@ -275,5 +282,5 @@ def _counted(found: graph.Counts) -> RenderableType:
     nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
     edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
     rest = len(found.edge_types) - MOST_KEYS
-    more = [Text(f"… and {rest:,} more types: --json", style="dim")] if rest > 0 else []
+    more = [Text(f"… and {counted(rest, 'more type')}: --json", style="dim")] if rest > 0 else []
     return Group(top, "", nodes, "", edges, *more)

@@ -9,10 +9,11 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from gristmill.cli.output import Json, emit, warn
+from gristmill.cli.output import Json, Misused, emit, warn
 from gristmill.cli.scopes import scope_of
 from gristmill.cli.session import Session, instant, run, session
-from gristmill.errors import GristmillError
+from gristmill.documents import types
+from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge import Hit, Hits, Scope, search
 from gristmill.models import Embedder, MiniLm, embedder
 from gristmill.queue import ProcessPool
@@ -39,6 +40,8 @@ def search_(
 
     Example: gristmill search "when is the invoice due" --client acme --type pdf
     """
+    if not query.strip():
+        raise Misused("Say what to look for, for example gristmill search invoice.")
     hits = run(_search(query, alpha, scope_of(client, project), type, after, limit, expand))
     if hits.note:
         warn(hits.note)
@@ -50,7 +53,17 @@ async def _search(
 ) -> Hits:
     since = instant(after) if after else None
     async with session() as at:
+        if type is not None:
+            await _refuse_unknown(at, type)
         return await find(at, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
+
+
+async def _refuse_unknown(at: Session, type: str) -> None:
+    """Before a model is loaded that could find nothing."""
+    async with at.db.transaction() as tx:
+        known = await types(tx)
+    if known and type not in known:
+        raise Refused(f"No document is of the type “{type}”: there are {', '.join(known)}.")
 
 
 async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
@@ -79,7 +92,7 @@ async def _warmed(house: Embedder) -> None:
 
 def hits_view(hits: Hits, query: str) -> RenderableType:
     if not hits:
-        return Text(f"Nothing fits “{query.strip()}”." if query.strip() else "Say what to look for.", style="dim")
+        return Text(f"Nothing fits “{query.strip()}”.", style="dim")
     return Group(*(_hit(n, hit) for n, hit in enumerate(hits, 1)))
 
 
