@@ -143,7 +143,7 @@ def table(
             min_width=LEAST_NAME if cut else None,
         )  # fmt: skip
     last = columns[-1]
-    words = [word for text in (last, *(row[-1].plain for row in cells)) for word in text.split()]
+    words = [word for text in (last.lstrip(">"), *(row[-1].plain for row in cells)) for word in text.split()]
     grid.add_column(
         last.lstrip(">"), justify="right" if last.startswith(">") else "left", overflow="fold",
         min_width=min(LONGEST_WORD, max(map(len, words), default=0)),
