@@ -172,7 +172,9 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
     for name in ("plan.md", "photo.jpg"):
         (folder / name).write_text("# Plan\n")
     cli("add", folder)
-    within(url, lambda tx: tx.execute("UPDATE document SET type = CASE id WHEN 1 THEN 'image' ELSE 'markdown' END"))
+    cli("add", folder / "plan.md", "--client", "rival")
+    kinds = "CASE id WHEN 1 THEN 'image' WHEN 2 THEN 'markdown' ELSE 'mail' END"
+    within(url, lambda tx: tx.execute(f"UPDATE document SET type = {kinds}"))
     said = cli("search", "plan", "--type", "jpg")
     assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, markdown.\n")
 

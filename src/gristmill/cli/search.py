@@ -54,14 +54,14 @@ async def _search(
     since = instant(after) if after else None
     async with session() as at:
         if type is not None:
-            await _refuse_unknown(at, type)
+            await _refuse_unknown(at, scope, type)
         return await find(at, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
 
 
-async def _refuse_unknown(at: Session, type: str) -> None:
+async def _refuse_unknown(at: Session, scope: Scope, type: str) -> None:
     """Before a model is loaded that could find nothing."""
     async with at.db.transaction() as tx:
-        known = await types(tx)
+        known = await types(tx, scope)
     if known and type not in known:
         raise Refused(f"No document is of the type “{type}”: there are {', '.join(known)}.")
 

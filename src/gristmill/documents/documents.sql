@@ -163,7 +163,13 @@ SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordina
 SELECT id, name FROM document WHERE id = ANY (%(ids)s);
 
 -- name: types
-SELECT DISTINCT type FROM document WHERE type IS NOT NULL ORDER BY type;
+-- from one to the next in the index: there are few of them among many documents
+WITH RECURSIVE known AS (
+  SELECT s.scope, (SELECT min(type) FROM document WHERE scope = s.scope) AS type FROM unnest(%(scopes)s::int[]) AS s (scope)
+  UNION ALL
+  SELECT k.scope, (SELECT min(type) FROM document WHERE scope = k.scope AND type > k.type) FROM known k WHERE k.type IS NOT NULL
+)
+SELECT DISTINCT type FROM known WHERE type IS NOT NULL ORDER BY type;
 
 -- name: failures_of
 SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts

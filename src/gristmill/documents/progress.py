@@ -9,6 +9,7 @@ from gristmill.db import Tx, queries
 from gristmill.documents.model import GRAPH, OCR, VECTOR, document_of, owner_of
 from gristmill.documents.store import SQL
 from gristmill.ids import DocumentId, ScopeId, TaskId
+from gristmill.knowledge import Scope, visible
 
 COUNTS = queries("gristmill.documents", "progress.sql")
 FINAL = frozenset({"completed", "failed", "cancelled"})
@@ -131,9 +132,9 @@ async def names_of(tx: Tx, owners: Iterable[str | None]) -> dict[str, str]:
     return {owner_of(row.id): row.name for row in await tx.all(SQL["names_of"], ids=ids)} if ids else {}
 
 
-async def types(tx: Tx) -> list[str]:
-    """Of which types the documents are."""
-    return [row.type for row in await tx.all(SQL["types"])]
+async def types(tx: Tx, scope: Scope) -> list[str]:
+    """Of which types the documents are that are seen from here."""
+    return [row.type for row in await tx.all(SQL["types"], scopes=await visible(tx, scope))]
 
 
 async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
