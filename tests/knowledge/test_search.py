@@ -18,9 +18,10 @@ from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
 from gristmill.knowledge.search import FAN
-from gristmill.knowledge.snippets import Marks, snippet_of
-from gristmill.knowledge.terms import wanted
+from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
+from gristmill.knowledge.terms import forms, wanted
 from gristmill.models import FakeEmbedder
+from gristmill.models.tokens import tokenizer
 
 ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
 
@@ -85,6 +86,12 @@ def test_a_word_is_marked_however_far_its_stem_is_from_it(language: str | None, 
     terms = {term for word in wanted(asked, [language]) for term in word.terms}
     snippet = snippet_of(f"nothing {written} nothing", language, Marks(terms))
     assert [snippet.text[start:stop].lower() in written.lower() for start, stop in snippet.highlights] == [True]
+
+
+@pytest.mark.parametrize("language", FAITHFUL)
+def test_stems_of_a_faithful_language_begin_as_their_words_do(language: str | None) -> None:
+    words = [word for word in tokenizer().get_vocab() if word.isascii() and word.isalpha()]
+    assert [word for word in words if any(term[0] != word[0] for term in forms(word, language))] == []
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])

@@ -9,6 +9,7 @@ from gristmill.knowledge.terms import ASCII_WORD, Word, fold, forms, words
 
 BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
+FAITHFUL = (None, "en", "de", "fr", "es", "it", "pt", "sv", "da", "no")  # languages whose stems begin as their words do
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Marks:
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
         self._wholes = any(not term.isalnum() for term in self._terms)
+        self._initials = frozenset(term[:1] for term in self._terms)
         self._known: dict[str | None, dict[str, tuple[Word, ...]]] = {}  # most words stand in many chunks
 
     def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
@@ -33,8 +35,11 @@ class Marks:
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
             return sorted((start, stop, term) for start, stop, term in found if term)
         known = self._known.setdefault(language, {})
+        initials = self._initials if language in FAITHFUL else None
         spots: list[tuple[int, int, str]] = []
         for one in ASCII_WORD.finditer(text):
+            if initials and one[0][0].lower() not in initials and one[0][1:].islower():
+                continue  # the stem of a word is the dearest thing here, and most words are none that were asked for
             marked = known.get(one[0])
             if marked is None:
                 marked = known[one[0]] = tuple(self._marked(one[0], language))
