@@ -2,14 +2,17 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+from engine import Grind, audit, statuses
+
 from gristmill.db import Database
 from gristmill.ids import TaskId
-from gristmill.queue import Handler, Worker, bound, send
+from gristmill.queue import Envelope, Handler, Worker, bound, send, send_many
 from gristmill.queue.queues import set_queue
 from gristmill.settings import QueueSettings
 
@@ -75,3 +78,31 @@ async def set_up(db: Database, queue: str, **changes: Any) -> None:
 async def ask(db: Database, query: Any, **params: Any) -> list[Any]:
     async with db.transaction() as tx:
         return await tx.all(query, **params)
+
+
+async def nothing(letter: Grind) -> None:
+    pass
+
+
+async def never(letter: Any) -> None:
+    await asyncio.Event().wait()
+
+
+async def sent_many(db: Database, n: int, **outside: Any) -> list[TaskId]:
+    async with db.transaction() as tx:
+        return await send_many(tx, [Envelope(Grind(i), **outside) for i in range(n)])
+
+
+async def row(db: Database, task: TaskId) -> Any:
+    (found,) = await ask(db, "SELECT * FROM tasks WHERE id = %(id)s", id=task)
+    return found
+
+
+async def ends(db: Database) -> dict[str, int]:
+    async with db.transaction() as tx:
+        await audit(tx)
+        return dict(Counter((await statuses(tx)).values()))
+
+
+async def all_waiting(db: Database) -> bool:
+    return not await ask(db, "SELECT 1 FROM task WHERE wait IS DISTINCT FROM 'time'")
