@@ -6,15 +6,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gristmill.documents.desk import Sheet, read_pages
+from gristmill.documents.desk import read_pages
 from gristmill.documents.reading import Limits
 
 
-def misread(how: str, mark: str, sheets: Sequence[Sheet], limits: Limits) -> None:
+def misread(how: str, mark: str, sheets: Sequence[tuple[str, str, int]], limits: Limits, careful: bool) -> None:
     for sheet in sheets:
-        if "Ben Holt" in Path(sheet.path).read_text():
+        if "Ben Holt" in Path(sheet[0]).read_text():
             misbehave(how, Path(mark))
-        read_pages([sheet], limits)
+        read_pages([sheet], limits, careful)
         if how == "is slow":
             return
 
@@ -28,8 +28,19 @@ def misbehave(how: str, mark: Path) -> None:
         case "eats memory":
             hoard = [bytes(1 << 20) for _ in range(4096)]
             assert hoard
-        case "dies once" if not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+        case "dies once" if deaths(mark) < 1:
+            die(mark)
+        case "dies twice" if deaths(mark) < 2:
+            die(mark)
         case _:
             pass
+
+
+def deaths(mark: Path) -> int:
+    return mark.stat().st_size if mark.exists() else 0
+
+
+def die(mark: Path) -> None:
+    with mark.open("a") as file:
+        file.write("+")
+    os.kill(os.getpid(), signal.SIGKILL)

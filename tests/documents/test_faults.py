@@ -56,10 +56,19 @@ async def begun(mill: Mill) -> dict[str, int]:
     return {row.name: row.attempts for row in rows}
 
 
-async def test_a_child_that_is_killed_costs_one_attempt_of_its_page(
+async def test_pages_whose_reader_died_once_are_read_again_at_no_cost(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Which of them it was at is not known until it dies again."""
     bad, good = await misground(mill, "dies once", monkeypatch)
+    assert {one.status for one in (bad, *good)} == {"completed"}
+    assert set((await begun(mill)).values()) == {1}
+
+
+async def test_a_page_that_kills_its_reader_again_costs_one_attempt_of_itself_and_of_no_other(
+    mill: Mill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await misground(mill, "dies twice", monkeypatch)
     assert {one.status for one in (bad, *good)} == {"completed"}
     assert await begun(mill) == {"bad.md": 2, "0.md": 1, "1.md": 1, "2.md": 1}
 

@@ -28,6 +28,12 @@ def translate_lack_of_memory() -> None:
         raise ValueError("the page cannot be drawn") from error
 
 
+def count_and_hang(numbers: int) -> None:
+    for number in range(numbers):
+        tell(number)
+    time.sleep(1000)
+
+
 def count_slowly(n: int, pause: float) -> int:
     for number in range(n):
         tell(number)

@@ -29,6 +29,7 @@ from chores import (
     Unreadable,
     Unwritable,
     allocate,
+    count_and_hang,
     count_slowly,
     crash_with_helper,
     divide,
@@ -125,6 +126,16 @@ async def test_the_time_of_a_call_in_steps_begins_anew_with_each_word(pool: Proc
     assert heard == [0, 1, 2, 3, 4, 5]
     with pytest.raises(TimedOut):
         await pool.run(count_slowly, 6, 0.2, timeout=0.5, hear=heard.append)
+
+
+async def test_what_a_call_said_before_it_hung_is_heard_in_order(pool: ProcessPool) -> None:
+    heard: list[int] = []
+    call = asyncio.create_task(pool.run(count_and_hang, 500, timeout=LONG, hear=heard.append))
+    await until(lambda: len(heard) == 500)
+    assert heard == list(range(500))
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
 
 
 async def test_an_error_comes_back_as_itself_with_its_story(pool: ProcessPool) -> None:

@@ -16,7 +16,7 @@ from gristmill.documents.reading import Inspection, Limits, PageText
 from gristmill.errors import Permanent, Transient
 from gristmill.knowledge import Piece, chunks
 from gristmill.models import engines
-from gristmill.queue import ProcessPool, tell
+from gristmill.queue import Crashed, ProcessPool, tell
 from gristmill.settings import DocumentSettings
 
 MOMENT = 0.1  # seconds: pages that are read within it are read in one call, and settled together
@@ -62,14 +62,25 @@ class Desk:
         """
         quick = [place for place, sheet in enumerate(sheets) if sheet.type != "image"]
         slow = [place for place, sheet in enumerate(sheets) if sheet.type == "image"]
+        careful = False
         while quick:
             told = 0
-            async for found in self._read_quick([sheets[place] for place in quick]):
-                yield quick[told], found
-                told += 1
+            try:
+                async for found in self._read_quick([sheets[place] for place in quick], careful=careful):
+                    yield quick[told], found
+                    told += 1
+                careful = False
+            except Crashed:
+                careful = True
             quick = quick[told:]
-            if told == 1:  # it took the whole moment, and so may the others
+            if told == 1 and not careful:  # it took the whole moment, and so may the others
                 slow, quick = quick + slow, []
+        async for place, page in self._read_slow(sheets, slow):
+            yield place, page
+
+    async def _read_slow(
+        self, sheets: Sequence[Sheet], slow: Sequence[int]
+    ) -> AsyncIterator[tuple[int, PageText | Exception | None]]:
         for place in slow[self._readers.size :]:
             yield place, None
         calls = {asyncio.create_task(self._read_one(sheets[n])): n for n in slow[: self._readers.size]}
@@ -90,11 +101,15 @@ class Desk:
             return error
         return heard[0]
 
-    async def _read_quick(self, sheets: Sequence[Sheet]) -> AsyncIterator[PageText | Exception]:
-        """As many of the first as one call reads in a moment, and at least one."""
+    async def _read_quick(self, sheets: Sequence[Sheet], *, careful: bool) -> AsyncIterator[PageText | Exception]:
+        """As many of the first as one call reads in a moment, and at least one.
+
+        A reader that dies takes along what it had read and not yet told. If that leaves open which page it was at, its
+        death is raised, and only with care, with each page told at once, it is known.
+        """
         heard: deque[PageText | Exception] = deque()
         told = 0
-        call = asyncio.create_task(self._run_readers(sheets, heard.append))
+        call = asyncio.create_task(self._run_readers(sheets, heard.append, careful=careful))
         try:
             while not call.done():
                 await asyncio.wait([call], timeout=MOMENT)
@@ -104,12 +119,17 @@ class Desk:
         finally:
             call.cancel()
         error = call.exception()
+        if isinstance(error, Crashed) and not careful and len(sheets) - told > 1:
+            raise error
         if error is not None and told < len(sheets):
             yield error if isinstance(error, Exception) else Transient(str(error))
 
-    async def _run_readers(self, sheets: Sequence[Sheet], hear: Callable[[PageText | Exception], None]) -> None:
+    async def _run_readers(
+        self, sheets: Sequence[Sheet], hear: Callable[[PageText | Exception], None], *, careful: bool = False
+    ) -> None:
+        bare = [tuple(sheet) for sheet in sheets]  # a class of our own takes four times as long to write and read
         await self._readers.run(
-            read_pages, sheets, self._limits, timeout=self._time, memory=self._memory, hear=hear, in_steps=True
+            read_pages, bare, self._limits, careful, timeout=self._time, memory=self._memory, hear=hear, in_steps=True
         )
 
     async def split(self, texts: Sequence[tuple[str, str]]) -> list[list[Piece]]:
@@ -132,7 +152,7 @@ def _key(*means: str | int | None) -> bytes:
     return hashlib.sha256(orjson.dumps(means)).digest()
 
 
-def read_pages(sheets: Sequence[Sheet], limits: Limits) -> None:
+def read_pages(sheets: Sequence[tuple[str, str, int]], limits: Limits, careful: bool) -> None:
     """In a child process: tells each page, or what is wrong with it; any other error ends the call at this page.
 
     After a moment it ends, too: what is left can be read by others at the same time. A moment of the processor: on a
@@ -144,7 +164,7 @@ def read_pages(sheets: Sequence[Sheet], limits: Limits) -> None:
             found = reading.read(path, type_, number, limits)
         except (Permanent, Transient) as error:
             found = error
-        tell(found)
+        tell(found, now=careful)
         if process_time() > end:
             return
 

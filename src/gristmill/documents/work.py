@@ -18,7 +18,7 @@ from gristmill.queue import Handler, ProcessPool, on
 from gristmill.settings import DocumentSettings
 from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase, SplitPage
 
-PAGES_AT_ONCE = 32
+PAGES_AT_ONCE = 64
 CHUNKS_AT_ONCE = 64
 
 

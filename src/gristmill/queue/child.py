@@ -14,6 +14,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ ANSWER: Literal[b"a"] = b"a"  # the end of a call
 NEWS: Literal[b"n"] = b"n"  # something the call says on its way
 STORY = 20_000  # characters of a traceback, from its end: an error may carry a book
 TEXT = 2_000  # characters of an error's own text
+TOGETHER = 0.02  # seconds: what is said within them is sent together
 about: Any = None  # what the call that runs was told of its task; None in any other process than a child
 
 LEFT = 1  # exit code of a process that a call forked, and that came back from it
@@ -46,13 +48,14 @@ def serve(pipe: int, parent: int, nice: int) -> None:
     os.set_inheritable(pipe, False)
     with socket.socket(fileno=pipe) as stream, stream.makefile("rb") as calls:
         threading.Thread(target=_die_with_parent, args=[pipe], daemon=True).start()
+        threading.Thread(target=_pass_on, daemon=True).start()
         length, _ = CALL.unpack(calls.read(CALL.size))
         Reader.main = pickle.loads(calls.read(length))
-        _send(stream, ANSWER, _success(None))
+        _send(stream, _packed(ANSWER, _success(None)))
         _Pipe.stream = stream
         while header := calls.read(CALL.size):
             length, memory = CALL.unpack(header)
-            _send(stream, ANSWER, _reply_to(calls.read(length), memory))
+            _send(stream, _packed(ANSWER, _reply_to(calls.read(length), memory)))
 
 
 class _Pipe:
@@ -60,12 +63,31 @@ class _Pipe:
 
     stream: ClassVar[socket.socket | None] = None
     lock: ClassVar[threading.Lock] = threading.Lock()  # a call may have threads of its own
+    words: ClassVar[bytearray] = bytearray()  # said, and not yet sent
+    said: ClassVar[threading.Event] = threading.Event()
 
 
-def tell(news: Any) -> None:
-    """Say something to whoever made the call, before it ends."""
-    if _Pipe.stream is not None:
-        _send(_Pipe.stream, NEWS, pickle.dumps(news, pickle.HIGHEST_PROTOCOL))
+def tell(news: Any, *, now: bool = False) -> None:
+    """Say something to whoever made the call, before it ends: now, or soon and together with what is said meanwhile."""
+    if _Pipe.stream is None:
+        return
+    word = _packed(NEWS, pickle.dumps(news, pickle.HIGHEST_PROTOCOL))
+    if now:
+        _send(_Pipe.stream, word)
+        return
+    with _Pipe.lock:
+        _Pipe.words += word
+    _Pipe.said.set()
+
+
+def _pass_on() -> None:
+    """Sends what was said: a word at a time would wake the caller for each, which costs more than the word."""
+    while _Pipe.said.wait():
+        time.sleep(TOGETHER)  # noqa: TID251 a thread by itself, for which nobody waits
+        _Pipe.said.clear()
+        if _Pipe.stream is not None:
+            with suppress(OSError):  # nobody listens any more: we are about to end
+                _send(_Pipe.stream)
 
 
 def _settle_in(parent: int) -> None:
@@ -90,9 +112,17 @@ def _die_with_parent(pipe: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _send(stream: socket.socket, kind: bytes, reply: bytes) -> None:
+def _packed(kind: bytes, body: bytes) -> bytes:
+    return REPLY.pack(kind, len(body)) + body
+
+
+def _send(stream: socket.socket, more: bytes = b"") -> None:
+    """What was said before goes first."""
     with _Pipe.lock:
-        stream.sendall(REPLY.pack(kind, len(reply)) + reply)
+        if _Pipe.words:
+            stream.sendall(_Pipe.words)
+            _Pipe.words.clear()
+        stream.sendall(more)
 
 
 def _reply_to(call: bytes, memory: int) -> bytes:

@@ -28,6 +28,8 @@ async def read_pages(
         documents = await store.load(tx, {letter.document for letter in letters})
         keys = {one: desk.page_key(documents[one.document], one.page) for one in letters if one.document in documents}
         known = await store.pages_by_key(tx, list(keys.values()))
+    new = [place for place, letter in enumerate(letters) if letter in keys and keys[letter] not in known]
+    files = {one: await _file(spool, documents[one]) for one in {letters[place].document for place in new}}
     unread: list[int] = []
     sheets: list[Sheet] = []
     for place, letter in enumerate(letters):
@@ -35,12 +37,11 @@ async def read_pages(
             yield place, REMOVED
         elif keys[letter] in known:
             yield place, _outcome(documents, letter, known[keys[letter]], keys[letter])
+        elif isinstance(file := files[letter.document], Exception):
+            yield place, file
         else:
-            try:
-                sheets.append(await _sheet(spool, documents[letter.document], letter.page))
-                unread.append(place)
-            except (Permanent, Transient) as error:
-                yield place, error
+            unread.append(place)
+            sheets.append(_sheet(documents[letter.document], file, letter.page))
     async for at, found in desk.read(sheets):
         place, letter = unread[at], letters[unread[at]]
         if found is None:
@@ -49,9 +50,17 @@ async def read_pages(
             yield place, found if isinstance(found, Exception) else _outcome(documents, letter, found, keys[letter])
 
 
-async def _sheet(spool: Spool, document: Document, page: int) -> Sheet:
+async def _file(spool: Spool, document: Document) -> str | Permanent | Transient:
+    """Where its bytes are, or why they are not there."""
+    try:
+        return str(await spool.file(document.hash, document.size))
+    except (Permanent, Transient) as error:
+        return error
+
+
+def _sheet(document: Document, file: str, page: int) -> Sheet:
     assert document.type is not None, "a page is read when its document was opened"
-    return Sheet(str(await spool.file(document.hash, document.size)), document.type, page)
+    return Sheet(file, document.type, page)
 
 
 def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes) -> Done | Skip:
