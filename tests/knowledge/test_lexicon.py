@@ -65,7 +65,7 @@ def expected(texts: dict[int, list[str]], query: str, k1: float = 0.9, b: float 
 async def scored(db: Database) -> dict[int, float]:
     async with db.transaction() as tx:
         scopes = [ScopeId(row.id) for row in await tx.all("SELECT id FROM scope")]
-        ranking = (await lexicon.find(tx, scopes, QUERY, await lexicon.overview(tx, scopes))).ranking
+        ranking = (await lexicon.find(tx, scopes, QUERY, ["en"])).ranking
     return dict(zip(ranking.chunks.tolist(), ranking.scores.tolist(), strict=True))
 
 
@@ -258,10 +258,36 @@ async def test_a_word_that_is_everywhere_does_not_count_beside_others(db: Databa
     rare = min(Counter(word for words in texts.values() for word in set(words)).items(), key=lambda one: one[1])[0]
     async with db.transaction() as tx:
         scopes = [ScopeId(await tx.value("SELECT id FROM scope"))]
-        seen = await lexicon.overview(tx, scopes)
-        both = await lexicon.find(tx, scopes, f"the {rare}", seen)
-        alone = await lexicon.find(tx, scopes, "the", seen)
-        strange = await lexicon.find(tx, scopes, "the xyzzy", seen)
+        both = await lexicon.find(tx, scopes, f"the {rare}", ["en"])
+        alone = await lexicon.find(tx, scopes, "the", ["en"])
+        strange = await lexicon.find(tx, scopes, "the xyzzy", ["en"])
     assert [word.terms for word in both.words] == [{rare}]
     assert len(alone.ranking.chunks) == 1_100
     assert strange.words == []
+
+
+async def test_a_page_of_words_is_answered_by_the_rarest_wherever_their_terms_lie(db: Database) -> None:
+    async with db.transaction() as tx:
+        _, texts = await filled(tx, FEW)
+        await tx.execute("UPDATE fresh_terms SET terms = terms || '{\"the\": 1}'")
+    await fold_terms(FoldTerms(await scope_of(db)), db=db)
+    async with db.transaction() as tx:
+        _, more = await filled(tx, 20)
+        scopes = [ScopeId(await tx.value("SELECT id FROM scope"))]
+        page = await lexicon.find(tx, scopes, " ".join(["the", *WORDS]), ["en"])
+    asked = [term for word in page.words for term in word.terms]
+    frequency = Counter(word for words in (texts | more).values() for word in set(words))
+    assert len(asked) == lexicon.MOST_WORDS
+    assert max(frequency[term] for term in asked) <= sorted(frequency.values())[lexicon.MOST_WORDS - 1]
+    found = dict(zip(page.ranking.chunks.tolist(), page.ranking.scores.tolist(), strict=True))
+    assert found == pytest.approx(expected(texts | more, " ".join(asked)), rel=1e-4)
+
+
+async def test_a_word_that_is_everywhere_is_looked_up_where_it_is_all_that_was_asked_for(db: Database) -> None:
+    async with db.transaction() as tx:
+        await filled(tx, 1_100)
+        await tx.execute("UPDATE fresh_terms SET terms = terms || '{\"the\": 2}'")
+    await fold_terms(FoldTerms(await scope_of(db)), db=db)
+    async with db.transaction() as tx:
+        alone = await lexicon.find(tx, [ScopeId(await tx.value("SELECT id FROM scope"))], "the", ["en"])
+    assert len(alone.ranking.chunks) == 1_100

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import sys
 from array import array
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
 from gristmill.knowledge.search import FAN
-from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
+from gristmill.knowledge.snippets import FAITHFUL, Marks, begins, snippet_of
 from gristmill.knowledge.terms import forms, wanted
 from gristmill.models import FakeEmbedder
 from gristmill.models.tokens import tokenizer
@@ -89,9 +90,25 @@ def test_a_word_is_marked_however_far_its_stem_is_from_it(language: str | None, 
 
 
 @pytest.mark.parametrize("language", FAITHFUL)
-def test_stems_of_a_faithful_language_begin_as_their_words_do(language: str | None) -> None:
+def test_words_of_a_faithful_language_begin_in_one_of_the_ways_of_their_stems(language: str | None) -> None:
     words = [word for word in tokenizer().get_vocab() if word.isascii() and word.isalpha()]
-    assert [word for word in words if any(term[0] != word[0] for term in forms(word, language))] == []
+    begun = {(word, "|".join(begins(term))) for word in words for term in forms(word, language)}
+    assert [word for word, ways in begun if not re.match(ways, word)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("The Queue’s tasks: façade, TASK and multitask.", ["tasks", "façade", "TASK"]),
+        ("Tasks\n\n  of   a\tfacade", ["Tasks", "facade"]),
+        ("x" * 400 + " \n task \n\n façade " + "y" * 400, ["task", "façade"]),
+        ("nothing", []),
+    ],
+)
+def test_marks_stand_where_the_words_are_whatever_is_between_them(text: str, marked: list[str]) -> None:
+    found = snippet_of(text, "en", Marks(["task", "facad"]))
+    assert [found.text[start:stop] for start, stop in found.highlights] == marked
+    assert "  " not in found.text
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])

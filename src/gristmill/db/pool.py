@@ -90,14 +90,27 @@ class Database:
 
         Unreachable if the server goes away meanwhile.
         """
+        async with self._borrowed(autocommit=False) as connection:
+            tx = Tx(connection)
+            await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ if snapshot else None)
+            yield tx
+            await tx.flush()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[Tx]:
+        """For those in a hurry who only read: each statement is of its own moment, and nothing is said around them."""
+        async with self._borrowed(autocommit=True) as connection:
+            yield Tx(connection)
+
+    @asynccontextmanager
+    async def _borrowed(self, *, autocommit: bool) -> AsyncGenerator[Connection]:
         assert self._pool, "open the database first: async with Database(url) as db"
         connection = None
         try:
             async with self._pool.connection() as connection:
-                tx = Tx(connection)
-                await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ if snapshot else None)
-                yield tx
-                await tx.flush()
+                if connection.autocommit != autocommit:
+                    await connection.set_autocommit(autocommit)
+                yield connection
         except PoolTimeout as error:
             await self.refresh()
             raise Unreachable(f"the database at {self.shown} does not answer") from error

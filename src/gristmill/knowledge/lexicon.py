@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import groupby, islice
+from itertools import islice
 from math import log
 from typing import TYPE_CHECKING
 
@@ -28,61 +28,70 @@ ENOUGH = 1_000  # … where there are enough chunks to say so
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
-    """What can be seen from some scopes."""
-
-    segments: list[int]
-    size: int  # in chunks
-    length: int  # of all of them, in words
-    languages: list[str | None]
-    fresh: int  # chunks in no segment yet
-    gone: list[int]  # chunks that may still be in one
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """Every chunk that has one of the words, scored, and the words that counted."""
 
+    size: int  # of all that was looked through, in chunks
     ranking: "Ranking"
     words: list[Wanted]
 
 
-async def overview(tx: Tx, scopes: Sequence[ScopeId]) -> Overview:
-    row = await tx.one(SQL["overview"], scopes=scopes)
-    assert row is not None
-    return Overview(row.segments, row.size, row.length, row.languages, row.fresh, row.gone)
-
-
-async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, seen: Overview) -> Found:
-    """BM25 of all chunks in these scopes. Ask within one snapshot: a fold moves terms between two statements."""
+async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterable[str | None]) -> Found:
+    """BM25 of all chunks in these scopes, by the forms that the words of the query have in these languages."""
     from gristmill.knowledge import postings  # noqa: PLC0415 numpy takes a tenth of a second: only for who searches
 
-    lists: dict[str, list[Postings]] = {}
-    asked = wanted(query, seen.languages)[:LOOKED_UP]
-    fresh = await tx.all(SQL["fresh_postings"], scopes=scopes, terms=_terms(asked)) if asked and seen.fresh else []
-    for term, rows in groupby(sorted(fresh), key=lambda row: row.term):
-        lists[term] = [postings.made(*zip(*((row.chunk, row.length, row.count) for row in rows), strict=True))]
-    words = await _telling(tx, seen, asked, Counter(row.term for row in fresh))
-    for row in await tx.bare(SQL["postings"], segments=seen.segments, terms=_terms(words)) if words else ():
-        lists.setdefault(row.term, []).append(postings.unpacked(row.data))
-    joined = {term: postings.joined(parts) for term, parts in lists.items()}
+    asked = wanted(query, spoken)[:LOOKED_UP]
+    book = await _looked_up(tx, scopes, asked, *((UBIQUITOUS, ENOUGH) if len(asked) <= MOST_WORDS else (0, 0)))
+    words = _telling(book, asked)
+    if any(book.unread & word.terms for word in words):
+        book = await _looked_up(tx, scopes, words)
+    joined = {term: postings.joined(parts) for term, parts in book.lists.items()}
     of_words = [([joined[term] for term in word.terms if term in joined], word.times) for word in words]
-    return Found(postings.ranked(postings.Corpus(seen.size, seen.length), of_words, seen.gone), words)
+    return Found(book.size, postings.ranked(postings.Corpus(book.size, book.length), of_words, book.gone), words)
 
 
-async def _telling(tx: Tx, seen: Overview, asked: Sequence[Wanted], found: Counter[str]) -> list[Wanted]:
+@dataclass(slots=True)
+class _Book:
+    """What was found in the lexicon, all of one moment."""
+
+    size: int  # in chunks
+    length: int  # of all of them, in words
+    gone: list[int]  # chunks that may still be in a segment
+    frequencies: Counter[str]  # how many chunks have a term
+    lists: "dict[str, list[Postings]]"
+    unread: set[str]  # terms of so many chunks that their postings were left where they are
+
+    def frequency(self, word: Wanted) -> int:
+        return max(self.frequencies[term] for term in word.terms)
+
+
+async def _looked_up(
+    tx: Tx, scopes: Sequence[ScopeId], words: Iterable[Wanted], share: float = 1, few: int = 0
+) -> _Book:
+    """These words, with the postings of those that no more than a share of all chunks have, or few."""
+    from gristmill.knowledge import postings  # noqa: PLC0415 as above
+
+    terms = sorted({term for word in words for term in word.terms})
+    asked = {"scopes": scopes, "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
+    corpus, *rows = await tx.bare(SQL["terms"], **asked)
+    book = _Book(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())
+    for row in rows:
+        book.frequencies[row.term] += row.chunks
+        if row.ids:
+            book.lists.setdefault(row.term, []).append(postings.made(row.ids, row.lengths, row.counts))
+        elif row.data:
+            book.lists.setdefault(row.term, []).append(postings.unpacked(row.data))
+        else:
+            book.unread.add(row.term)
+    return book
+
+
+def _telling(book: _Book, asked: Sequence[Wanted]) -> list[Wanted]:
     """The words that occur and tell chunks apart; those that are everywhere only if nothing else was asked for."""
-    rows = await tx.all(SQL["frequencies"], segments=seen.segments, terms=_terms(asked), size=9) if asked else []
-    found.update({row.term: row.chunks for row in rows})
-    frequencies = {word: max(found[term] for term in word.terms) for word in asked}
-    occurring = sorted((word for word in asked if frequencies[word]), key=lambda word: frequencies[word])
-    most = UBIQUITOUS * seen.size if seen.size >= ENOUGH else seen.size
-    telling = [word for word in occurring if frequencies[word] <= most]
+    occurring = sorted(filter(book.frequency, asked), key=book.frequency)
+    most = UBIQUITOUS * book.size if book.size >= ENOUGH else book.size
+    telling = [word for word in occurring if book.frequency(word) <= most]
     return (telling or ([] if len(occurring) < len(asked) else occurring))[:MOST_WORDS]
-
-
-def _terms(words: Iterable[Wanted]) -> list[str]:
-    return sorted({term for word in words for term in word.terms})
 
 
 # --- gathering

@@ -1,34 +1,33 @@
 -- Terms of chunks: fresh ones, and those gathered in segments.
 
--- name: overview
--- what can be seen from these scopes: its segments, how many chunks of which length, their languages, and what is gone
-WITH old AS (
-  SELECT coalesce(array_agg(id), '{}') AS segments, coalesce(sum(size), 0)::bigint AS size,
-         coalesce(sum(length), 0)::bigint AS length
-    FROM segment WHERE scope = ANY(%(scopes)s)
-), fresh AS (
-  SELECT count(*) AS size, coalesce(sum(length), 0) AS length, array_agg(DISTINCT language) AS languages
-    FROM fresh_terms WHERE scope = ANY(%(scopes)s)
+-- name: terms
+-- All that BM25 asks of these scopes, in one statement and so of one moment: a fold moves terms from place to place. First
+-- the corpus itself: how many chunks, of which length together, and which are gone. Then how many chunks of a segment have a
+-- term, with their postings unless too many of all chunks have it. Then those that are in no segment yet.
+WITH old AS MATERIALIZED (
+  SELECT id, size, length FROM segment WHERE scope = ANY(%(scopes)s)
+), corpus AS MATERIALIZED (
+  SELECT o.size + f.size AS size, o.length + f.length AS length
+    FROM (SELECT coalesce(sum(size), 0)::bigint AS size, coalesce(sum(length), 0)::bigint AS length FROM old) o,
+         (SELECT count(*) AS size, coalesce(sum(length), 0)::bigint AS length
+            FROM fresh_terms WHERE scope = ANY(%(scopes)s)) f
+), gathered AS (
+  SELECT w.term, p.chunks, p.data, sum(p.chunks) OVER (PARTITION BY w.term) AS everywhere
+    FROM unnest(%(terms)s::text[]) AS w (term) CROSS JOIN old
+   CROSS JOIN LATERAL (SELECT data, octet_length(data) / %(posting)s AS chunks
+                         FROM posting WHERE segment = old.id AND term = w.term LIMIT 1) p
 )
-SELECT old.segments, old.size + fresh.size AS size, old.length + fresh.length AS length,
-       fresh.size AS fresh, ARRAY(SELECT chunk FROM gone_chunk WHERE scope = ANY(%(scopes)s)) AS gone,
-       ARRAY(SELECT unnest(fresh.languages)
-              UNION SELECT unnest(s.languages) FROM segment s WHERE s.id = ANY(old.segments)) AS languages
-  FROM old, fresh;
-
--- name: frequencies
--- how many chunks have a term, without reading the postings themselves
-SELECT term, (sum(octet_length(data)) / %(size)s)::int AS chunks
-  FROM posting WHERE segment = ANY(%(segments)s) AND term = ANY(%(terms)s)
- GROUP BY term;
-
--- name: postings
-SELECT term, data FROM posting WHERE segment = ANY(%(segments)s) AND term = ANY(%(terms)s);
-
--- name: fresh_postings
-SELECT w.term, f.chunk, f.length, (f.terms -> w.term)::int AS count
+SELECT NULL AS term, size AS chunks, length, NULL::bytea AS data,
+       ARRAY(SELECT chunk FROM gone_chunk WHERE scope = ANY(%(scopes)s)) AS ids, NULL::int[] AS lengths, NULL::int[] AS counts
+  FROM corpus
+UNION ALL
+SELECT term, chunks, NULL, CASE WHEN everywhere <= greatest(%(share)s::float8 * size, %(few)s) THEN data END, NULL, NULL, NULL
+  FROM gathered, corpus
+UNION ALL
+SELECT w.term, count(*), NULL, NULL, array_agg(f.chunk), array_agg(f.length), array_agg((f.terms -> w.term)::int)
   FROM fresh_terms f, unnest(%(terms)s::text[]) AS w (term)
- WHERE f.scope = ANY(%(scopes)s) AND f.terms ? w.term;
+ WHERE f.scope = ANY(%(scopes)s) AND f.terms ? w.term
+ GROUP BY w.term;
 
 -- name: lock_scope
 -- one fold of a scope at a time

@@ -43,4 +43,4 @@ async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
 
 async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
     """What is seen from here: GLOBAL; by a client, all of its own; by a project, itself and its client's level."""
-    return [row.id for row in await tx.all(SQL["visible"], client=scope.client, project=scope.project)]
+    return await tx.value(SQL["visible"], client=scope.client, project=scope.project)

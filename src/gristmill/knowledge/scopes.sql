@@ -9,6 +9,4 @@ ON CONFLICT (client, project) DO NOTHING
 RETURNING id;
 
 -- name: visible
-SELECT id FROM scope
- WHERE client = '' OR (client = %(client)s AND (%(project)s = '' OR project IN ('', %(project)s)))
- ORDER BY id;
+SELECT visible_scopes(%(client)s, %(project)s);

@@ -11,7 +11,7 @@ from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import GristmillError, Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import lexicon, vectors
-from gristmill.knowledge.scopes import GLOBAL, Scope, visible
+from gristmill.knowledge.scopes import GLOBAL, Scope
 from gristmill.knowledge.snippets import Marks, Snippet, snippet_of
 from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter, Model
@@ -81,17 +81,17 @@ async def search(
     if not query.strip():
         return hits
     question = _Question(embedders if alpha else [], query)
-    words = await _by_words(db, question, query, scope, alpha, only)
+    words = await _by_words(db, question, query, scope, only)
     # while nothing of the database is held: an endpoint takes its time
-    answer = await question.answer(words.model) if alpha else _Answer()
-    async with db.transaction(snapshot=True) as tx:
+    answer = await question.answer(words.sight.model) if alpha else _Answer()
+    async with db.reading() as tx:
         candidates = await _candidates(tx, words, answer, alpha, only)
         hits.note = candidates.note
         most = max(limit * SHOWN, limit + 20)
-        best = spread(await _looked_at(tx, candidates, words.scopes, only, query, most), limit)
+        best = spread(await _looked_at(tx, candidates, words.sight.scopes, only, query, most), limit)
         hits += [_hit(row, candidates) for row in best]
         if expand and hits:
-            hits += await _expanded(tx, hits, candidates, words.scopes, only, expand, limit)
+            hits += await _expanded(tx, hits, candidates, words.sight.scopes, only, expand, limit)
     return hits
 
 
@@ -112,28 +112,38 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
 
 
 @dataclass(frozen=True, slots=True)
+class _Sight:
+    """What is seen from a scope."""
+
+    scopes: Sequence[ScopeId]
+    languages: Sequence[str | None]
+    model: Model | None  # of its vectors
+
+
+@dataclass(frozen=True, slots=True)
 class _Words:
     """What is found by words, and what the search by meaning has to know."""
 
-    scopes: Sequence[ScopeId]
-    size: int  # of the scopes, in chunks
-    model: Model | None
+    sight: _Sight
     found: lexicon.Found
     best: Sequence[int]
     marks: Marks
 
 
-async def _by_words(
-    db: Database, question: "_Question", query: str, scope: Scope, alpha: float, only: Filter
-) -> _Words:
-    async with db.transaction(snapshot=True) as tx:
-        scopes = await visible(tx, scope)
-        model = await vectors.current_model(tx) if alpha else None
-        question.expect(model)  # its vector is made while the words are looked up
-        seen = await lexicon.overview(tx, scopes)
-        found = await lexicon.find(tx, scopes, query[:LONGEST_QUERY], seen)
+async def _by_words(db: Database, question: "_Question", query: str, scope: Scope, only: Filter) -> _Words:
+    async with db.reading() as tx:
+        sight = await _seen(tx, scope)
+        question.expect(sight.model)  # its vector is made while the words are looked up
+        found = await lexicon.find(tx, sight.scopes, query[:LONGEST_QUERY], sight.languages)
         best = await _passing(tx, found, only)
-    return _Words(scopes, seen.size, model, found, best, Marks(term for word in found.words for term in word.terms))
+    return _Words(sight, found, best, Marks(term for word in found.words for term in word.terms))
+
+
+async def _seen(tx: Tx, scope: Scope) -> _Sight:
+    row = await tx.one(SQL["sight"], client=scope.client, project=scope.project)
+    assert row is not None
+    model = Model(row.model, row.name, row.dimensions, current=True) if row.model else None
+    return _Sight(row.scopes, row.languages, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +177,12 @@ class Candidates:
 
 async def _candidates(tx: Tx, words: _Words, answer: "_Answer", alpha: float, only: Filter) -> Candidates:
     """The best by words, the best by meaning, and for each of them its score of the other kind."""
-    found, model = words.found, words.model
+    found, model = words.found, words.sight.model
     if model is None or answer.vector is None:
         return Candidates(words.marks, found.ranking.best, _bm25(found, words.best), {}, 0.0, answer.note)
     note = await vectors.unseen(tx, model)
     by_words: Sequence[int] = words.best if alpha < 1 else ()
-    similar = await vectors.near(tx, model, answer.vector, words.scopes, words.size, only, CANDIDATES, by_words)
+    similar = await vectors.near(tx, model, answer.vector, words.sight.scopes, found.size, only, CANDIDATES, by_words)
     bm25 = _bm25(found, list(similar.keys() | set(by_words)))
     return Candidates(words.marks, found.ranking.best, bm25, similar, alpha, note, answer.floor)
 

@@ -1,5 +1,13 @@
 -- Search: what is shown of a chunk, and what the graph adds.
 
+-- name: sight
+-- what is seen from a scope, the languages it is written in (null: not known), and the model that search answers from
+WITH seen AS MATERIALIZED (SELECT visible_scopes(%(client)s, %(project)s) AS scopes)
+SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
+       ARRAY(SELECT unnest(languages) FROM segment WHERE scope = ANY(seen.scopes)
+              UNION SELECT language FROM fresh_terms WHERE scope = ANY(seen.scopes)) AS languages
+  FROM seen LEFT JOIN embedding_model m ON m.current;
+
 -- name: passing
 SELECT c.id
   FROM chunk c JOIN document d ON d.id = c.document

@@ -5,11 +5,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gristmill.knowledge.terms import ASCII_WORD, Word, fold, forms, words
+from gristmill.knowledge.terms import ANY_WORD, ASCII_WORD, Word, begun, fold, forms, words
 
 BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
 FAITHFUL = (None, "en", "de", "fr", "es", "it", "pt", "sv", "da", "no")  # languages whose stems begin as their words do
+HUMPED = re.compile("[A-Z](?<=[a-z0-9].)")  # camelCase: what is meant may stand in the middle
+FOREIGN = r".?[^\x00-\x7f]"  # an accent is no difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +28,33 @@ class Marks:
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
         self._wholes = any(not term.isalnum() for term in self._terms)
-        self._initials = frozenset(term[:1] for term in self._terms)
+        self._looks: dict[bool, re.Pattern[str]] = {}
         self._known: dict[str | None, dict[str, tuple[Word, ...]]] = {}  # most words stand in many chunks
 
     def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
         """Where they stand, and which term it is."""
-        if self._wholes or not text.isascii():
+        if self._wholes:
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
             return sorted((start, stop, term) for start, stop, term in found if term)
         known = self._known.setdefault(language, {})
-        initials = self._initials if language in FAITHFUL else None
         spots: list[tuple[int, int, str]] = []
-        for one in ASCII_WORD.finditer(text):
-            if initials and one[0][0].lower() not in initials and one[0][1:].islower():
-                continue  # the stem of a word is the dearest thing here, and most words are none that were asked for
+        for one in self._look(text, language).finditer(text):
             marked = known.get(one[0])
             if marked is None:
                 marked = known[one[0]] = tuple(self._marked(one[0], language))
             if marked:
                 spots += [(one.start() + first, one.start() + last, term) for term, first, last, _ in marked]
         return sorted(spots)
+
+    def _look(self, text: str, language: str | None) -> re.Pattern[str]:
+        """The words that may be meant: the stem of a word is the dearest thing here, and most begin otherwise."""
+        ascii = text.isascii()
+        if language not in FAITHFUL or HUMPED.search(text):
+            return ASCII_WORD if ascii else ANY_WORD
+        if ascii not in self._looks:
+            ways = {way for term in self._terms for way in begins(term)}
+            self._looks[ascii] = begun(ways if ascii else {*ways, FOREIGN}, ascii=ascii)
+        return self._looks[ascii]
 
     def _marked(self, word: str, language: str | None) -> Iterator[Word]:
         """What of a word is meant, by its term: all of it, or one of the words it is made of."""
@@ -56,6 +65,13 @@ class Marks:
     def _term(self, word: str, language: str | None) -> str | None:
         own = (*forms(word, language), fold(word))
         return next((term for term in own if term in self._terms), None)
+
+
+def begins(term: str) -> set[str]:
+    """How words with this term begin, as patterns: as the term does, but for “dying” (die) and “ueber” (uber)."""
+    first, second = term[:1], term[1:2]
+    usual = re.escape(first) + ("[iy]" if second and second in "iy" else re.escape(second))
+    return {usual, f"{first}e"} if first and first in "aou" else {usual}
 
 
 def snippet_of(text: str, language: str | None, marks: Marks, length: int = LENGTH) -> Snippet:
@@ -84,16 +100,14 @@ def _start(text: str, spots: list[tuple[int, str]], length: int) -> int:
 
 def _on_one_line(text: str, start: int, stop: int, spots: list[tuple[int, int]]) -> Snippet:
     """Blanks become one, so that what is marked moves with them."""
-    before = "…" if start else ""
-    line, at, moved = before, start, list[tuple[int, int]]()
-    for first, last in _joined(spots):
-        line += " ".join(BLANKS.split(text[at:first]))
-        begin = len(line)
-        line += " ".join(BLANKS.split(text[first:last]))
-        moved.append((begin, len(line)))
-        at = last
-    line += " ".join(BLANKS.split(text[at:stop])).rstrip()
-    return Snippet(line + ("…" if stop < len(text) else ""), tuple(moved))
+    line = BLANKS.sub(" ", text[start:stop])
+    before, moves = ("…" if start else ""), len(line) < stop - start
+
+    def place(at: int) -> int:
+        return len(before) + (len(BLANKS.sub(" ", text[start:at])) if moves else at - start)
+
+    marked = tuple((place(first), place(last)) for first, last in _joined(spots))
+    return Snippet(before + line.rstrip() + ("…" if stop < len(text) else ""), marked)
 
 
 def _joined(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:

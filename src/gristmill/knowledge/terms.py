@@ -54,6 +54,12 @@ class Word(NamedTuple):
     whole: bool
 
 
+def begun(ways: Iterable[str], *, ascii: bool) -> re.Pattern[str]:
+    """Words that begin in one of these ways, in capitals or not; nothing, if there are none."""
+    character = _CHARACTER if ascii else _MARKED
+    return re.compile(f"(?<!{character})(?={'|'.join(sorted(ways)) or '(?!)'}){character}+", re.IGNORECASE)
+
+
 def terms_of(text: str, language: str | None) -> Terms:
     """What a chunk is found by."""
     counts: dict[str, int] = {}

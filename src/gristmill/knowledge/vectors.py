@@ -155,11 +155,11 @@ async def near(
     if size <= FEW or not only.passes_all:
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
-            rows = await tx.all(SQL["nearest_of"], **given, chunks=few, most=most)
+            rows = await tx.bare(SQL["nearest_of"], **given, chunks=few, most=most)
             rest = list(set(others) - {row.chunk for row in rows})
-            return dict(rows + (await tx.all(SQL["nearest_of"], **given, chunks=rest, most=None) if rest else []))
+            return dict(rows + (await tx.bare(SQL["nearest_of"], **given, chunks=rest, most=None) if rest else []))
     given |= {"dimensions": model.dimensions, "others": list(others), "most": most}
-    return dict(await tx.all(SQL["nearest"], **asked, **given))
+    return dict(await tx.bare(SQL["nearest"], **asked, **given))
 
 
 async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:

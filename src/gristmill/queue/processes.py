@@ -26,6 +26,7 @@ from gristmill.queue.child import CALL, NEWS, REPLY, OutOfMemory, Reader
 R = TypeVar("R")
 
 START = 60.0  # seconds a child may take until it is ready: imports on a busy machine
+SMALL = 65_536  # bytes of a call that is sent as one
 FAREWELL = 2.0  # seconds an idle child may take to end by itself
 MAIN = ("init_main_from_name", "init_main_from_path", "sys_argv")  # how to import our __main__ elsewhere
 
@@ -196,8 +197,10 @@ class _Child(asyncio.Protocol):
         self._terms = terms
         self._reply = self._loop.create_future()
         self._wind_up()
-        self._transport.write(CALL.pack(sum(map(len, call)), terms.memory or 0))
-        for part in call:  # one by one: joining them would copy tens of megabytes
+        length = sum(map(len, call))
+        parts = [CALL.pack(length, terms.memory or 0), *call]
+        # in one go, lest it wakes up for each; but joining tens of megabytes would copy them
+        for part in parts if length > SMALL else [b"".join(parts)]:
             self._transport.write(part)
         try:
             return await self._reply

@@ -1,0 +1,38 @@
+"""Connections are lent as transactions, or statement by statement, and come back as they were."""
+
+from contextlib import suppress
+
+from gristmill.db import Database
+
+NUMBER = "SELECT txid_current()"  # of the transaction that asks
+
+
+async def test_all_statements_of_a_transaction_are_of_one_and_those_of_a_reader_each_of_their_own(db: Database) -> None:
+    async with db.transaction() as tx:
+        assert await tx.value(NUMBER) == await tx.value(NUMBER)
+    async with db.reading() as tx:
+        assert await tx.value(NUMBER) != await tx.value(NUMBER)
+
+
+async def test_a_connection_that_was_lent_to_a_reader_keeps_no_transaction_from_rolling_back(db: Database) -> None:
+    one = Database(db.url, size=1)
+    async with one:
+        async with one.reading() as tx:
+            await tx.one("SELECT 1")
+        with suppress(ZeroDivisionError):
+            async with one.transaction() as tx:
+                await tx.one("INSERT INTO scope (client, project) VALUES ('nobody', '') RETURNING id")
+                raise ZeroDivisionError
+        async with one.reading() as tx:
+            assert await tx.value("SELECT count(*) FROM scope WHERE client = 'nobody'") == 0
+
+
+async def test_a_reader_that_fails_leaves_the_connection_to_others(db: Database) -> None:
+    one = Database(db.url, size=1)
+    async with one:
+        with suppress(ZeroDivisionError):
+            async with one.reading() as tx:
+                await tx.one("SELECT 1")
+                raise ZeroDivisionError
+        async with one.transaction() as tx:
+            assert await tx.value("SELECT 1") == 1
