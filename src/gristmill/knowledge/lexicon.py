@@ -73,9 +73,12 @@ async def _looked_up(
 
     terms = sorted({term for word in words for term in word.terms})
     asked = {"scopes": scopes, "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
-    corpus, *rows = await tx.bare(SQL["terms"], **asked)
+    rows = await tx.bare(SQL["terms"], **asked)
+    (corpus,) = (row for row in rows if row.term is None)
     book = _Book(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())
     for row in rows:
+        if row is corpus:
+            continue
         book.frequencies[row.term] += row.chunks
         if row.ids:
             book.lists.setdefault(row.term, []).append(postings.made(row.ids, row.lengths, row.counts))

@@ -1,9 +1,9 @@
 -- Terms of chunks: fresh ones, and those gathered in segments.
 
 -- name: terms
--- All that BM25 asks of these scopes, in one statement and so of one moment: a fold moves terms from place to place. First
--- the corpus itself: how many chunks, of which length together, and which are gone. Then how many chunks of a segment have a
--- term, with their postings unless too many of all chunks have it. Then those that are in no segment yet.
+-- All that BM25 asks of these scopes, in one statement and so of one moment: a fold moves terms from place to place. One
+-- row is the corpus itself: how many chunks, of which length together, and which are gone. Others say how many chunks of a segment have
+-- a term, with their postings unless too many of all chunks have it; and the last, which chunks in no segment have it.
 WITH old AS MATERIALIZED (
   SELECT id, size, length FROM segment WHERE scope = ANY(%(scopes)s)
 ), corpus AS MATERIALIZED (

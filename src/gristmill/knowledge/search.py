@@ -19,11 +19,13 @@ from gristmill.models import Embedder, MiniLm
 
 SQL = queries("gristmill.knowledge", "search.sql")
 
-CANDIDATES = 100  # of each kind
-SHOWN = 3  # times the limit are looked at closely, so that there is a choice of sources
+CANDIDATES = 100  # of each kind, at least
+CHOICE = 3  # times the limit are looked at closely, so that there is a choice of sources …
+SPARE = 20  # … and so many more than the limit at least
 PER_DOCUMENT = 3  # hits of one document before others had their turn
 ALIKE = 0.9  # of the words of two chunks in common: one says nothing that the other does not
 LONGEST_QUERY = 20_000  # characters
+NUMBER = 4  # bytes of one in a vector
 PATIENCE = 10.0  # seconds for the query's vector
 FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed …
 SIFTED = 20  # … and so many times as many of these where a filter leaves only some
@@ -81,13 +83,13 @@ async def search(
     if not query.strip():
         return hits
     question = _Question(embedders if alpha else [], query)
-    words = await _by_words(db, question, query, scope, only)
+    most = max(limit * CHOICE, limit + SPARE)
+    words = await _by_words(db, question, query, scope, only, max(most, CANDIDATES))
     # while nothing of the database is held: an endpoint takes its time
     answer = await question.answer(words.sight.model) if alpha else _Answer()
     async with db.reading() as tx:
         candidates = await _candidates(tx, words, answer, alpha, only)
         hits.note = candidates.note
-        most = max(limit * SHOWN, limit + 20)
         best = spread(await _looked_at(tx, candidates, words.sight.scopes, only, query, most), limit)
         hits += [_hit(row, candidates) for row in best]
         if expand and hits:
@@ -127,16 +129,17 @@ class _Words:
     sight: _Sight
     found: lexicon.Found
     best: Sequence[int]
+    most: int  # how many are wanted of each kind
     marks: Marks
 
 
-async def _by_words(db: Database, question: "_Question", query: str, scope: Scope, only: Filter) -> _Words:
+async def _by_words(db: Database, question: "_Question", query: str, scope: Scope, only: Filter, most: int) -> _Words:
     async with db.reading() as tx:
         sight = await _seen(tx, scope)
         question.expect(sight.model)  # its vector is made while the words are looked up
         found = await lexicon.find(tx, sight.scopes, query[:LONGEST_QUERY], sight.languages)
-        best = await _passing(tx, found, only)
-    return _Words(sight, found, best, Marks(term for word in found.words for term in word.terms))
+        best = await _passing(tx, found, only, most)
+    return _Words(sight, found, best, most, Marks(term for word in found.words for term in word.terms))
 
 
 async def _seen(tx: Tx, scope: Scope) -> _Sight:
@@ -182,7 +185,7 @@ async def _candidates(tx: Tx, words: _Words, answer: "_Answer", alpha: float, on
         return Candidates(words.marks, found.ranking.best, _bm25(found, words.best), {}, 0.0, answer.note)
     note = await vectors.unseen(tx, model)
     by_words: Sequence[int] = words.best if alpha < 1 else ()
-    similar = await vectors.near(tx, model, answer.vector, words.sight.scopes, found.size, only, CANDIDATES, by_words)
+    similar = await vectors.near(tx, model, answer.vector, words.sight.scopes, found.size, only, words.most, by_words)
     bm25 = _bm25(found, list(similar.keys() | set(by_words)))
     return Candidates(words.marks, found.ranking.best, bm25, similar, alpha, note, answer.floor)
 
@@ -191,18 +194,18 @@ def _bm25(found: lexicon.Found, chunks: Sequence[int]) -> dict[int, float]:
     return dict(zip(chunks, found.ranking.of(chunks), strict=True))
 
 
-async def _passing(tx: Tx, found: lexicon.Found, only: Filter) -> list[int]:
+async def _passing(tx: Tx, found: lexicon.Found, only: Filter, most: int) -> list[int]:
     """The best by words that pass the filter, however far down the list they stand."""
     if only.passes_all:
-        return found.ranking.top(CANDIDATES)
+        return found.ranking.top(most)
     passing: list[int] = []
-    skip, size = 0, CANDIDATES
-    while len(passing) < CANDIDATES and (some := found.ranking.top(size, skip)):
+    skip, size = 0, most
+    while len(passing) < most and (some := found.ranking.top(size, skip)):
         rows = await tx.all(SQL["passing"], chunks=some, type=only.type, after=only.after)
         kept = {row.id for row in rows}
         passing += [chunk for chunk in some if chunk in kept]
         skip, size = skip + size, size * 4
-    return passing[:CANDIDATES]
+    return passing[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +241,22 @@ class _Question:
         if model is None:
             return _Answer(note="No chunk has a vector yet: these hits are by words alone.")
         if self._asked and self._asked[0] == model.name:
-            return await asyncio.shield(self._asked[1])
+            return _fitting(await asyncio.shield(self._asked[1]), model)
         given = ", ".join(dict.fromkeys(one.name for one in self._embedders)) or "none"
         note = f"The vectors are those of {model.name} and the embedder is {given}: these hits are by words alone."
         return _Answer(note=note)
 
     def _ask(self, embedder: Embedder) -> None:
         self._asked = embedder.name, asyncio.create_task(_answered(embedder, self._query))
+
+
+def _fitting(answer: _Answer, model: Model) -> _Answer:
+    """A model may have changed behind its name: its old vectors are being replaced, and new ones do not fit them."""
+    if answer.vector is None or len(answer.vector) == model.dimensions * NUMBER:
+        return answer
+    made, kept = len(answer.vector) // NUMBER, model.dimensions
+    changed = f"{model.name} makes vectors of {made:,} numbers now, and the old ones have {kept:,}"
+    return _Answer(note=f"{changed}: until they are replaced, hits are by words alone.")
 
 
 async def _answered(embedder: Embedder, query: str) -> _Answer:

@@ -5,13 +5,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gristmill.knowledge.terms import ANY_WORD, ASCII_WORD, Word, begun, fold, forms, words
+from gristmill.knowledge.terms import ANY_WORD, ASCII_WORD, FOREIGN_WORD, Word, fold, forms, words
 
 BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
 FAITHFUL = (None, "en", "de", "fr", "es", "it", "pt", "sv", "da", "no")  # languages whose stems begin as their words do
 HUMPED = re.compile("[A-Z](?<=[a-z0-9].)")  # camelCase: what is meant may stand in the middle
-FOREIGN = r".?[^\x00-\x7f]"  # an accent is no difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Marks:
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
         self._wholes = any(not term.isalnum() for term in self._terms)
-        self._looks: dict[bool, re.Pattern[str]] = {}
+        self._ways = {way for term in self._terms for way in begins(term)}
         self._known: dict[str | None, dict[str, tuple[Word, ...]]] = {}  # most words stand in many chunks
 
     def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
@@ -38,23 +37,24 @@ class Marks:
             return sorted((start, stop, term) for start, stop, term in found if term)
         known = self._known.setdefault(language, {})
         spots: list[tuple[int, int, str]] = []
-        for one in self._look(text, language).finditer(text):
-            marked = known.get(one[0])
+        for start, word in self._likely(text, language):
+            marked = known.get(word)
             if marked is None:
-                marked = known[one[0]] = tuple(self._marked(one[0], language))
+                marked = known[word] = tuple(self._marked(word, language))
             if marked:
-                spots += [(one.start() + first, one.start() + last, term) for term, first, last, _ in marked]
+                spots += [(start + first, start + last, term) for term, first, last, _ in marked]
         return sorted(spots)
 
-    def _look(self, text: str, language: str | None) -> re.Pattern[str]:
+    def _likely(self, text: str, language: str | None) -> Iterable[tuple[int, str]]:
         """The words that may be meant: the stem of a word is the dearest thing here, and most begin otherwise."""
-        ascii = text.isascii()
-        if language not in FAITHFUL or HUMPED.search(text):
-            return ASCII_WORD if ascii else ANY_WORD
-        if ascii not in self._looks:
-            ways = {way for term in self._terms for way in begins(term)}
-            self._looks[ascii] = begun(ways if ascii else {*ways, FOREIGN}, ascii=ascii)
-        return self._looks[ascii]
+        low = text.lower()
+        pattern = ASCII_WORD if text.isascii() else ANY_WORD
+        if language not in FAITHFUL or HUMPED.search(text) or len(low) != len(text):
+            return ((one.start(), one[0]) for one in pattern.finditer(text))
+        starts = {at for way in self._ways for at in _places(low, way) if not low[at - 1 : at].isalnum()}
+        if pattern is ANY_WORD:
+            starts.update(one.start() for one in FOREIGN_WORD.finditer(text))
+        return ((at, word[0]) for at in starts if (word := pattern.match(text, at)))
 
     def _marked(self, word: str, language: str | None) -> Iterator[Word]:
         """What of a word is meant, by its term: all of it, or one of the words it is made of."""
@@ -68,10 +68,18 @@ class Marks:
 
 
 def begins(term: str) -> set[str]:
-    """How words with this term begin, as patterns: as the term does, but for “dying” (die) and “ueber” (uber)."""
+    """How words with this term begin: as the term does, but for “dying” (die) and “ueber” (uber)."""
     first, second = term[:1], term[1:2]
-    usual = re.escape(first) + ("[iy]" if second and second in "iy" else re.escape(second))
-    return {usual, f"{first}e"} if first and first in "aou" else {usual}
+    if second and second in "iy":
+        return {f"{first}i", f"{first}y"}
+    return {first + second, f"{first}e"} if first and first in "aou" else {first + second}
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def snippet_of(text: str, language: str | None, marks: Marks, length: int = LENGTH) -> Snippet:

@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import orjson
 
@@ -151,15 +152,18 @@ async def near(
 ) -> dict[int, float]:  # fmt: skip
     """The cosine of the most similar chunks, and of these others; `size` is how many chunks the scopes hold."""
     asked = {"scopes": scopes, "type": only.type, "after": only.after}
-    given = {"model": model.id, "near": written(vector)}
+    given: dict[str, Any] = {"model": model.id, "near": written(vector)}
     if size <= FEW or not only.passes_all:
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
             rows = await tx.bare(SQL["nearest_of"], **given, chunks=few, most=most)
             rest = list(set(others) - {row.chunk for row in rows})
             return dict(rows + (await tx.bare(SQL["nearest_of"], **given, chunks=rest, most=None) if rest else []))
-    given |= {"dimensions": model.dimensions, "others": list(others), "most": most}
-    return dict(await tx.bare(SQL["nearest"], **asked, **given))
+    given["most"] = most
+    rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions, others=list(others))
+    if sum(row.nearest for row in rows) < most:  # the index gave up among the vectors of others
+        rows += await tx.bare(SQL["nearest_of_all"], **asked, **given)
+    return {row.chunk: row.similarity for row in rows}
 
 
 async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:

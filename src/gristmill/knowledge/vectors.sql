@@ -60,9 +60,9 @@ WITH near AS MATERIALIZED (
     FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
                  %(after)s::timestamptz, %(most)s::int)
 )
-SELECT chunk, similarity FROM near
+SELECT chunk, similarity, true AS nearest FROM near
 UNION ALL
-SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector)
+SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector), false
   FROM embedding e
  WHERE e.chunk = ANY(%(others)s::bigint[]) AND e.model = %(model)s::smallint AND e.chunk NOT IN (SELECT chunk FROM near);
 
@@ -70,6 +70,14 @@ SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector)
 -- exact, of few
 SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
   FROM embedding WHERE chunk = ANY(%(chunks)s) AND model = %(model)s::smallint
+ ORDER BY 2 DESC LIMIT %(most)s;
+
+-- name: nearest_of_all
+-- exact, of all that may be seen
+SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector) AS similarity
+  FROM document d JOIN chunk c ON c.document = d.id JOIN embedding e ON e.chunk = c.id AND e.model = %(model)s::smallint
+ WHERE d.scope = ANY(%(scopes)s::int[]) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+   AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')
  ORDER BY 2 DESC LIMIT %(most)s;
 
 -- name: few
