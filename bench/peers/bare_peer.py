@@ -8,8 +8,9 @@ import psycopg
 from bench.peers import gristmill_peer
 from bench.peers.peer import Send, main
 
+from gristmill.db import array
 from gristmill.queue.letters import Envelope, lane
-from gristmill.queue.statements import SQL, array
+from gristmill.queue.statements import SQL
 
 BATCH = 1_000
 WORKER = """

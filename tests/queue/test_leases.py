@@ -4,14 +4,14 @@ from datetime import timedelta
 
 from engine import Grind, audit, claimed, registered, settled
 
-from gristmill.db import Database
+from gristmill.db import Database, array
 from gristmill.ids import TaskId
 from gristmill.queue import send_many
 from gristmill.queue.claim import Claim
 from gristmill.queue.leases import ENOUGH, Leases
 from gristmill.queue.outcome import Snooze
 from gristmill.queue.rescuer import rescue
-from gristmill.queue.statements import SQL, array
+from gristmill.queue.statements import SQL
 
 
 def claim(task: int, lease: int) -> Claim:

@@ -5,7 +5,7 @@ from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
 from gristmill.db.pool import Connection, Database, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
-from gristmill.db.sql import Query, queries
+from gristmill.db.sql import Query, array, queries
 from gristmill.db.tx import Row, Tx
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Row",
     "SchemaState",
     "Tx",
+    "array",
     "bring_up_to_date",
     "open_database",
     "plainly",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from gristmill.db import Database, Row, Tx, queries
+from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.errors import GristmillError, Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import lexicon, vectors
@@ -163,16 +163,15 @@ class Candidates:
 
     def scored(self) -> list[int]:
         """Best first. Both kinds of score are absolute: what does not match adds nothing, however few there are."""
-        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys() if self.fits(chunk)}
+        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys()}
         return sorted((chunk for chunk in scores if scores[chunk] > 0), key=lambda chunk: (-scores[chunk], chunk))
 
-    def fits(self, chunk: int) -> bool:
-        """Something is always nearest, and need not be near: a question about nothing here finds nothing."""
-        return self.bm25.get(chunk, 0.0) > 0 or self.similar.get(chunk, 0.0) >= self.floor
-
     def score(self, chunk: int) -> float:
-        meaning = max(self.similar.get(chunk, 0.0), 0.0)
-        return self.alpha * meaning + (1 - self.alpha) * self.lexical(chunk)
+        """0 for what is merely nearest: something always is, and a question about nothing here finds nothing."""
+        words, meaning = self.bm25.get(chunk, 0.0), self.similar.get(chunk, 0.0)
+        if words > 0:
+            return self.alpha * max(meaning, 0.0) + (1 - self.alpha) * words / self.best
+        return self.alpha * meaning if meaning >= self.floor else 0.0
 
     def lexical(self, chunk: int) -> float:
         return self.bm25.get(chunk, 0.0) / self.best if self.best else 0.0
@@ -201,7 +200,7 @@ async def _passing(tx: Tx, found: lexicon.Found, only: Filter, most: int) -> lis
     passing: list[int] = []
     skip, size = 0, most
     while len(passing) < most and (some := found.ranking.top(size, skip)):
-        rows = await tx.all(SQL["passing"], chunks=some, type=only.type, after=only.after)
+        rows = await tx.all(SQL["passing"], chunks=array(some), type=only.type, after=only.after)
         kept = {row.id for row in rows}
         passing += [chunk for chunk in some if chunk in kept]
         skip, size = skip + size, size * 4
@@ -286,7 +285,7 @@ def _folded(text: str) -> str:
 
 
 async def _details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
-    rows = await tx.all(SQL["details"], chunks=list(chunks), scopes=scopes, type=only.type, after=only.after)
+    rows = await tx.all(SQL["details"], chunks=array(chunks), scopes=scopes, type=only.type, after=only.after)
     found = {row.id: row for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 

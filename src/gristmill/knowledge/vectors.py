@@ -1,7 +1,7 @@
 """Vectors of chunks: which model made them, which are known already, and what lies near."""
 
 import sys
-from array import array
+from array import array as packed
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gristmill.db import Database, Row, Tx, queries
+from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
@@ -156,11 +156,13 @@ async def near(
     if size <= FEW or not only.passes_all:
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
-            rows = await tx.bare(SQL["nearest_of"], **given, chunks=few, most=most)
+            rows = await tx.bare(SQL["nearest_of"], **given, chunks=array(few), most=most)
             rest = list(set(others) - {row.chunk for row in rows})
-            return dict(rows + (await tx.bare(SQL["nearest_of"], **given, chunks=rest, most=None) if rest else []))
+            return dict(
+                rows + (await tx.bare(SQL["nearest_of"], **given, chunks=array(rest), most=None) if rest else [])
+            )
     given["most"] = most
-    rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions, others=list(others))
+    rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions, others=array(others))
     if sum(row.nearest for row in rows) < most:  # the index gave up among the vectors of others
         rows += await tx.bare(SQL["nearest_of_all"], **asked, **given)
     return {row.chunk: row.similarity for row in rows}
@@ -235,7 +237,7 @@ async def _drop_others(db: Database, model: Model) -> None:
 
 def written(vector: bytes) -> str:
     """As PostgreSQL reads it; nine digits are all that four bytes hold."""
-    numbers = array("f", vector)
+    numbers = packed("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()
     return "[" + ",".join(["%.9g"] * len(numbers)) % tuple(numbers) + "]"
@@ -243,6 +245,6 @@ def written(vector: bytes) -> str:
 
 def _received(sent: bytes) -> bytes:
     """As embedders make it: what PostgreSQL sends has a header and its bytes the other way round."""
-    numbers = array("f", sent[HEADER:])
+    numbers = packed("f", sent[HEADER:])
     numbers.byteswap()
     return numbers.tobytes()

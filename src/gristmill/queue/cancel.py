@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import statements
-from gristmill.queue.statements import array
 
 SQL = queries("gristmill.queue", "cancel.sql")
 REASON = "cancelled by request"

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.erase import erase
 from gristmill.queue.fingerprint import normalised
 from gristmill.queue.revive import retry
-from gristmill.queue.statements import array
 
 SQL = queries("gristmill.queue", "dead.sql")
 REPLAYED_AT_ONCE = 1_000

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.ids import TaskId
 from gristmill.queue.cancel import cancel
-from gristmill.queue.statements import array
 
 SQL = queries("gristmill.queue", "erase.sql")
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from gristmill.db import Connection, Tx, queries
+from gristmill.db import Connection, Tx, array, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.breaker import half_open
 from gristmill.queue.cancel import cancel
@@ -14,7 +14,7 @@ from gristmill.queue.config import QueueConfig, locked_limits
 from gristmill.queue.hands import Hands
 from gristmill.queue.line import Lane, Line
 from gristmill.queue.rates import Rate, Recent, after, free
-from gristmill.queue.statements import PLANNED_ONCE, SQL, array
+from gristmill.queue.statements import PLANNED_ONCE, SQL
 
 STRAYS = queries("gristmill.queue", "strays.sql")
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.ids import TaskId
 from gristmill.queue import dead, statements
 from gristmill.queue.cancel import cancel
 from gristmill.queue.erase import erase
-from gristmill.queue.statements import array
 from gristmill.settings import QueueSettings
 
 SQL = queries("gristmill.queue", "janitor.sql")

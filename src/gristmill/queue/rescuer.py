@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue import notes, statements
 from gristmill.queue.fingerprint import fingerprint
@@ -101,7 +101,7 @@ async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
     if judged:
         rows = [_buried(row) if sentence == "bury" else _cancelled(row) for row, _, sentence in judged]
         ended = [row.id for row in await tx.all(SQL["end_orphans"], rows=dumped(rows))]
-        await tx.one(statements.SQL["conclude"], ids=statements.array(ended), was="processing")
+        await tx.one(statements.SQL["conclude"], ids=array(ended), was="processing")
 
 
 def _buried(row: Any) -> dict[str, Any]:

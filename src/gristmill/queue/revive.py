@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import statements
-from gristmill.queue.statements import array
 
 SQL = queries("gristmill.queue", "revive.sql")
 ENDED_BADLY = frozenset({"failed", "cancelled"})

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, cast
 
-from gristmill.db import Tx
+from gristmill.db import Tx, array
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, of_one_queue, queue_of
-from gristmill.queue.statements import SQL, array
+from gristmill.queue.statements import SQL
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 MAX_PAYLOAD = 1_000_000

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from psycopg import DatabaseError
 
-from gristmill.db import Tx
+from gristmill.db import Tx, array
 from gristmill.errors import LeaseLost
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.cancel import cancel
@@ -16,7 +16,7 @@ from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import MAX_PAYLOAD, seal, send_many
-from gristmill.queue.statements import LEASE_LOST, SQL, array
+from gristmill.queue.statements import LEASE_LOST, SQL
 
 Settled = tuple[Claim, Outcome]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from gristmill.db import Connection, Tx
+from gristmill.db import Connection, Tx, array
 from gristmill.errors import LeaseLost, Transient
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
@@ -19,7 +19,7 @@ from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
 from gristmill.queue.send import MAX_PAYLOAD
 from gristmill.queue.settle import Settled, completion, fenced, hand_back, is_plain, settle, status_of, writes
-from gristmill.queue.statements import PLANNED_ONCE, SQL, array
+from gristmill.queue.statements import PLANNED_ONCE, SQL
 from gristmill.telemetry import WorkerMetrics, log
 
 BY_ID = attrgetter("id")
