@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import sys
 from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -221,7 +220,7 @@ async def test_the_embedder_that_made_the_vectors_is_the_one_that_is_asked(db: D
 async def test_an_embedder_that_does_not_answer_is_not_waited_for(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["gristmill.knowledge.search"], "PATIENCE", 0.01)
+    monkeypatch.setattr("gristmill.knowledge.question.PATIENCE", 0.01)
     embedder = Pensive()
     async with db.transaction() as tx:
         (chunk,) = await written(tx, "The mill grinds slowly.", embedder=embedder)

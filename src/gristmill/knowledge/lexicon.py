@@ -31,7 +31,6 @@ ENOUGH = 1_000  # … where there are enough chunks to say so
 class Found:
     """Every chunk that has one of the words, scored, and the words that counted."""
 
-    size: int  # of all that was looked through, in chunks
     ranking: "Ranking"
     words: list[Wanted]
 
@@ -47,7 +46,7 @@ async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterable[s
         book = await _looked_up(tx, scopes, words)
     joined = {term: postings.joined(parts) for term, parts in book.lists.items()}
     of_words = [([joined[term] for term in word.terms if term in joined], word.times) for word in words]
-    return Found(book.size, postings.ranked(postings.Corpus(book.size, book.length), of_words, book.gone), words)
+    return Found(postings.ranked(postings.Corpus(book.size, book.length), of_words, book.gone), words)
 
 
 @dataclass(slots=True)

@@ -1,19 +1,5 @@
 -- Search: what is shown of a chunk, and what the graph adds.
 
--- name: sight
--- what is seen from a scope, the languages it is written in (null: not known), and the model that search answers from
-WITH seen AS MATERIALIZED (SELECT visible_scopes(%(client)s, %(project)s) AS scopes)
-SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
-       ARRAY(SELECT unnest(languages) FROM segment WHERE scope = ANY(seen.scopes)
-              UNION SELECT language FROM fresh_terms WHERE scope = ANY(seen.scopes)) AS languages
-  FROM seen LEFT JOIN embedding_model m ON m.current;
-
--- name: passing
-SELECT c.id
-  FROM chunk c JOIN document d ON d.id = c.document
- WHERE c.id = ANY(%(chunks)s) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
-   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
-
 -- name: details
 -- the scopes once more: whatever was thought to match, nothing else is ever shown
 SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, d.name, d.title, d.type,

@@ -5,7 +5,6 @@ from array import array as packed
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
 
@@ -147,25 +146,27 @@ class Filter:
 
 
 async def near(
-    tx: Tx, model: Model, vector: bytes, scopes: Sequence[ScopeId], size: int, only: Filter, most: int,
-    others: Sequence[int] = (),
-) -> dict[int, float]:  # fmt: skip
-    """The cosine of the most similar chunks, and of these others; `size` is how many chunks the scopes hold."""
-    asked = {"scopes": scopes, "type": only.type, "after": only.after}
-    given: dict[str, Any] = {"model": model.id, "near": written(vector)}
+    tx: Tx, model: Model, vector: bytes, scopes: Sequence[ScopeId], size: int, only: Filter, most: int
+) -> dict[int, float]:
+    """The cosine of the most similar chunks; `size` is how many chunks the scopes hold."""
     if size <= FEW or not only.passes_all:
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
-            rows = await tx.bare(SQL["nearest_of"], **given, chunks=array(few), most=most)
-            rest = list(set(others) - {row.chunk for row in rows})
-            return dict(
-                rows + (await tx.bare(SQL["nearest_of"], **given, chunks=array(rest), most=None) if rest else [])
-            )
-    given["most"] = most
-    rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions, others=array(others))
-    if sum(row.nearest for row in rows) < most:  # the index gave up among the vectors of others
-        rows += await tx.bare(SQL["nearest_of_all"], **asked, **given)
-    return {row.chunk: row.similarity for row in rows}
+            return await cosines(tx, model, vector, few, most)
+    asked = {"scopes": scopes, "type": only.type, "after": only.after}
+    given = {"model": model.id, "near": written(vector), "most": most}
+    rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions)
+    if len(rows) < most:  # the index gave up among the vectors of others
+        rows = await tx.bare(SQL["nearest_of_all"], **asked, **given)
+    return dict(rows)
+
+
+async def cosines(
+    tx: Tx, model: Model, vector: bytes, chunks: Sequence[int], most: int | None = None
+) -> dict[int, float]:
+    """Those of these chunks, or of the most similar among them."""
+    asked = {"model": model.id, "near": written(vector), "chunks": array(chunks), "most": most}
+    return dict(await tx.bare(SQL["nearest_of"], **asked) if chunks else [])
 
 
 async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:

@@ -54,20 +54,12 @@ VALUES (%(chunk)s, %(scope)s, %(language)s, %(length)s, %(terms)s::jsonb)
 ON CONFLICT (chunk) DO NOTHING;
 
 -- name: nearest
--- and what is already known to be of interest, however far it is: in one statement, since sending a vector takes its time
-WITH near AS MATERIALIZED (
-  SELECT chunk, similarity
-    FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
-                 %(after)s::timestamptz, %(most)s::int)
-)
-SELECT chunk, similarity, true AS nearest FROM near
-UNION ALL
-SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector), false
-  FROM embedding e
- WHERE e.chunk = ANY(%(others)s::bigint[]) AND e.model = %(model)s::smallint AND e.chunk NOT IN (SELECT chunk FROM near);
+SELECT chunk, similarity
+  FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
+               %(after)s::timestamptz, %(most)s::int);
 
 -- name: nearest_of
--- exact, of few
+-- exact, of these
 SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
   FROM embedding WHERE chunk = ANY(%(chunks)s) AND model = %(model)s::smallint
  ORDER BY 2 DESC LIMIT %(most)s;

@@ -1,0 +1,154 @@
+"""What may be a hit: looked for by words and by meaning at a time, and scored by both."""
+
+import asyncio
+from collections.abc import Awaitable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from gristmill.db import Database, Tx, array, queries
+from gristmill.ids import ScopeId
+from gristmill.knowledge import lexicon, vectors
+from gristmill.knowledge.question import Answer, Question
+from gristmill.knowledge.scopes import Scope
+from gristmill.knowledge.snippets import Marks
+from gristmill.knowledge.vectors import Filter, Model
+
+A = TypeVar("A")
+B = TypeVar("B")
+SQL = queries("gristmill.knowledge", "candidates.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is seen from a scope."""
+
+    scopes: Sequence[ScopeId]
+    size: int  # in chunks
+    languages: Sequence[str | None]
+    model: Model | None  # of its vectors
+
+
+async def seen(db: Database, scope: Scope) -> Sight:
+    async with db.reading() as tx:
+        row = await tx.one(SQL["sight"], client=scope.client, project=scope.project)
+    assert row is not None
+    model = Model(row.model, row.name, row.dimensions, current=True) if row.model else None
+    return Sight(row.scopes, row.size, row.languages, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be a hit, with both of its scores."""
+
+    marks: Marks  # of the words that were found
+    best: float  # the BM25 that a chunk with all the words would come near to
+    bm25: dict[int, float]
+    similar: dict[int, float]
+    alpha: float  # as asked, or 0 where there are no vectors
+    note: str | None
+    floor: float = 0.0  # the least cosine of a chunk that has none of the words
+
+    def scored(self) -> list[int]:
+        """Best first. Both kinds of score are absolute: what does not match adds nothing, however few there are."""
+        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys()}
+        return sorted((chunk for chunk in scores if scores[chunk] > 0), key=lambda chunk: (-scores[chunk], chunk))
+
+    def score(self, chunk: int) -> float:
+        """0 for what is merely nearest: something always is, and a question about nothing here finds nothing."""
+        words, meaning = self.bm25.get(chunk, 0.0), self.similar.get(chunk, 0.0)
+        if words > 0:
+            return self.alpha * max(meaning, 0.0) + (1 - self.alpha) * words / self.best
+        return self.alpha * meaning if meaning >= self.floor else 0.0
+
+    def lexical(self, chunk: int) -> float:
+        return self.bm25.get(chunk, 0.0) / self.best if self.best else 0.0
+
+
+async def candidates_for(
+    db: Database, sight: Sight, question: Question, query: str, alpha: float, only: Filter, most: int
+) -> Candidates:
+    """The best by words and the best by meaning, and for each of them its score of the other kind.
+
+    Both are looked for at a time, and each asks for the query's vector by itself: nothing of the database is held while
+    an endpoint thinks.
+    """
+    question.expect(sight.model)
+    by_words = _by_words(db, sight, question, query, alpha, only, most)
+    by_meaning = _by_meaning(db, sight, question, only, most) if alpha else _nothing()
+    words, meaning = await _both(by_words, by_meaning)
+    similar = words.similar | meaning.similar
+    bm25 = dict(zip(chunks := [*{*words.best, *similar}], words.found.ranking.of(chunks), strict=True))
+    marks = Marks(term for word in words.found.words for term in word.terms)
+    alpha = alpha if meaning.answer.vector else 0.0
+    return Candidates(marks, words.found.ranking.best, bm25, similar, alpha, meaning.note, meaning.answer.floor)
+
+
+async def _both(one: Awaitable[A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
+    """At a time; when one fails, the other is called off."""
+    beside = asyncio.create_task(other)
+    try:
+        return await one, await beside
+    finally:
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What is found by words, and how near the best of it is in meaning."""
+
+    found: lexicon.Found
+    best: Sequence[int]
+    similar: dict[int, float]
+
+
+async def _by_words(
+    db: Database, sight: Sight, question: Question, query: str, alpha: float, only: Filter, most: int
+) -> _Words:
+    async with db.reading() as tx:
+        found = await lexicon.find(tx, sight.scopes, query, sight.languages)
+        best = await _passing(tx, found, only, most)
+    answer = await question.answer(sight.model)
+    if sight.model is None or answer.vector is None:
+        return _Words(found, best, {})
+    if alpha == 1:
+        return _Words(found, (), {})
+    async with db.reading() as tx:
+        return _Words(found, best, await vectors.cosines(tx, sight.model, answer.vector, best))
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What is found by meaning, and what is not to be seen that way."""
+
+    answer: Answer
+    similar: dict[int, float]
+    note: str | None
+
+
+async def _by_meaning(db: Database, sight: Sight, question: Question, only: Filter, most: int) -> _Meaning:
+    answer = await question.answer(sight.model)
+    if sight.model is None or answer.vector is None:
+        return _Meaning(answer, {}, answer.note)
+    async with db.reading() as tx:
+        note = await vectors.unseen(tx, sight.model)
+        near = await vectors.near(tx, sight.model, answer.vector, sight.scopes, sight.size, only, most)
+    return _Meaning(answer, near, note)
+
+
+async def _nothing() -> _Meaning:
+    return _Meaning(Answer(), {}, None)
+
+
+async def _passing(tx: Tx, found: lexicon.Found, only: Filter, most: int) -> list[int]:
+    """The best by words that pass the filter, however far down the list they stand."""
+    if only.passes_all:
+        return found.ranking.top(most)
+    passing: list[int] = []
+    skip, size = 0, most
+    while len(passing) < most and (some := found.ranking.top(size, skip)):
+        rows = await tx.all(SQL["passing"], chunks=array(some), type=only.type, after=only.after)
+        kept = {row.id for row in rows}
+        passing += [chunk for chunk in some if chunk in kept]
+        skip, size = skip + size, size * 4
+    return passing[:most]

@@ -1,0 +1,21 @@
+-- What may be a hit.
+
+-- name: sight
+-- what is seen from a scope: how many chunks in which languages (null: not known), and the model that search answers from
+WITH seen AS MATERIALIZED (
+  SELECT visible_scopes(%(client)s, %(project)s) AS scopes
+), old AS MATERIALIZED (
+  SELECT size, languages FROM seen JOIN segment ON scope = ANY(scopes)
+), fresh AS MATERIALIZED (
+  SELECT language, count(*) AS size FROM seen JOIN fresh_terms ON scope = ANY(scopes) GROUP BY language
+)
+SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
+       (SELECT coalesce(sum(size), 0) FROM old) + (SELECT coalesce(sum(size), 0) FROM fresh) AS size,
+       ARRAY(SELECT unnest(languages) FROM old UNION SELECT language FROM fresh) AS languages
+  FROM seen LEFT JOIN embedding_model m ON m.current;
+
+-- name: passing
+SELECT c.id
+  FROM chunk c JOIN document d ON d.id = c.document
+ WHERE c.id = ANY(%(chunks)s) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
