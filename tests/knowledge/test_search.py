@@ -72,6 +72,16 @@ async def test_whatever_sign_stands_in_a_word_is_no_pattern(db: Database, sign: 
     assert marked == [f"z{sign}adams"]
 
 
+@pytest.mark.parametrize("query", ["水", "冷 水", "水は"])
+async def test_a_character_of_a_script_without_blanks_is_found_and_marked(db: Database, query: str) -> None:
+    async with db.transaction() as tx:
+        (water,) = await written(tx, "この水は冷たい")
+        await written(tx, "このパンは温かい")
+    hits = await search(db, None, query)
+    assert [hit.chunk for hit in hits] == [water.id]
+    assert any("水" in hits[0].snippet.text[start:stop] for start, stop in hits[0].snippet.highlights)
+
+
 @pytest.mark.parametrize(
     ("language", "asked", "written"),
     [

@@ -3,7 +3,7 @@
 import pytest
 
 from gristmill.knowledge import terms_of
-from gristmill.knowledge.terms import LONGEST, wanted, words
+from gristmill.knowledge.terms import LONGEST, fold, wanted, words
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,10 @@ from gristmill.knowledge.terms import LONGEST, wanted, words
         ("getUserName", "en", {"getusername", "get", "user", "name"}),
         ("max_payload", None, {"max_payload", "max", "payload"}),
         ("C++ and C#", None, {"c++", "and", "c#"}),
-        ("日本語", None, {"日本", "本語"}),
+        ("日本語", None, {"日本", "本語", "日", "本", "語"}),
+        ("水 x", None, {"水", "x"}),
+        ("물은", None, {fold(one) for one in ("물은", "물", "은")}),
+        ("ไทย", None, {"ไท", "ทย"}),
         ("Straße STRASSE", None, {"strasse"}),
         ("naïve Łódź", None, {"naive", "lodz"}),
         ("हिन्दी", None, {"हिन्दी"}),
@@ -38,6 +41,26 @@ def test_the_terms_of_a_text(text: str, language: str | None, terms: set[str]) -
 
 def test_a_length_is_counted_in_words() -> None:
     assert terms_of("Ask jan@acme.cz twice", "en").length == 5
+
+
+def test_the_characters_of_a_run_make_a_text_no_longer() -> None:
+    assert terms_of("この水は冷たい", "ja").length == 6
+    assert terms_of("水", "ja").length == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("水", ["水"]),
+        ("水 道", ["水", "道"]),
+        ("水道", ["水道"]),
+        ("水道水", ["水道", "道水"]),
+        ("abc-1", ["abc-1", "abc", "1"]),
+    ],
+)
+def test_a_character_is_asked_for_only_where_it_stands_alone(query: str, asked: list[str]) -> None:
+    assert [word.terms for word in wanted(query, [None])] == [{one} for one in asked]
+    assert all(word.terms & set(terms_of("この水道水は 道 abc-1", "ja").counts) for word in wanted(query, [None]))
 
 
 def test_a_term_is_never_too_long_for_an_index_and_still_itself() -> None:

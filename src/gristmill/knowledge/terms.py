@@ -34,6 +34,7 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 HUMPS = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]{2,}){2,}")
 HUMP = re.compile(r"[A-Z]?[a-z0-9]+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+ALONE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")  # one of these may be a word
 PLAIN = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th", "ħ": "h"})
 ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]+")
 
@@ -129,7 +130,7 @@ def _simple(word: str, start: int) -> Iterator[Word]:
 
 
 def _unspaced(word: str, start: int) -> Iterator[Word]:
-    """Scripts without blanks: every two characters that stand side by side."""
+    """Scripts without blanks: every two characters that stand side by side, and each that may be a word."""
     at = 0
     for found in UNSPACED.finditer(word):
         if found.start() > at:
@@ -137,6 +138,8 @@ def _unspaced(word: str, start: int) -> Iterator[Word]:
         run, here = found[0], start + found.start()
         for n in range(max(1, len(run) - 1)):
             yield Word(run[n : n + 2], here + n, here + min(n + 2, len(run)), False)
+        if len(run) > 1:
+            yield from (Word(one, here + n, here + n + 1, True) for n, one in enumerate(run) if ALONE.match(one))
         at = found.end()
     if at < len(word):
         yield Word(word[at:], start + at, start + len(word), False)
@@ -196,5 +199,7 @@ def wanted(query: str, languages: Iterable[str | None]) -> list[Wanted]:
     spoken = {language if language in STEMMERS else None for language in languages} | {None}
     found: Counter[frozenset[str]] = Counter()
     for word in words(query):
+        if word.whole and len(word.text) == 1:  # who asks for two characters does not mean each of them
+            continue
         found[frozenset(form for one in spoken for form in _forms(word, one))] += 1
     return [Wanted(terms, times) for terms, times in found.items()]
