@@ -102,6 +102,19 @@ def test_what_a_chunk_holds_is_recognised(text: str, kind: str) -> None:
     assert {one.kind for one in chunks.split(text)} == {kind}
 
 
+def test_the_signature_of_a_mail_makes_no_heading_of_the_line_above() -> None:
+    text = f"Best regards\n-- \nJane Doe\n\nMore\n--\n\n{PARAGRAPH}"
+    assert {one.heading for one in chunks.split(text, title="Flour")} == {"Flour"}
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [("# Mill", "Mill"), ("# Mill ##  \r", "Mill"), ("# C#", "C#"), ("## ## a", "## a"), ("# Mill\n====", "Mill")],
+)
+def test_a_heading_is_named_without_its_marks(line: str, title: str) -> None:
+    assert {one.heading for one in chunks.split(f"{line}\n\n{PARAGRAPH}")[1:]} == {title}
+
+
 @pytest.mark.parametrize(
     ("text", "language"),
     [

@@ -7,10 +7,12 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["prose", "table", "code", "log"]
 
+# Lines are as long as somebody makes them: no pattern here may try a run of blanks, dots or hashes from each of its
+# places, or in more than one way.
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t\r]*")
-UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t\r]*")
-RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t\r]*")  # two hyphens stand above a mail's signature
+RULE = re.compile(r":?-{2,}:?")  # one cell of it
 ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+\S")
 LOGGED = re.compile(
     r"\s*[\[(<]?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d"
@@ -20,7 +22,7 @@ CODED = re.compile(
     r"\s*((def|class|import|from|return|if|for|while|else|elif|try|except|fn|let|const|var|public|private|static|void"
     r"|func|package|use|struct|SELECT|INSERT|UPDATE|CREATE|#include|#define|@\w+)\b.*[:;{(,)]?|[})\];]+,?|.*[;{}])\s*$"
 )
-SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]*_]*\s+|[。！？]+[」』）”’]*\s*")
+SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[。！？]++[」』）”’]*+\s*+")
 ABBREVIATED = re.compile(
     r"dr|mr|mrs|ms|prof|st|no|nr|figs?|eq|vs|etc|e\.g|i\.e|cf|z\.b|d\.h|u\.a|bzw|ca|tel|str|inc|ltd|co|al|resp|sec|vol|pp"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|abs|art|ing|mgr|bc|tzn|tzv|např|čl?|odst|ust|approx|dept|est|min|max"
@@ -84,14 +86,21 @@ def _lines(text: str) -> list[Line]:
 
 def _heading(lines: list[Line], i: int) -> tuple[int, str, int] | None:
     """Its level, its words, and the line after it."""
-    if found := HEADING.fullmatch(lines[i].text):
-        return len(found[1]), found[2], i + 1
+    if found := HEADING.match(lines[i].text):
+        return len(found[1]), _unclosed(found[2]), i + 1
     alone = i == 0 or lines[i - 1].blank
     if alone and i + 1 < len(lines) and "|" not in lines[i].text and not ITEM.match(lines[i].text):
         line = UNDERLINE.fullmatch(lines[i + 1].text)
         if line and not UNDERLINE.fullmatch(lines[i].text):
             return (1 if line[1][0] == "=" else 2), lines[i].text.strip(), i + 2
     return None
+
+
+def _unclosed(title: str) -> str:
+    """Without the hashes that may close a heading; those of C# are its own."""
+    title = title.rstrip()
+    bare = title.rstrip("#")
+    return bare.rstrip() if bare and bare[-1] in " \t" else title
 
 
 def _block(lines: list[Line], i: int) -> tuple[int, Kind]:
@@ -119,16 +128,22 @@ def _block(lines: list[Line], i: int) -> tuple[int, Kind]:
 
 def _interrupts(lines: list[Line], i: int) -> bool:
     text = lines[i].text
-    return bool(FENCE.match(text) or HEADING.fullmatch(text) or _is_table(lines, i))
+    return bool(FENCE.match(text) or HEADING.match(text) or _is_table(lines, i))
 
 
 def _is_table(lines: list[Line], i: int) -> bool:
     text = lines[i].text
     if "|" not in text:
         return False
-    if i + 1 < len(lines) and "|" in lines[i + 1].text and RULE.fullmatch(lines[i + 1].text):
+    if i + 1 < len(lines) and _is_rule(lines[i + 1].text):
         return True
     return text.lstrip().startswith("|") and text.rstrip().endswith("|") and text.count("|") > 2
+
+
+def _is_rule(text: str) -> bool:
+    """The line below the header of a table."""
+    cells = text.strip().removeprefix("|").removesuffix("|").split("|")
+    return "|" in text and all(RULE.fullmatch(cell.strip()) for cell in cells)
 
 
 def _mostly(pattern: re.Pattern[str], lines: list[Line], share: float) -> bool:
@@ -144,7 +159,7 @@ def _parts(text: str, block: list[Line], kind: Kind, path: tuple[str, ...]) -> I
                 opens = False
         return
     header = None
-    if kind == "table" and len(block) > 1 and RULE.fullmatch(block[1].text):
+    if kind == "table" and len(block) > 1 and _is_rule(block[1].text):
         header = trimmed(text, block[0].start, block[1].stop)
         yield Unit(*header, kind, path, opens=True)
         block = block[2:]

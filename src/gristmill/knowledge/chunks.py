@@ -15,7 +15,7 @@ from gristmill.models import tokens
 
 SQL = queries("gristmill.knowledge", "chunks.sql")
 
-VERSION = 1  # of how a page is divided: another one divides all of them anew when they are made anew
+VERSION = 2  # of how a page is divided: another one divides all of them anew when they are made anew
 SPECIAL = 2  # what the model puts around every text
 LONGEST = 256  # tokens of a chunk, those two included
 BETWEEN = " › "  # the headings of a path
