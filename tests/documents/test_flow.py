@@ -84,6 +84,24 @@ async def test_a_phase_that_does_not_apply_says_why(mill: Mill) -> None:
         assert await skipped(tx, table.id) == [Skipped("graph", 1, "a table has no sentences to draw from")]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "named"),
+    [
+        ("call.txt", "[00:01:02] Jane Doe: We met Acme Corp in Berlin.\n" * 3, {"Acme Corp", "Berlin"}),
+        ("order.md", "Acme Corp ordered:\n\n| part | for |\n|---|---|\n| axle | Bob Grey |\n", {"Acme Corp"}),
+        ("terms.md", "- goods go to Acme Corp;\n- the bill goes to Paris;\n- it is paid;\n", {"Acme Corp", "Paris"}),
+    ],
+)  # fmt: skip
+async def test_whoever_is_named_in_a_transcript_before_a_table_or_in_clauses_is_in_the_graph(
+    mill: Mill, name: str, text: str, named: set[str]
+) -> None:
+    one = await mill.ground(name, text)
+    assert one.phases[2].status == "completed"
+    found = {row.name for row in await mill.rows("SELECT name FROM mention")}
+    assert found >= named
+    assert "Bob Grey" not in found, "a table has no sentences"
+
+
 async def test_whoever_looks_at_a_document_sees_what_went_wrong_and_is_tried_again(mill: Mill) -> None:
     seen: list[list[tuple[str, str]]] = []
 

@@ -83,6 +83,13 @@ def test_a_table_is_split_between_rows_and_repeats_its_header() -> None:
 
 
 LOG = "\n".join(f"2026-01-0{n} 10:00:0{n} ERROR worker {n} lost its lease on task {n * 17}" for n in range(1, 9))
+SPEAKERS = ("Jane Doe", "Bob Grey", "Ann Lee (Acme)")
+SPOKEN = "\n".join(f"[00:0{n}:02] {who}: Acme Corp signed yesterday." for n, who in enumerate(SPEAKERS))
+CHAT = "\n".join(f"2026-01-05T10:0{n}:00 {who}: tell Acme of ERROR 7" for n, who in enumerate(SPEAKERS))
+WHISPERED = "\n".join(f"[00:0{n}:01.000 --> 00:0{n}:09.500]  And Acme Corp signed." for n in range(4))
+AGENDA = "09:00:00 Arrival of Jane Doe\n10:00:00 Meeting with Acme Corp\n11:00:00 Lunch"
+ORDERED = "Jane Doe of Acme Corp ordered:"
+CLAUSES = "- all goods go to Acme Corp in Berlin;\n- all inspections are made by Jane Doe;\n- all invoices are sent;"
 CODE = "```python\ndef grind(grain):\n    return flour(grain)\n```"
 
 
@@ -96,10 +103,43 @@ CODE = "```python\ndef grind(grain):\n    return flour(grain)\n```"
         ("int main() {\n  int x = 1;\n  return x;\n}\n", "code"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "table"),
         ("- one\n- two\n- three", "prose"),
+        (f"{ORDERED}\n\n{table(['axle', 'wheel', 'stone'])}", "table"),
+        *((text, "prose") for text in (CLAUSES, SPOKEN, CHAT, WHISPERED, AGENDA)),
+        ("(a) deliver the goods (at its own cost);\n(b) keep the books;\n(iv) notify the director(s);", "prose"),
+        ("deliver the goods (at once);\nkeep the books;\nnotify the director(s);", "prose"),
+        ("for the mill is old\nif the wheel would turn\nwhile the miller sleeps", "prose"),
+        ("@jane please call Acme\n@bob please pay\n@ann please wait", "prose"),
+        ("import os\nfrom mill import grind\n\n\nimport sys\nx = grind(1);\nreturn x;", "code"),
+        ("for (const x of list) {\n  grind(x);\n}\n", "code"),
+        ("if ready:\n    return mill(1)\nelse:\n    raise Broken", "code"),
+        ("SELECT id\nUPDATE mill SET x = 1\nCREATE TABLE mill (id int);", "code"),
+        ("Jan  5 10:00:01 mill sshd[12]: opened\n" * 3, "log"),
+        ("Jan  5 10:00:01 mill kernel: usb 1-1 is new\n" * 3, "log"),
+        ("2026-01-05T10:00:00.123Z the wheel turns\n" * 3, "log"),
+        ("10:00:01.123 [main] started in 3 s\n" * 3, "log"),
+        ("2026-01-05 10:00:00 status installed mill:amd64 1.0\n" * 3, "log"),
+        ("[INFO] the wheel turns\n" * 3, "log"),
     ],
 )
 def test_what_a_chunk_holds_is_recognised(text: str, kind: str) -> None:
     assert {one.kind for one in chunks.split(text)} == {kind}
+
+
+def test_what_is_said_before_a_log_is_a_chunk_of_its_own() -> None:
+    assert [one.kind for one in chunks.split(f"{ORDERED}\n\n{LOG}")][:2] == ["prose", "log"]
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        (f"{ORDERED}\n\n| a | b |\n|---|---|\n| 1 | 2 |", ORDERED),
+        ("| a | b |\n| 1 | 2 |\n\nBob pays.\nSoon.", "Bob pays.\nSoon."),
+        ("## The orders of Jane\n\n| a | b |\n|---|---|\n| 1 | 2 |", ""),
+        ("a | b\n1 | 2", ""),
+    ],
+)
+def test_the_sentences_beside_the_rows_of_a_table(text: str, spoken: str) -> None:
+    assert chunks.beside_rows(text) == spoken
 
 
 def test_the_signature_of_a_mail_makes_no_heading_of_the_line_above() -> None:

@@ -1,7 +1,7 @@
 """Reads Markdown as what may stand in a chunk: sentences, rows and lines, each with the headings above it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -14,14 +14,31 @@ HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t\r]*")  # two hyphens stand above a mail's signature
 RULE = re.compile(r":?-{2,}:?")  # one cell of it
 ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+\S")
-LOGGED = re.compile(
-    r"\s*[\[(<]?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d"
-    r"|(TRACE|DEBUG|INFO|WARN(ING)?|ERROR|FATAL|CRITICAL)\b)"
+CLAUSE = re.compile(r"\(?([a-z]|[ivx]{2,5}|\d{1,3})[.)]\s")
+
+TIMED = re.compile(
+    r"[\[(<]?((?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d"
+    r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d)|\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d)"
+    r"[\d:.,]*(Z| ?[+-]\d\d:?\d\d| UTC)?[\])>]?[ \t|–-]*"
+)  # a `stamp` is a time as only machines write it
+LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC"
+LEVEL = re.compile(rf"[\[(<]?({LEVELS})\b")
+SPEAKER = re.compile(rf"(?!(?i:{LEVELS})\b)[^\W\d_a-z][\w.'’-]*(\s[^\W\d_a-z][\w.'’-]*){{0,3}}( \([^()]*\))?:(\s|$)")
+LOGGING = re.compile(
+    rf"\b({LEVELS})\b|^({LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
 )
-CODED = re.compile(
-    r"\s*((def|class|import|from|return|if|for|while|else|elif|try|except|fn|let|const|var|public|private|static|void"
-    r"|func|package|use|struct|SELECT|INSERT|UPDATE|CREATE|#include|#define|@\w+)\b.*[:;{(,)]?|[})\];]+,?|.*[;{}])\s*$"
+LOGGED_WITHIN = 120  # characters after the time
+
+BRACKETS = re.compile(r"[(){}\[\];]+,?")
+SIGN = re.compile(r"[={}]|->|::|\w\((?!e?s\))")  # of code; “the director(s)” are none
+KEYWORD = re.compile(
+    r"(def|class|if|elif|else|for|while|try|except|with|switch|case|fn|func|let|const|var|public|private|static|void|struct)\b"
 )
+STATEMENT = re.compile(
+    r"(import|from|package|use|return|yield|raise|throw)(\s+[^\s,;]+)?(\s+(import|as)\s.*)?;?|@[\w.]+(\(.*)?"
+    r"|#(include|define|ifn?def|endif)\b.*|(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP)\s.*"
+)
+
 SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[。！？]++[」』）”’]*+\s*+")
 ABBREVIATED = re.compile(
     r"dr|mr|mrs|ms|prof|st|no|nr|figs?|eq|vs|etc|e\.g|i\.e|cf|z\.b|d\.h|u\.a|bzw|ca|tel|str|inc|ltd|co|al|resp|sec|vol|pp"
@@ -109,7 +126,7 @@ def _block(lines: list[Line], i: int) -> tuple[int, Kind]:
         closing = re.compile(rf" {{0,3}}{re.escape(fence[1][0])}{{{len(fence[1])},}}[ \t\r]*")
         after = next((j + 1 for j in range(i + 1, len(lines)) if closing.fullmatch(lines[j].text)), len(lines))
         inside = [line for line in lines[i + 1 : after - 1] if not line.blank]
-        return after, "log" if _mostly(LOGGED, inside, 0.6) else "code"
+        return after, "log" if _mostly(_logged, inside, 0.6) else "code"
     if _is_table(lines, i):
         after = i
         while after < len(lines) and "|" in lines[after].text:
@@ -119,9 +136,9 @@ def _block(lines: list[Line], i: int) -> tuple[int, Kind]:
     while after < len(lines) and not lines[after].blank and not _interrupts(lines, after):
         after += 1
     block = lines[i:after]
-    if len(block) >= 3 and _mostly(LOGGED, block, 0.6):
+    if len(block) >= 3 and _mostly(_logged, block, 0.6):
         return after, "log"
-    if len(block) >= 3 and _mostly(CODED, block, 0.7):
+    if len(block) >= 3 and _mostly(_coded, block, 0.7):
         return after, "code"
     return after, "prose"
 
@@ -146,8 +163,29 @@ def _is_rule(text: str) -> bool:
     return "|" in text and all(RULE.fullmatch(cell.strip()) for cell in cells)
 
 
-def _mostly(pattern: re.Pattern[str], lines: list[Line], share: float) -> bool:
-    return bool(lines) and sum(bool(pattern.match(one.text)) for one in lines) >= share * len(lines)
+def _mostly(of_kind: Callable[[str], bool], lines: list[Line], share: float) -> bool:
+    return bool(lines) and sum(of_kind(one.text.strip()) for one in lines) >= share * len(lines)
+
+
+def _logged(line: str) -> bool:
+    """What a program wrote. A time alone says nothing: transcripts, chats and agendas have it, too."""
+    if LEVEL.match(line):
+        return True
+    time = TIMED.match(line)
+    if time is None or SPEAKER.match(line, time.end()):
+        return False
+    return bool(time["stamp"] or LOGGING.search(line[time.end() : time.end() + LOGGED_WITHIN]))
+
+
+def _coded(line: str) -> bool:
+    """Clauses and items end in a semicolon, too, and sentences begin with “for” and “if”."""
+    if not line or ITEM.match(line) or CLAUSE.match(line):
+        return False
+    if line[-1] in "{}" or BRACKETS.fullmatch(line) or STATEMENT.fullmatch(line):
+        return True
+    if KEYWORD.match(line):
+        return line[-1] in ":(" or bool(SIGN.search(line))
+    return line[-1] == ";" and bool(SIGN.search(line))
 
 
 def _parts(text: str, block: list[Line], kind: Kind, path: tuple[str, ...]) -> Iterator[Unit]:

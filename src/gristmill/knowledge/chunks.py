@@ -20,7 +20,7 @@ SPECIAL = 2  # what the model puts around every text
 LONGEST = 256  # tokens of a chunk, those two included
 BETWEEN = " › "  # the headings of a path
 SMALL = 4  # a chunk smaller than this part of the limit takes in a section below its own …
-TINY = 16  # … and one smaller than that, what is of another kind: “The results are:” and the table
+TINY = 16  # … and one smaller than that, what is of another kind, but no log: “The results are:” and the table
 STRIDE = 64  # so many characters weigh at least as much as a token: words no model knows, endless blanks
 BREAKS = (
     re.compile(r"\n"),
@@ -144,7 +144,7 @@ class Packer:
         cost = self._ruler.cost(held[0].start, held[-1].stop)
         if unit.level:
             return not (cost < self._limit // SMALL and held[0].level and unit.level > held[0].level)
-        return unit.kind != held[-1].kind and cost >= self._limit // TINY
+        return unit.kind != held[-1].kind and (cost >= self._limit // TINY or "log" in (unit.kind, held[-1].kind))
 
     def _division(self, unit: Unit) -> int:
         """How many of those held make a chunk: up to a paragraph's end if that is far enough, never up to a heading."""
@@ -267,6 +267,12 @@ def _break(text: str, start: int, reach: int) -> int:
         if ends := [found.end() for found in pattern.finditer(text, middle, reach)]:
             return ends[-1]
     return reach
+
+
+def beside_rows(text: str) -> str:
+    """What a chunk with a table says in sentences; each row has a pipe."""
+    rest = "\n".join(line for line in text.split("\n") if "|" not in line)
+    return "\n".join(rest[one.start : one.stop] for one in units(rest) if not one.level)
 
 
 # --- stored

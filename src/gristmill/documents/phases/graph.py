@@ -13,8 +13,6 @@ from gristmill.models import Extraction, Extractor, Passage
 from gristmill.queue import Done, Skip
 from gristmill.tasks import BuildGraph
 
-WITHOUT_SENTENCES = ("table", "log")
-
 
 async def build_graph(
     letters: Sequence[BuildGraph], *, db: Database, extractor: Extractor
@@ -24,9 +22,11 @@ async def build_graph(
         units = [(letter.document, letter.page, letter.ordinal) for letter in letters]
         found = await chunks.load(tx, units)
         passages = {
-            chunk.id: _passage(chunk, documents[chunk.document])
+            chunk.id: passage
             for chunk in found
-            if chunk is not None and chunk.document in documents and chunk.kind not in WITHOUT_SENTENCES
+            if chunk is not None
+            and chunk.document in documents
+            and (passage := _passage(chunk, documents[chunk.document]))
         }
         keys = {
             chunk.id: graph.key_of(documents[chunk.document].client, passages[chunk.id], extractor.version)
@@ -40,11 +40,21 @@ async def build_graph(
     return [_outcome(chunk, documents, keys, drawn) for chunk in found]
 
 
-def _passage(chunk: Chunk, document: Document) -> Passage:
+def _passage(chunk: Chunk, document: Document) -> Passage | None:
     """The first chunk speaks for its document, too: the sender of a mail is named in its head, not in its sentences."""
+    text, kind = _spoken(chunk)
+    if not text:
+        return None
     first = chunk.page == 1 and chunk.ordinal == 0
     about = {"type": document.type, "title": document.title, "meta": dict(document.meta)} if first else {}
-    return Passage(chunk.text, chunk.heading, chunk.kind, chunk.language, about)
+    return Passage(text, chunk.heading, kind, chunk.language, about)
+
+
+def _spoken(chunk: Chunk) -> tuple[str, str]:
+    """What of a chunk is drawn from, and what it is: the sentences beside a table, and nothing of a log."""
+    if chunk.kind == "table":
+        return chunks.beside_rows(chunk.text), "prose"
+    return ("" if chunk.kind == "log" else chunk.text), chunk.kind
 
 
 def _outcome(
@@ -55,7 +65,7 @@ def _outcome(
 ) -> Done | Skip | Exception:
     if chunk is None or chunk.document not in documents:
         return GONE
-    if chunk.kind in WITHOUT_SENTENCES:
+    if chunk.id not in keys:
         return Skip(f"a {chunk.kind} has no sentences to draw from")
     extraction = drawn[chunk.id]
     if isinstance(extraction, Exception):
