@@ -61,6 +61,32 @@ def test_no_chunk_starts_within_a_sentence() -> None:
     assert starts <= {"The", "Dr.", "Who"}
 
 
+@pytest.mark.parametrize(
+    ("sentences", "firsts"),
+    [
+        (
+            "The U.S. Congress passed the act after a long debate. Later the U.K. Parliament met Sgt. Miller and "
+            "Gov. Brown at 5 p.m. Monday. Ph.D. Students, Capt. Reed of Acme Corp. Berlin and Rev. Ames were there. ",
+            {"The U.S.", "Later the", "Ph.D. Students,"},
+        ),
+        ("भारत एक विशाल देश है और यहाँ अनेक भाषाएँ बोली जाती हैं। दिल्ली इसकी राजधानी है। ", {"भारत एक", "दिल्ली इसकी"}),
+        ("یہ ایک لمبا جملہ ہے جو کئی الفاظ پر ہے۔ دوسرا جملہ بھی یہاں ہے۔ ", {"یہ ایک", "دوسرا جملہ"}),
+        ("هل تدور الطاحونة في الليل؟ نعم إنها تدور كل ليلة! ", {"هل تدور", "نعم إنها"}),
+        ("Ջրաղացը պտտվում է գիշեր ու զօր։ Ջրաղացպանը քնած է։ ", {"Ջրաղացը պտտվում", "Ջրաղացպանը քնած"}),
+        ("ወፍጮው ቀንና ሌሊት ይሽከረከራል። ባለቤቱ ተኝቷል። ", {"ወፍጮው ቀንና", "ባለቤቱ ተኝቷል።"}),
+        ("စက်သည် ညတိုင်း လည်သည်။ ပိုင်ရှင် အိပ်နေသည်။ ", {"စက်သည် ညတိုင်း", "ပိုင်ရှင် အိပ်နေသည်။"}),
+        ("ម៉ាស៊ីន វិល ទាំងយប់។ ម្ចាស់ កំពុងដេក។ ", {"ម៉ាស៊ីន វិល", "ម្ចាស់ កំពុងដេក។"}),
+        ("水車は夜も 回る。 彼は「もう寝る。」と 言った。 ", {"水車は夜も 回る。", "彼は「もう寝る。」と 言った。"}),
+    ],
+)
+def test_no_chunk_starts_after_an_abbreviation_and_every_script_has_its_full_stops(
+    sentences: str, firsts: set[str]
+) -> None:
+    pieces = chunks.split(sentences * 120)
+    assert len(pieces) > 3
+    assert {" ".join(one.text.split()[:2]) for one in pieces} <= firsts
+
+
 def test_the_headings_above_a_chunk_stand_before_it() -> None:
     text = f"# Contract\n\n## Payment\n\n{PARAGRAPH}\n\n## Term\n\nTwo years.\n"
     pieces = chunks.split(text, title="ACME")

@@ -39,11 +39,14 @@ STATEMENT = re.compile(
     r"|#(include|define|ifn?def|endif)\b.*|(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP)\s.*"
 )
 
-SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[。！？]++[」』）”’]*+\s*+")
+STOPS = "。！？｡।॥۔؟։።፧။។៕"  # what ends a sentence whether or not a blank follows
+QUOTED = "」』）”’"
+SENTENCE_END = re.compile(rf"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[{STOPS}]++[{QUOTED}]*+\s*+")
 ABBREVIATED = re.compile(
-    r"dr|mr|mrs|ms|prof|st|no|nr|figs?|eq|vs|etc|e\.g|i\.e|cf|z\.b|d\.h|u\.a|bzw|ca|tel|str|inc|ltd|co|al|resp|sec|vol|pp"
+    r"dr|mr|mrs|ms|prof|st|no|nr|figs?|eq|vs|etc|cf|bzw|ca|tel|str|inc|ltd|co|corp|bros|al|resp|sec|vol|pp"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|abs|art|ing|mgr|bc|tzn|tzv|např|čl?|odst|ust|approx|dept|est|min|max"
-    r"|sig|ggf|evtl|inkl|exkl|usw|hr|fr|sra?|ex|\d{1,2}|[^\W\d_]"
+    r"|sig|ggf|evtl|inkl|exkl|usw|hr|fr|sra?|jr|ex|ref|sgt|cpl|lt|capt|maj|col|cmdr|adm|gen|gov|sen|rep|pres|rev|hon|mt|ft"
+    r"|messrs|mme|mlle|ave|blvd|ph\.d|\d{1,2}|([^\W\d_]\.)*[^\W\d_]"
 )
 
 
@@ -225,8 +228,8 @@ def _sentences(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _ends(text: str, begin: int, found: re.Match[str]) -> bool:
-    if found[0][0] in "。！？":
-        return True
+    if found[0][0] in STOPS:  # “… 。」he said” goes on
+        return found[0][-1] not in QUOTED or text[found.end()] in "「『（“‘"
     after = text[found.end() : found.end() + 4].lstrip("\"'“„«‚‘(*_[")[:1]
     if not after or after.islower():
         return False

@@ -24,7 +24,7 @@ TINY = 16  # … and one smaller than that, what is of another kind, but no log:
 STRIDE = 64  # so many characters weigh at least as much as a token: words no model knows, endless blanks
 BREAKS = (
     re.compile(r"\n"),
-    re.compile(r"[;:,)–—]\s"),
+    re.compile(r"[;:,)–—،؛]\s|[、，；：]"),
     re.compile(r"\s"),
 )  # where to divide what is too long, best first
 
