@@ -23,11 +23,16 @@ def table(rows: list[str]) -> str:
     return "| a | b |\n|---|---|\n" + "\n".join(f"| {row} | 1 |" for row in rows)
 
 
+def wide(names: list[str]) -> str:
+    return f"| {' | '.join(names)} |\n{'|---' * len(names)}|\n" + f"{'| 17 ' * len(names)}|\n" * 9
+
+
 SENTENCES = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
 BLOCKS = st.one_of(
     SENTENCES,
     st.tuples(st.integers(1, 6), SENTENCES).map(lambda one: "#" * one[0] + " " + one[1][:80]),
     st.lists(SENTENCES, min_size=1, max_size=20).map(table),
+    st.lists(WORDS, min_size=2, max_size=90).map(wide),
     st.lists(SENTENCES, min_size=1, max_size=9).map(lambda rows: "```\n" + "\n".join(rows) + "\n```"),
     st.lists(SENTENCES, min_size=1, max_size=9).map(lambda rows: "\n".join(f"- {row}" for row in rows)),
     st.text(max_size=300),
@@ -106,6 +111,29 @@ def test_a_table_is_split_between_rows_and_repeats_its_header() -> None:
     for one in pieces[1:]:
         assert one.text == "| name | price |\n|---|---|\n" + text[one.start : one.stop]
         assert text[one.start : one.stop].startswith("| part")
+
+
+@pytest.mark.parametrize("columns", [16, 20, 60, 200])
+def test_a_wide_table_repeats_as_much_of_its_header_as_fits(columns: int) -> None:
+    names = [f"{name} {n}" for n in range(columns // 4) for name in ("customer", "outstanding amount", "due", "VAT")]
+    rows = "".join("| " + " | ".join(f"v{n}" for n in range(columns)) + " |\n" for _ in range(60))
+    text = f"| {' | '.join(names)} |\n{'| --- ' * columns}|\n{rows}"
+    pieces = chunks.split(text)
+    later = [one for one in pieces if one.start > text.index("| v0")]
+    assert len(later) > 10
+    for one in later:
+        header = one.text.removesuffix(text[one.start : one.stop])
+        assert header.startswith("| customer")
+        assert header.endswith(" |\n")
+        assert "---" not in header
+        assert tokens.count(header) <= chunks.LONGEST // 3
+        assert header.count(" |") == columns or columns > 40, "no column is left out while there is room"
+
+
+def test_a_header_that_is_one_endless_word_leaves_room_for_the_rows() -> None:
+    text = f"| {'x' * 9_000} | name |\n|---|---|\n" + "".join(f"| {n} | axle |\n" for n in range(100))
+    later = [one for one in chunks.split(text) if one.start > text.index("|---")]
+    assert {one.text.removesuffix(text[one.start : one.stop]) for one in later} == {"|  | name |\n"}
 
 
 LOG = "\n".join(f"2026-01-0{n} 10:00:0{n} ERROR worker {n} lost its lease on task {n * 17}" for n in range(1, 9))

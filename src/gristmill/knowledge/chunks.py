@@ -21,17 +21,19 @@ LONGEST = 256  # tokens of a chunk, those two included
 BETWEEN = " › "  # the headings of a path
 SMALL = 4  # a chunk smaller than this part of the limit takes in a section below its own …
 TINY = 16  # … and one smaller than that, what is of another kind, but no log: “The results are:” and the table
+HEADER = 3  # the header of a table is repeated in no more than this part of the limit
 STRIDE = 64  # so many characters weigh at least as much as a token: words no model knows, endless blanks
 BREAKS = (
     re.compile(r"\n"),
     re.compile(r"[;:,)–—،؛]\s|[、，；：]"),
     re.compile(r"\s"),
 )  # where to divide what is too long, best first
+PIPE = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A chunk that is not stored yet. Of a table's later parts, `text` begins with the table's header, repeated."""
+    """A chunk that is not stored yet. Of a table's later parts, `text` begins with as much of its header as fits."""
 
     start: int
     stop: int
@@ -119,6 +121,7 @@ class Packer:
         self._limit = limit
         self._ruler = Ruler(text)
         self._prefixes: dict[tuple[str, ...], tuple[str, int]] = {}
+        self._headers: dict[tuple[int, int], tuple[str, int]] = {}
         self._held: list[Unit] = []
 
     def pieces(self) -> Iterator[Piece]:
@@ -174,13 +177,16 @@ class Packer:
 
     def _room(self, first: Unit) -> int:
         """What a chunk that begins with this unit may hold."""
-        prefix = self._prefix(first)[1]
-        header = self._header(first)
-        return max(1, self._limit - SPECIAL - prefix - (self._ruler.cost(*header) if header else 0))
+        return max(1, self._limit - SPECIAL - self._prefix(first)[1] - self._header(first)[1])
 
-    def _header(self, first: Unit) -> tuple[int, int] | None:
-        """Of the table in whose middle a chunk begins, unless it is so long that it would leave no room."""
-        return first.header if first.header and self._ruler.cost(*first.header) <= self._limit // 3 else None
+    def _header(self, first: Unit) -> tuple[str, int]:
+        """Of the table in whose middle a chunk begins, and what it costs."""
+        if first.header is None:
+            return "", 0
+        if first.header not in self._headers:
+            text = _header(self._text[slice(*first.header)], self._limit // HEADER) + "\n"
+            self._headers[first.header] = text, tokens.count(text)
+        return self._headers[first.header]
 
     def _prefix(self, first: Unit) -> tuple[str, int]:
         """The headings above a chunk, and what they cost."""
@@ -197,11 +203,11 @@ class Packer:
     def _fitting(self, first: Unit, start: int, stop: int, kind: Kind) -> Iterator[Piece]:
         """The piece, or its halves if it has more tokens after all: a divided word has more than a whole one."""
         heading, of_heading = self._prefix(first)
-        header = self._header(first)
-        body = (self._text[slice(*header)] + "\n" if header else "") + self._text[start:stop]
+        header, of_header = self._header(first)
+        body = header + self._text[start:stop]
         whole = embedded(heading, body)
-        counts = [self._ruler.count(*part) for part in ((start, stop), header or (0, 0))]
-        count = SPECIAL + (tokens.count(whole) if None in counts else of_heading + sum(n or 0 for n in counts))
+        own = self._ruler.count(start, stop)
+        count = SPECIAL + (tokens.count(whole) if own is None else of_heading + of_header + own)
         if count <= self._limit or stop - start < 2:
             digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
             yield Piece(start, stop, kind, None, heading, body, count, digest)
@@ -257,6 +263,22 @@ def _shortened(text: str, most: int) -> str:
         return text
     until = spans[most][0] if most > 0 else 0
     return text[: max(text.rfind(" ", 0, until + 1), 0)].rstrip()
+
+
+def _header(text: str, most: int) -> str:
+    """The names of the columns in so many tokens: without the rule, then each shortened, then only the first."""
+    if tokens.count(text) <= most and len(text) <= most * STRIDE:
+        return text
+    row = text.partition("\n")[0].strip().removeprefix("|").removesuffix("|")
+    cells = [" ".join(word for word in cell.split() if len(word) <= STRIDE) for cell in PIPE.split(row)][:most]
+    spans = [tokens.spans(cell) for cell in cells]
+    room = most - 1 - len(cells)  # beside the pipes
+    share = next((n for n in range(most, 1, -1) if sum(min(n, len(one)) for one in spans) <= room), 1)
+    short = [
+        cell[: one[share][0]].rstrip() if len(one) > share else cell for cell, one in zip(cells, spans, strict=True)
+    ]
+    costs = accumulate((1 + min(share, len(one)) for one in spans), initial=1)
+    return f"| {' | '.join(short[: sum(cost <= most for cost in costs) - 1])} |"
 
 
 def _break(text: str, start: int, reach: int) -> int:
