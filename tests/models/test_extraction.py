@@ -46,6 +46,15 @@ def test_one_thing_has_one_key(namespace: str, name: str, key: str) -> None:
     assert entity_key(namespace, name) == key
 
 
+def test_long_names_that_share_their_beginning_are_kept_apart() -> None:
+    shared = f"https://acme.example.com/sites/{'a' * 290}"
+    one, two = (entity_key("url", f"{shared}/{name}") for name in ("one", "two"))
+    assert one != two
+    assert max(len(one), len(two)) <= 300
+    assert entity_key("url", one) == one
+    assert entity_key("url", f"{shared}/one") == one
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [

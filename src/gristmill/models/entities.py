@@ -1,5 +1,6 @@
 """What is drawn from a passage of text: who and what it names, and how they belong together."""
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CASED = frozenset({"id", "url", "mail", "amount", "iban"})  # here a different case may be a different thing
-LONGEST = 300  # characters of a key: longer ones are no names, and no index would hold them
+LONGEST = 300  # characters of a key: no index would hold much longer ones
 
 
 def entity_key(namespace: str, name: str) -> str:
@@ -18,7 +19,15 @@ def entity_key(namespace: str, name: str) -> str:
         name = name[len(namespace) + 2 :].strip()
     if namespace not in CASED:
         name = name.casefold()
-    return f"{namespace}::{name}"[:LONGEST].rstrip() if namespace and name else ""
+    return _shortened(f"{namespace}::{name}") if namespace and name else ""
+
+
+def _shortened(key: str) -> str:
+    """Its beginning and a digest of the whole: links to one place may share far more than an index can hold."""
+    if len(key) <= LONGEST:
+        return key
+    # no ellipsis: NFKC makes full stops of it, and a key that is given again must stay what it is
+    return key[: LONGEST - 17].rstrip() + "~" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _plain(text: str) -> str:
