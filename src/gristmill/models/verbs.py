@@ -1,6 +1,8 @@
-"""Names a relation by its verb in the past tense, whatever form the sentence has it in."""
+"""Names a relation by its verb in the past tense."""
 
 import re
+
+from gristmill.models.names import words
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -9,46 +11,46 @@ def _pairs(text: str) -> dict[str, str]:
 
 BE = frozenset({"be", "is", "are", "am", "was", "were", "been", "being", "'s", "’s", "'re", "’re", "'m", "’m"})
 IRREGULAR = _pairs("""
-    begin:began become:became bring:brought build:built buy:bought choose:chose come:came do:did draw:drew drive:drove
-    fall:fell feel:felt fight:fought find:found fly:flew get:got give:gave go:went grow:grew have:had hear:heard
-    hold:held keep:kept know:knew lead:led leave:left lend:lent lose:lost make:made mean:meant meet:met pay:paid
-    read:read rise:rose run:ran say:said see:saw sell:sold send:sent set:set sit:sat speak:spoke spend:spent
-    stand:stood take:took teach:taught tell:told think:thought understand:understood win:won write:wrote put:put
-    let:let cut:cut cost:cost has:had does:did
+    bear:bore become:became begin:began bend:bent bet:bet bid:bid bind:bound bite:bit blow:blew break:broke breed:bred
+    bring:brought broadcast:broadcast build:built burst:burst buy:bought cast:cast catch:caught choose:chose come:came
+    cost:cost creep:crept cut:cut deal:dealt dig:dug do:did draw:drew drink:drank drive:drove eat:ate fall:fell
+    feed:fed feel:felt fight:fought find:found flee:fled fly:flew forbid:forbade forget:forgot forgive:forgave
+    freeze:froze get:got give:gave go:went grind:ground grow:grew hang:hung have:had hear:heard hide:hid hit:hit
+    hold:held hurt:hurt keep:kept know:knew lay:laid lead:led leave:left lend:lent let:let light:lit lose:lost
+    make:made mean:meant meet:met offset:offset pay:paid put:put quit:quit read:read relay:relayed ride:rode ring:rang
+    rise:rose run:ran say:said see:saw seek:sought sell:sold send:sent set:set shake:shook shoot:shot shrink:shrank
+    shut:shut sing:sang sink:sank sit:sat sleep:slept slide:slid speak:spoke spend:spent spin:spun split:split
+    spread:spread stand:stood steal:stole stick:stuck strike:struck swear:swore sweep:swept swim:swam swing:swung
+    take:took teach:taught tear:tore tell:told think:thought throw:threw understand:understood wake:woke wear:wore
+    win:won wind:wound write:wrote
 """)
-PARTICIPLE = _pairs("""
-    begun:began become:became chosen:chose come:came done:did drawn:drew driven:drove fallen:fell flown:flew given:gave
-    gone:went grown:grew known:knew risen:rose run:ran seen:saw spoken:spoke taken:took written:wrote
+BEFORE = re.compile(r"re|over|under|with|up|out|mis|fore")  # oversee is as irregular as see
+# Stressed on their last syllable, or spelt in the British way.
+DOUBLED = words("""
+    abet abhor acquit admit allot annul cancel channel commit compel concur confer control counsel defer deter dial
+    dispel distil embed emit enrol equip excel expel fuel fulfil impel incur infer instil kidnap label level marshal
+    model occur omit outfit panel patrol permit prefer program propel rebut recur refer refit regret remit repel
+    signal submit total transfer transmit travel tunnel unplug worship
 """)
+SHORT = re.compile(r"[^aeiou]*(?:qu)?[aeiou][bdfgklmnprtvz]")  # ship, plan, quiz; neither fix nor clean
 
 
-def past(verb: str, tag: str) -> str:
-    """signs, sign, signing → signed: one relation, however the sentence puts it."""
-    if tag == "VBD":
-        return verb
-    if tag == "VBN":
-        return PARTICIPLE.get(verb, verb)
-    if verb in IRREGULAR:
-        return IRREGULAR[verb]
-    base = _base(verb, tag)
-    if base in IRREGULAR:
-        return IRREGULAR[base]
+def past(base: str) -> str:
+    """sign → signed, ship → shipped, oversee → oversaw."""
+    if irregular := _irregular(base):
+        return irregular
     if base.endswith("e"):
         return f"{base}d"
     if re.search(r"[^aeiou]y$", base):
         return f"{base[:-1]}ied"
+    if base in DOUBLED or SHORT.fullmatch(base):
+        return f"{base}{base[-1]}ed"
     return f"{base}ed"
 
 
-def _base(verb: str, tag: str) -> str:
-    if tag == "VBZ":
-        if verb.endswith("ies"):
-            return f"{verb[:-3]}y"
-        return verb[:-2] if re.search(r"(?:ss|sh|ch|x|zz|o)es$", verb) else verb.removesuffix("s")
-    if tag == "VBG" and verb.endswith("ing") and len(verb) > 5:
-        stem = verb[:-3]
-        if f"{stem}e" in IRREGULAR:
-            return f"{stem}e"
-        doubled = re.search(r"([bdgmnprt])\1$", stem)
-        return stem[:-1] if doubled and stem[:-1] in IRREGULAR else stem
-    return verb
+def _irregular(base: str) -> str:
+    if base in IRREGULAR:
+        return IRREGULAR[base]
+    before = BEFORE.match(base)
+    rest = base[before.end() :] if before else ""
+    return f"{base[: len(base) - len(rest)]}{IRREGULAR[rest]}" if rest in IRREGULAR else ""
