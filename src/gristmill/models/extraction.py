@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gristmill.models import structure
+from gristmill.models.assertion import JOINED, clause, is_meant, is_stated
 from gristmill.models.entities import Extraction, Gathering, Passage
 from gristmill.models.names import cleaned, companies, foreign, full_names, is_english
 from gristmill.models.structure import Found, is_value
@@ -193,25 +194,26 @@ def _relate_by_grammar(sentence: Any, places: dict[int, str], into: Gathering) -
             _relate_by_verb(token, places, into)
         elif token.dep_ == "prep" and token.tag_ != "VBG":
             _relate_by_preposition(token, places, into)
-        elif token.dep_ == "appos" and token.head.i in places and token.i not in places:
+        elif token.dep_ == "appos" and token.head.i in places and token.i not in places and is_meant(token):
             _relate_role(places[token.head.i], token, places, into)  # Jane Doe, director of Acme
 
 
 def _relate_by_verb(verb: Any, places: dict[int, str], into: Gathering) -> None:
     doers = _keys(_subjects(verb, SUBJECTS), places)
+    passive = _keys(_subjects(verb, PASSIVE), places)
+    agents = _keys([token for by in verb.children if by.dep_ == "agent" for token in _objects(by, {"pobj"})], places)
+    if not (doers or passive or agents) or not is_stated(verb):
+        return
     if verb.lower_ in BE:
         for doer in doers:
             for role in (one for one in verb.children if one.dep_ == "attr"):
                 _relate_role(doer, role, places, into)
         return
     said = past(_base(verb))
-    passive = _keys(_subjects(verb, PASSIVE), places)
-    done_to = [*_keys(_objects(verb, OBJECTS), places), *passive]
-    agents = [token for by in verb.children if by.dep_ == "agent" for token in _objects(by, {"pobj"})]
-    for doer in [*doers, *_keys(agents, places)]:
-        for other in done_to:
+    for doer in [*doers, *agents]:
+        for other in [*_keys(_objects(verb, OBJECTS), places), *passive]:
             into.relate(doer, said, other)
-    for prep in (one for one in verb.children if one.dep_ == "prep"):
+    for prep in _prepositions(verb):
         for other in _keys(_objects(prep, {"pobj"}), places):
             for doer in doers or passive:
                 into.relate(doer, f"{said}_{prep.lower_}", other)
@@ -227,7 +229,8 @@ def _base(verb: Any) -> str:
 
 def _relate_by_preposition(prep: Any, places: dict[int, str], into: Gathering) -> None:
     """Acme in Berlin; what hangs on a verb or on a plain noun is told there."""
-    if prep.head.i in places:
+    around = clause(prep)
+    if prep.head.i in places and is_meant(prep) and (around is None or is_stated(around)):
         for other in _keys(_objects(prep, {"pobj"}), places):
             into.relate(places[prep.head.i], prep.lower_, other)
 
@@ -238,7 +241,7 @@ def _relate_role(who: str, role: Any, places: dict[int, str], into: Gathering) -
         if not is_value(places[role.i]):
             into.relate(who, "IS", places[role.i])
         return
-    for prep in (one for one in role.children if one.dep_ == "prep"):
+    for prep in _prepositions(role):
         for other in _keys(_objects(prep, {"pobj"}), places):
             into.relate(who, f"{role.lower_}_{prep.lower_}", other)
     for owner in _keys([one for one in role.children if one.dep_ == "poss"], places):
@@ -247,11 +250,16 @@ def _relate_role(who: str, role: Any, places: dict[int, str], into: Gathering) -
 
 def _subjects(verb: Any, kinds: set[str]) -> list[Any]:
     """Its own, or those of the verb it is joined to: Jane signed and sent it."""
-    own = [token for one in verb.children if one.dep_ in kinds for token in (one, *one.conjuncts)]
-    others = any(one.dep_ in SUBJECTS | PASSIVE for one in verb.children)
-    if not own and not others and verb.dep_ == "conj" and verb.head.tag_.startswith("VB"):
-        return _subjects(verb.head, kinds)
-    return own
+    for _ in range(JOINED):
+        subjects = [one for one in verb.children if one.dep_ in SUBJECTS | PASSIVE]
+        if subjects or verb.dep_ != "conj" or not verb.head.tag_.startswith("VB"):
+            return [token for one in subjects if one.dep_ in kinds for token in (one, *one.conjuncts)]
+        verb = verb.head
+    return []
+
+
+def _prepositions(head: Any) -> list[Any]:
+    return [one for one in head.children if one.dep_ == "prep" and is_meant(one)]
 
 
 def _objects(head: Any, kinds: set[str]) -> list[Any]:
@@ -259,4 +267,4 @@ def _objects(head: Any, kinds: set[str]) -> list[Any]:
 
 
 def _keys(tokens: Iterable[Any], places: dict[int, str]) -> list[str]:
-    return list(dict.fromkeys(places[token.i] for token in tokens if token.i in places))
+    return list(dict.fromkeys(places[token.i] for token in tokens if token.i in places and is_meant(token)))
