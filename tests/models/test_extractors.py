@@ -58,6 +58,38 @@ async def test_what_does_not_stand_in_the_text_is_dropped_and_counted() -> None:
     assert (drawn.silent, drawn.dropped) == (False, 5)
 
 
+@pytest.mark.parametrize(
+    ("quote", "kept"),
+    [
+        ("Jane Doe signed the lease", True),
+        ("the lease of Mill Lane 7 with Acme Corp", True),
+        ("with ACME  corp", True),
+        ("Jane Doe signed the lease of Mill Lane 7 with Acme Corp", True),
+        ("the", False),
+        ("She leads the Aurora project", False),  # stands there, and names neither
+        ("Jane Doe", False),
+        ("Acme Corp.", False),
+        ("Jane Doe murdered", False),
+        ("Jane", False),
+        ("Contracts", False),
+        ("Contracts Jane Doe signed", False),  # across heading and text
+        ("of Jane Doe", False),  # in the heading alone
+    ],
+)
+async def test_a_relation_needs_a_quote_that_says_more_than_a_name_of_it(quote: str, kept: bool) -> None:
+    llm = FakeLlm([answer("Jane Doe", "Acme Corp", murdered=quote)])
+    passage = Passage(TEXT, heading="Contracts of Jane Doe › Contracts", language="en")
+    (drawn,) = await LlmExtractor(llm, Rules()).extract([passage])
+    assert isinstance(drawn, Extraction)
+    assert ("MURDERED" in {one.type for one in drawn.relations}) is kept
+    assert drawn.dropped == (0 if kept else 1)
+
+
+async def test_one_name_within_the_other_is_not_more_than_a_name() -> None:
+    drawn, _ = await enriched(answer("Acme", "Acme Corp", owns="Acme Corp"))
+    assert drawn.dropped == 1
+
+
 @pytest.mark.parametrize("reply", [{"entities": [], "relations": []}, answer("Bob")])
 async def test_a_silent_llm_is_told_from_one_that_found_something(reply: Reply) -> None:
     drawn, _ = await enriched(reply)

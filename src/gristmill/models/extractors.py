@@ -191,14 +191,23 @@ def merged(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:
         elif key := known.get(name) or into.add(entity["type"], entity["name"]):
             told[name] = known[name] = key
     for relation in _items(answer, "relations"):
-        source, target = (known.get(_plain(relation[end])) for end in ("source", "target"))
-        if source and target and source != target and _stands_in(text, _plain(relation["quote"])):
+        names = [_plain(relation[end]) for end in ("source", "target")]
+        source, target = map(known.get, names)
+        if source and target and source != target and is_evidence(relation["quote"], names, passage.text):
             into.relate(source, relation["type"], target, quote=relation["quote"][:LONGEST_QUOTE])
             told[relation["quote"]] = source
         else:
             dropped += 1
     both = into.result()
     return Extraction(both.entities, both.relations, silent=not told, dropped=dropped)
+
+
+def is_evidence(quote: str, names: Sequence[str], text: str) -> bool:
+    """It stands in the text, holds one of the names (the other may be a pronoun there), and says more than a name."""
+    quote = _plain(quote)
+    held = [name for name in names if _stands_in(quote, name)]
+    says_more = all(re.search(r"\w", quote.replace(name, "")) for name in held)
+    return bool(held) and says_more and _stands_in(_plain(text), quote)
 
 
 def _items(answer: Json, name: str) -> Sequence[dict[str, Any]]:
