@@ -10,7 +10,9 @@ from gristmill.knowledge import graph
 from gristmill.models import Entity, Extraction, Passage, Relation, entity_key
 
 
-async def shelve(db: Database, *texts: str, client: str = "", project: str = "", urn: str = "") -> list[ChunkId]:
+async def shelve(
+    db: Database, *texts: str, client: str = "", project: str = "", urn: str = "", version: int = 1
+) -> list[ChunkId]:
     """One document with one chunk per text, all on its first page."""
     async with await db.connect("test") as connection:
         rows = await connection.execute(
@@ -24,9 +26,9 @@ async def shelve(db: Database, *texts: str, client: str = "", project: str = "",
         digest = hashlib.sha256(f"{urn}{body}".encode()).digest()
         await connection.execute("INSERT INTO blob VALUES (%s, %s) ON CONFLICT DO NOTHING", [digest, len(body)])
         rows = await connection.execute(
-            "INSERT INTO document (scope, urn, version, hash, name, title, task, opening) "
-            "VALUES (%s, %s, 1, %s, 'note.md', 'A note', 0, 0) RETURNING id",
-            [scope, urn or f"file:///{digest.hex()[:12]}", digest],
+            "INSERT INTO document (scope, urn, version, hash, name, title, completed_at, task, opening) "
+            "VALUES (%s, %s, %s, %s, 'note.md', 'A note', clock(), 0, 0) RETURNING id",
+            [scope, urn or f"file:///{digest.hex()[:12]}", version, digest],
         )
         (document,) = await rows.fetchone() or (None,)
         await connection.execute("INSERT INTO page VALUES (%s, 1, 'copied', %s, '\\x00')", [document, body])

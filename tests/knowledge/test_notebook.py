@@ -103,3 +103,12 @@ async def test_what_was_stated_of_a_node_goes_with_its_last_evidence(db: Databas
         first, second = [row.id for row in await tx.all("SELECT id FROM document ORDER BY id")]
         assert ((await remove(tx, [first])).nodes, (await graph.counts(tx, ACME)).nodes) == (0, 2)
         assert ((await remove(tx, [second])).nodes, (await graph.counts(tx, ACME)).nodes) == (1, 1)
+
+
+async def test_what_was_stated_of_a_text_goes_or_stays_with_the_chunk_that_shows_it(db: Database) -> None:
+    await index_document(db, EMBEDDER, "memo", "The old mill.", "Memo", "desk", scope=ACME)
+    async with db.transaction() as tx:
+        chunk = await tx.value("SELECT id FROM chunk")
+        await graph.create_node_with_rag_links(tx, ACME, "ticket::7", "ticket", {}, [chunk])
+    await index_document(db, EMBEDDER, "memo", "# A\n\nThe new mill.", "Memo", "desk", scope=ACME)
+    assert await rows(db, "SELECT key FROM node") == []

@@ -68,9 +68,11 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
 async def replace(tx: Tx, older: Sequence[DocumentId]) -> None:
     """Remove what a newer version takes the place of; whoever finishes that one has the terms put in order.
 
-    Nobody asks what went, and whether somebody else was faster does not matter.
+    What was stated of chunks that the newer one has as well is kept with those. Nobody asks what went, and whether
+    somebody else was faster does not matter.
     """
     meant, _ = await _halted(tx, older)
+    await graph.hand_down(tx, meant)
     await _deleted(tx, meant)
 
 
@@ -123,10 +125,8 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     meant, tasks = await _halted(tx, ids)
     held = await tx.one(SQL["contents"], ids=meant)
     assert held is not None
-    lost = await graph.losses(tx, held.chunks)
-    account.lose(lost)
+    account.lose(await graph.losses(tx, held.chunks))
     gone = await _deleted(tx, meant)
-    await graph.unstate(tx, lost.nodes_gone)
     await send_many(tx, [lexicon.folding(scope) for scope in gone.scopes])
     account.documents += gone.documents
     account.pages += held.pages
@@ -135,10 +135,12 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
 
 
 async def _deleted(tx: Tx, ids: Sequence[DocumentId]) -> Row:
-    """How many there still were, and in which scopes; their bytes go if nothing else has them."""
+    """How many there still were, and in which scopes; their bytes, and what was stated, go if nothing else has them."""
     hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], ids=ids)]
+    stated = await graph.at_stake(tx, ids)
     gone = await tx.one(SQL["delete_documents"], ids=ids)
     await tx.execute(SQL["delete_unused_blobs"], hashes=hashes)
+    await graph.unstate(tx, stated)
     return gone
 
 

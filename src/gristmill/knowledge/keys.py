@@ -42,6 +42,11 @@ async def resolved(tx: Tx, client: str, keys: Sequence[str]) -> list[str]:
     return [known.get(key, key) for key in named]
 
 
+async def hold_aliases(tx: Tx) -> None:
+    """Whoever asks for aliases in order to write by them asks this first: none comes in between."""
+    await tx.execute(SQL["hold_aliases"])
+
+
 async def named_so(tx: Tx, client: str, names: Sequence[str]) -> list[str]:
     """The keys that have an alias with one of these names, whatever its namespace."""
     return [row.key for row in await tx.all(SQL["named_so"], client=client, names=list(names))]

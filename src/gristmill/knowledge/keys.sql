@@ -16,6 +16,10 @@ SELECT key FROM alias WHERE client = %(client)s AND alias = %(alias)s;
 -- readers go on
 SELECT hold_mentions();
 
+-- name: hold_aliases
+-- other writers go on
+SELECT write_mentions();
+
 -- name: repoint
 UPDATE alias SET key = %(key)s WHERE client = %(client)s AND key = %(alias)s;
 
@@ -26,10 +30,11 @@ INSERT INTO alias (client, alias, key) VALUES (%(client)s, %(alias)s, %(key)s) O
 DELETE FROM alias WHERE client = %(client)s AND alias = %(alias)s RETURNING key;
 
 -- name: merge_entities
-INSERT INTO entity (scope, key, type, properties)
-SELECT scope, %(key)s, type, properties FROM entity
+INSERT INTO entity (scope, key, type, properties, linked)
+SELECT scope, %(key)s, type, properties, linked FROM entity
  WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s)
-    ON CONFLICT (key, scope) DO UPDATE SET properties = excluded.properties || entity.properties;
+    ON CONFLICT (key, scope) DO UPDATE
+   SET properties = excluded.properties || entity.properties, linked = entity.linked OR excluded.linked;
 
 -- name: merge_mentions
 INSERT INTO mention AS kept (chunk, key, scope, type, name, count, stated, properties)

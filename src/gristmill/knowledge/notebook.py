@@ -9,9 +9,8 @@ import orjson
 from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
-from gristmill.knowledge import chunks, vectors
+from gristmill.knowledge import chunks, graph, vectors
 from gristmill.knowledge.chunks import Chunk, Piece, embedded
-from gristmill.knowledge.graph import create_node_with_rag_links
 from gristmill.knowledge.language import language_of
 from gristmill.knowledge.lexicon import folding, folding_after
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id
@@ -43,7 +42,7 @@ async def store_chunk(
         chunk = ChunkId(known or await _appended(tx, own, document, text, piece, vector))
         types = [*entity_types, *(key.partition("::")[0] for key in (node_key, *graph_refs)[len(entity_types) :])]
         for key, type in zip((node_key, *graph_refs), types, strict=False):
-            await create_node_with_rag_links(tx, scope, key, type, {}, [chunk])
+            await graph.create_node_with_rag_links(tx, scope, key, type, {}, [chunk])
         if letters := folding_after(chunk, own):
             await send_many(tx, letters)
     return chunk
@@ -160,8 +159,12 @@ async def _made(
 async def _drop_older(tx: Tx, **source: Any) -> None:
     """The versions before this one, and their bytes if nothing else has them."""
     hashes = [row.hash for row in await tx.all(SQL["lock_older_blobs"], **source)]
-    await tx.execute(SQL["drop_older"], **source)
+    older = [row.id for row in await tx.all(SQL["older"], **source)]
+    await graph.hand_down(tx, older)
+    stated = await graph.at_stake(tx, older)
+    await tx.execute(SQL["drop"], documents=older)
     await tx.execute(SQL["drop_unused_blobs"], hashes=hashes)
+    await graph.unstate(tx, stated)
 
 
 async def _appended(

@@ -44,8 +44,11 @@ SELECT hash FROM blob
  WHERE hash IN (SELECT hash FROM document WHERE scope = %(scope)s AND urn = %(urn)s AND version < %(version)s)
  ORDER BY hash FOR UPDATE;
 
--- name: drop_older
-DELETE FROM document WHERE scope = %(scope)s AND urn = %(urn)s AND version < %(version)s;
+-- name: older
+SELECT id FROM document WHERE scope = %(scope)s AND urn = %(urn)s AND version < %(version)s;
+
+-- name: drop
+DELETE FROM document WHERE id = ANY(%(documents)s);
 
 -- name: drop_unused_blobs
 DELETE FROM blob b WHERE b.hash = ANY (%(hashes)s) AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);

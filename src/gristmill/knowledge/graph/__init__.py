@@ -1,6 +1,6 @@
 """The graph of who and what chunks name: written chunk by chunk, read as nodes and edges."""
 
-from gristmill.knowledge.graph.contributions import Edge, Losses, Named, key_of, known, losses, save, unstate
+from gristmill.knowledge.graph.contributions import Edge, Losses, Named, key_of, known, losses, save
 from gristmill.knowledge.graph.graphml import export
 from gristmill.knowledge.graph.reading import (
     Counts,
@@ -19,7 +19,13 @@ from gristmill.knowledge.graph.reading import (
     proof,
     resolve,
 )
-from gristmill.knowledge.graph.statements import create_node_with_rag_links, create_relationship
+from gristmill.knowledge.graph.statements import (
+    at_stake,
+    create_node_with_rag_links,
+    create_relationship,
+    hand_down,
+    unstate,
+)
 
 __all__ = [
     "Counts",
@@ -32,11 +38,13 @@ __all__ = [
     "Neighbour",
     "Node",
     "Step",
+    "at_stake",
     "counts",
     "create_node_with_rag_links",
     "create_relationship",
     "export",
     "find",
+    "hand_down",
     "key_of",
     "known",
     "losses",

@@ -77,10 +77,3 @@ async def losses(tx: Tx, chunk_ids: Sequence[ChunkId]) -> Losses:
         edges_gone=tuple(row[:4] for row in edges if not row.stays),
         edges_weaker=tuple(row[:4] for row in edges if row.stays),
     )
-
-
-async def unstate(tx: Tx, nodes: Sequence[Named]) -> None:
-    """Takes back what somebody stated of nodes whose last evidence went; those that never had any stay."""
-    if nodes:
-        clients, keys = zip(*nodes, strict=True)
-        await tx.execute(SQL["unstate"], clients=list(clients), keys=list(keys))

@@ -69,11 +69,14 @@ SELECT k.key, x.silent, x.dropped,
     WHERE silent IS NOT TRUE LIMIT 1) x;
 
 -- name: lost_nodes
--- What these chunks name, and whether anything else names it for the same client. Not `<> ALL`: for each of many thousand
--- names that goes through the chunks, of which there may be as many.
+-- What these chunks name, and whether anything else names it for the same client, or somebody stated it without any
+-- evidence. Not `<> ALL`: for each of many thousand names that goes through the chunks, of which there may be as many.
 SELECT client, key, EXISTS (
          SELECT FROM mention m JOIN scope s ON s.id = m.scope
-          WHERE m.key = lost.key AND s.client = lost.client AND m.chunk NOT IN (SELECT unnest(%(chunks)s::bigint[]))) AS stays
+          WHERE m.key = lost.key AND s.client = lost.client AND m.chunk NOT IN (SELECT unnest(%(chunks)s::bigint[])))
+       OR EXISTS (
+         SELECT FROM entity e JOIN scope s ON s.id = e.scope
+          WHERE e.key = lost.key AND s.client = lost.client AND NOT e.linked) AS stays
   FROM (SELECT DISTINCT s.client, m.key
           FROM mention m JOIN scope s ON s.id = m.scope WHERE m.chunk = ANY(%(chunks)s)) AS lost
  ORDER BY client, key;
@@ -86,10 +89,3 @@ SELECT client, source, type, target, EXISTS (
   FROM (SELECT DISTINCT s.client, r.source, r.type, r.target
           FROM relation r JOIN scope s ON s.id = r.scope WHERE r.chunk = ANY(%(chunks)s)) AS lost
  ORDER BY client, source, type, target;
-
--- name: unstate
--- What was stated of nodes that nothing names any more.
-DELETE FROM entity e
- USING unnest(%(clients)s::text[], %(keys)s::text[]) AS lost (client, key), scope s
- WHERE e.key = lost.key AND s.id = e.scope AND s.client = lost.client
-   AND NOT EXISTS (SELECT FROM mention m JOIN scope o ON o.id = m.scope WHERE m.key = lost.key AND o.client = lost.client);

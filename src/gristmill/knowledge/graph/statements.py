@@ -1,4 +1,4 @@
-"""Nodes and edges that somebody states, each with the chunks that show it."""
+"""Nodes and edges that somebody states, the chunks that show them, and what becomes of them when chunks go."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,12 +7,14 @@ import orjson
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.ids import ChunkId
-from gristmill.knowledge.keys import resolved
+from gristmill.ids import ChunkId, DocumentId, ScopeId
+from gristmill.knowledge.keys import hold_aliases, resolved
 from gristmill.knowledge.scopes import Scope, scope_id
 from gristmill.models import relation_type
 
 SQL = queries("gristmill.knowledge.graph", "statements.sql")
+
+Statement = tuple[ScopeId, str]  # where a node was stated, and its key
 
 
 async def create_node_with_rag_links(
@@ -24,13 +26,15 @@ async def create_node_with_rag_links(
     rag_chunk_ids: Sequence[ChunkId] = (),
 ) -> str:
     """States a node, or more of one that is known, and links it with chunks; its key as it is kept."""
+    await hold_aliases(tx)
     (key,) = await resolved(tx, scope.client, [node_key])
     type = "_".join(node_type.casefold().split())
     if not type:
         raise Refused(f"The node “{key}” needs a type, for example person.")
     own = await scope_id(tx, scope)
-    await _check(tx, scope, rag_chunk_ids)
-    await tx.execute(SQL["state_node"], scope=own, key=key, type=type, properties=_json(properties))
+    await _check(tx, scope, own, rag_chunk_ids)
+    linked = bool(rag_chunk_ids)
+    await tx.execute(SQL["state_node"], scope=own, key=key, type=type, properties=_json(properties), linked=linked)
     await _link(tx, [key], rag_chunk_ids)
     return key
 
@@ -48,10 +52,11 @@ async def create_relationship(
     """States an edge that these chunks show; (source, type, target) as they are kept."""
     if not evidence:
         raise Refused(f"An edge from “{from_key}” to “{to_key}” needs at least one chunk as evidence.")
+    await hold_aliases(tx)
     source, target = await resolved(tx, scope.client, [from_key, to_key])
     if source == target:
         raise Refused(f"“{from_key}” and “{to_key}” are the same node: an edge needs two.")
-    await _check(tx, scope, evidence)
+    await _check(tx, scope, await scope_id(tx, scope), evidence)
     type = relation_type(edge_type)
     await _link(tx, [source, target], evidence)
     await tx.execute(
@@ -60,13 +65,32 @@ async def create_relationship(
     return source, type, target
 
 
-async def _check(tx: Tx, scope: Scope, chunks: Sequence[ChunkId]) -> None:
+async def hand_down(tx: Tx, documents: Sequence[DocumentId]) -> None:
+    """What was stated of chunks of these holds of the same chunks of the versions that take their place."""
+    await hold_aliases(tx)
+    await tx.execute(SQL["hand_down"], documents=list(documents))
+
+
+async def at_stake(tx: Tx, documents: Sequence[DocumentId]) -> list[Statement]:
+    """Statements that lose evidence with these documents, held until it is clear whether any is left."""
+    await hold_aliases(tx)
+    return [(row.scope, row.key) for row in await tx.all(SQL["at_stake"], documents=list(documents))]
+
+
+async def unstate(tx: Tx, statements: Sequence[Statement]) -> None:
+    """Takes back those whose last evidence went; what was stated without any stays, and so does what others stated."""
+    if statements:
+        scopes, keys = zip(*statements, strict=True)
+        await tx.execute(SQL["unstate"], scopes=list(scopes), keys=list(keys))
+
+
+async def _check(tx: Tx, scope: Scope, own: ScopeId, chunks: Sequence[ChunkId]) -> None:
     """One's own chunks only: what is said of GLOBAL ones, all would see."""
     if not chunks:
         return
-    own = {row.id for row in await tx.all(SQL["own"], chunks=list(chunks), client=scope.client, project=scope.project)}
+    known = {row.id for row in await tx.all(SQL["own"], chunks=list(chunks), scope=own)}
     for chunk in chunks:
-        if chunk not in own:
+        if chunk not in known:
             raise Refused(f"There is no chunk {chunk} in {scope}.")
 
 
