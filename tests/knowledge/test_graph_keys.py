@@ -88,6 +88,52 @@ async def test_an_alias_is_one_clients_alone(db: Database) -> None:
     assert await listed(db, "rival") == []
 
 
+async def test_a_client_sees_what_is_global_under_its_own_names(db: Database) -> None:
+    (everybodys,) = await shelve(db, "J. Doe met Bob.")
+    await contribute(db, everybodys, "J. Doe -MET-> Bob")
+    await add(db, "J. Doe", "Jane Doe", client="acme")
+    async with db.transaction() as tx:
+        for text in ("person::j. doe", "J. Doe", "person::jane doe", "Jane Doe"):
+            jane = await graph.node(tx, ACME, text)
+            assert (jane.key, jane.chunks, [one.key for one in jane.neighbours]) == (
+                "person::jane doe", 1, ["person::bob"],
+            )  # fmt: skip
+        assert [one.key for one in await graph.find(tx, ACME, "j. d")] == ["person::jane doe"]
+        (step,) = await graph.path(tx, ACME, "Bob", "J. Doe") or ()
+        assert (step.source, step.target) == ("person::jane doe", "person::bob")
+        assert [one.chunk for one in await graph.proof(tx, ACME, step)] == [everybodys]
+        text = "".join([piece async for piece in graph.export(tx, ACME)])
+        assert ('"person::jane doe"' in text, '"person::j. doe"' in text) == (True, False)
+        assert (await graph.counts(tx, ACME)).nodes == 2
+        assert (await graph.node(tx, Scope("rival"), "J. Doe")).key == "person::j. doe"
+
+
+async def test_what_a_client_and_global_say_of_two_names_is_one_node_to_the_client(db: Database) -> None:
+    (everybodys,) = await shelve(db, "J. Doe met Bob.")
+    (own,) = await shelve(db, "Jane met Bob.", client="acme")
+    await contribute(db, everybodys, "J. Doe -MET-> Bob", "Jane -MET-> Bob", "J. Doe -IS-> Jane")
+    await contribute(db, own, "Jane -MET-> Bob", client="acme")
+    await add(db, "J. Doe", "Jane", client="acme")
+    async with db.transaction() as tx:
+        jane = await graph.node(tx, ACME, "jane")
+        assert (jane.name, jane.mentions, jane.chunks) == ("Jane", 3, 2)
+        assert [(one.key, one.evidence) for one in jane.neighbours] == [("person::bob", 2)]
+        assert (await graph.counts(tx, ACME)).edge_types == {"MET": 1}
+
+
+async def test_an_alias_of_global_leads_a_client_to_the_node(db: Database) -> None:
+    (everybodys,) = await shelve(db, "J. Doe met Bob.")
+    await add(db, "J. Doe", "Jane")
+    await contribute(db, everybodys, "J. Doe -MET-> Bob")
+    (own,) = await shelve(db, "J. Roe", client="acme")
+    await contribute(db, own, "J. Roe", client="acme")
+    await add(db, "J. Roe", "Jane Roe")
+    async with db.transaction() as tx:
+        for text in ("person::j. doe", "J. Doe"):
+            assert await graph.resolve(tx, ACME, text) == "person::jane"
+        assert await graph.resolve(tx, ACME, "person::j. roe") == "person::j. roe"  # its own goes before
+
+
 async def test_an_alias_misses_nobody_who_is_writing(db: Database) -> None:
     (chunk,) = await shelve(db, "a")
     async with db.transaction() as writing:

@@ -1,16 +1,18 @@
 """What can be asked of the graph, and that nobody is told what is another client's."""
 
 import xml.etree.ElementTree as ET
+from typing import Any, cast
 
 import pytest
-from graph_shelf import contribute, shelve
+from graph_shelf import contribute, drawn, shelve
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.errors import Refused
+from gristmill.ids import ChunkId
 from gristmill.knowledge import graph
-from gristmill.knowledge.graph import contributions
+from gristmill.knowledge.graph import contributions, reading
 from gristmill.knowledge.scopes import GLOBAL, Scope
-from gristmill.models import Entity, Extraction
+from gristmill.models import Entity, Extraction, Relation
 
 ACME, RIVAL = Scope("acme"), Scope("rival")
 
@@ -86,16 +88,6 @@ async def test_the_way_from_one_to_another_is_the_shortest_and_says_which_way_it
         assert [one.snippet for one in await graph.proof(tx, GLOBAL, way[2])] == ["Eve and Mallory"]
 
 
-async def test_a_neighbourhood_ends_after_two_hops(family: Database) -> None:
-    async with family.transaction() as tx:
-        near = await graph.neighbourhood(tx, GLOBAL, ["person::jane"], hops=9)
-        assert [(one.key, one.hops) for one in near] == [("person::bob", 1), ("person::eve", 2)]
-        one = await graph.neighbourhood(tx, GLOBAL, ["person::bob"], hops=1)
-        assert [(one.key, one.evidence) for one in one] == [("person::jane", 2), ("person::eve", 1)]
-        assert len(await graph.neighbourhood(tx, GLOBAL, ["person::bob"], limit=1)) == 1
-        assert await graph.neighbourhood(tx, GLOBAL, []) == []
-
-
 async def test_the_graph_is_counted(family: Database) -> None:
     async with family.transaction() as tx:
         counts = await graph.counts(tx, GLOBAL)
@@ -152,6 +144,105 @@ async def test_an_export_of_many_portions_has_everything_once(db: Database, monk
     assert text.count('<data key="weight">2</data>') == 10
 
 
+async def test_the_export_has_the_properties_of_nodes_and_edges(db: Database) -> None:
+    one, two = await shelve(db, "x", "y")
+    relation = Relation("person::jane", "MET", "person::bob", {"quote": "Jane <met> Bob"})
+    async with db.transaction() as tx:
+        await graph.save(tx, one, "", Extraction(drawn("Jane -MET-> Bob").entities, (relation,)), b"1")
+        await graph.save(tx, two, "", drawn("Jane -MET-> Bob"), b"2")
+        await graph.create_node_with_rag_links(tx, GLOBAL, "person::jane", "author", {"born": 1970})
+        text = "".join([piece async for piece in graph.export(tx, GLOBAL)])
+    root = ET.fromstring(text)
+    assert [data.text for data in root.iter() if data.get("key") == "stated"] == ['{"born":1970}']
+    assert [data.text for data in root.iter() if data.get("key") == "known"] == ['[{"quote":"Jane <met> Bob"}]']
+
+
+async def test_all_who_are_asked_say_the_same_of_a_node(db: Database) -> None:
+    """Drawn as a person, then stated as an author; another is only stated."""
+    (chunk,) = await shelve(db, "Jane wrote it.")
+    await contribute(db, chunk, "Jane")
+    async with db.transaction() as tx:
+        await graph.create_node_with_rag_links(tx, GLOBAL, "person::jane", "Author", {"name": "J."}, [chunk])
+        await graph.create_node_with_rag_links(tx, GLOBAL, "wiki::7", "page", {"name": "Home"})
+        shown = [await graph.node(tx, GLOBAL, key) for key in ("person::jane", "wiki::7")]
+        found = [*await graph.find(tx, GLOBAL, "jane"), *await graph.find(tx, GLOBAL, "7")]
+        counts = await graph.counts(tx, GLOBAL)
+        text = "".join([piece async for piece in graph.export(tx, GLOBAL)])
+        view = [tuple(row) for row in await tx.all("SELECT key, type, name FROM node ORDER BY key")]
+        linked = await graph.create_relationship(tx, GLOBAL, "person::jane", "person::bob", "met", evidence=[chunk])
+        (other,) = (await graph.node(tx, GLOBAL, linked[2])).neighbours
+    expected = [("person::jane", "author", "Jane"), ("wiki::7", "page", "Home")]
+    assert [(one.key, one.type, one.name) for one in shown] == expected
+    assert [(one.key, one.type, one.name) for one in found] == expected
+    assert view == expected
+    assert (counts.nodes, counts.node_types) == (2, {"author": 1, "page": 1})
+    exported = [[data.text for data in node][:2] for node in ET.fromstring(text).iter() if node.tag.endswith("}node")]
+    assert exported == [["Jane", "author"], ["Home", "page"]]
+    assert (other.key, other.node_type, other.name) == expected[0]
+
+
+async def test_what_a_project_states_goes_before_what_its_client_does(db: Database) -> None:
+    async with db.transaction() as tx:
+        for scope, type in ((Scope("acme", "red"), "reviewer"), (ACME, "author"), (GLOBAL, "person")):
+            await graph.create_node_with_rag_links(tx, scope, "person::jane", type, {"by": str(scope), str(scope): 1})
+        red, acme = [await graph.node(tx, scope, "person::jane") for scope in (Scope("acme", "red"), RIVAL)]
+    assert (red.type, red.properties) == ("reviewer", {"by": "acme/red", "GLOBAL": 1, "acme": 1, "acme/red": 1})
+    assert (acme.type, acme.properties) == ("person", {"by": "GLOBAL", "GLOBAL": 1})
+
+
+# --- case
+
+
+async def test_nodes_are_found_in_whatever_case_their_keys_keep(db: Database) -> None:
+    (chunk,) = await shelve(db, "x")
+    keys = {"amount::500.00 USD": "$500", "mail::Ab1@X.org": "Plan", "id::ÄB-1": "ÄB-1", "id::äb-1": "äb-1"}
+    entities = tuple(Entity(key, key.partition("::")[0], name) for key, name in keys.items())
+    async with db.transaction() as tx:
+        await graph.save(tx, chunk, "", Extraction(entities), b"k")
+        for text in ("USD", "usd", "500.00 u"):
+            assert [one.key for one in await graph.find(tx, GLOBAL, text)] == ["amount::500.00 USD"], text
+        for text in ("ab1@x", "1@X.ORG", "MAIL::ab1", "PLAN"):
+            assert [one.key for one in await graph.find(tx, GLOBAL, text)] == ["mail::Ab1@X.org"], text
+        assert len(await graph.find(tx, GLOBAL, "äb")) == 2
+        assert await graph.resolve(tx, GLOBAL, "ab1@x.ORG") == "mail::Ab1@X.org"
+        assert await graph.resolve(tx, GLOBAL, "ÄB-1") == "id::ÄB-1"
+        with pytest.raises(Refused, match="Several nodes"):
+            await graph.resolve(tx, GLOBAL, "Äb-1")
+
+
+async def many(tx: Tx, chunk: ChunkId) -> None:
+    await tx.execute(
+        """INSERT INTO mention (chunk, key, scope, type, name)
+           SELECT %(chunk)s, 'person::' || md5(n::text), c.scope, 'person', 'P'
+             FROM generate_series(1, 20000) n, chunk c WHERE c.id = %(chunk)s""",
+        chunk=chunk,
+    )
+    await tx.execute("ANALYZE mention")
+
+
+async def test_a_name_that_nobody_has_is_looked_up_and_not_looked_for(db: Database) -> None:
+    (chunk,) = await shelve(db, "x")
+    async with db.transaction() as tx:
+        await many(tx, chunk)
+        scopes = [row.id for row in await tx.all("SELECT id FROM scope")]
+        sight: dict[str, Any] = {"client": "", "scopes": scopes}
+        for name, asked, index in (
+            ("find_beginning", {"text": "jan", "limit": 9}, "mention_by_name"),
+            ("nodes", {"keys": ["person::jane"]}, "mention_by_key"),
+            ("present", {"keys": ["person::jane"]}, "mention_by_key"),
+        ):
+            plan = "\n".join(row[0] for row in await tx.all("EXPLAIN " + reading.SQL[name], **sight, **asked))
+            assert index in plan, plan
+            assert "Seq Scan on mention" not in plan, plan
+
+
+async def test_who_is_not_there_is_not_looked_for_among_all(family: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cast("dict[str, Any]", reading.SQL), "find_within", "this would be an error")
+    async with family.transaction() as tx:
+        with pytest.raises(Refused, match="There is no node"):
+            await graph.node(tx, GLOBAL, "Jane Mary Doe Smith")
+
+
 # --- scopes
 
 
@@ -187,7 +278,6 @@ async def test_no_question_crosses_clients(neighbours: Database, scope: Scope, s
         jane = await graph.node(tx, scope, "jane")
         assert {one.key for one in jane.neighbours} == wanted
         assert jane.chunks == len(jane.evidence) == len(seen)
-        assert {one.key for one in await graph.neighbourhood(tx, scope, ["person::jane"], hops=2)} == wanted
         found = {one.key for text in "eabr" for one in await graph.find(tx, scope, text)}
         assert wanted <= found
         assert not found & others

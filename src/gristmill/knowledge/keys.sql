@@ -4,7 +4,11 @@
 SELECT alias, key FROM alias WHERE client = %(client)s AND alias = ANY(%(aliases)s);
 
 -- name: named_so
-SELECT DISTINCT key FROM alias WHERE client = %(client)s AND substr(alias, strpos(alias, '::') + 2) = ANY(%(names)s) ORDER BY key;
+-- the key itself, too: nothing may be kept under it yet
+SELECT DISTINCT key FROM alias
+ WHERE client = %(client)s
+   AND (substr(alias, strpos(alias, '::') + 2) = ANY(%(names)s) OR substr(key, strpos(key, '::') + 2) = ANY(%(names)s))
+ ORDER BY key;
 
 -- name: list
 SELECT alias, key FROM alias WHERE client = %(client)s ORDER BY key, alias;

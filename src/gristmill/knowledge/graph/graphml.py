@@ -1,10 +1,14 @@
 """The graph as GraphML, for Gephi, networkx and yEd: streamed, so that it may be larger than memory."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+import orjson
+
 from gristmill.db import Row, Tx, queries
+from gristmill.knowledge.graph.reading import merged
 from gristmill.knowledge.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "graphml.sql")
@@ -17,8 +21,10 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
   <key id="type" for="node" attr.name="type" attr.type="string"/>
   <key id="mentions" for="node" attr.name="mentions" attr.type="long"/>
   <key id="chunks" for="node" attr.name="chunks" attr.type="long"/>
+  <key id="stated" for="node" attr.name="properties" attr.type="string"/>
   <key id="relation" for="edge" attr.name="label" attr.type="string"/>
   <key id="weight" for="edge" attr.name="weight" attr.type="double"/>
+  <key id="known" for="edge" attr.name="properties" attr.type="string"/>
   <graph id="gristmill" edgedefault="directed">
 """
 FOOT = "  </graph>\n</graphml>\n"
@@ -26,28 +32,34 @@ FOOT = "  </graph>\n</graphml>\n"
 
 async def export(tx: Tx, scope: Scope) -> AsyncGenerator[str]:
     """Pieces of one document; `tx` should see one moment, or an edge may lack its node."""
-    scopes = await visible(tx, scope)
+    sight = {"client": scope.client, "scopes": await visible(tx, scope)}
     yield HEAD
-    async for rows in tx.portions(SQL["nodes"], PORTION, scopes=scopes):
+    async for rows in tx.portions(SQL["nodes"], PORTION, **sight):
         yield "".join(map(_node, rows))
-    async for rows in tx.portions(SQL["edges"], PORTION, scopes=scopes):
+    async for rows in tx.portions(SQL["edges"], PORTION, **sight):
         yield "".join(map(_edge, rows))
     yield FOOT
 
 
 def _node(row: Row) -> str:
     return (
-        f'    <node id={_attribute(row.key)}><data key="label">{_text(row.name or row.key.partition("::")[2])}</data>'
+        f'    <node id={_attribute(row.key)}><data key="label">{_text(row.name)}</data>'
         f'<data key="type">{_text(row.type)}</data><data key="mentions">{row.mentions}</data>'
-        f'<data key="chunks">{row.chunks}</data></node>\n'
+        f'<data key="chunks">{row.chunks}</data>{_json("stated", merged(row.stated))}</node>\n'
     )
 
 
 def _edge(row: Row) -> str:
     return (
         f"    <edge source={_attribute(row.source)} target={_attribute(row.target)}>"
-        f'<data key="relation">{_text(row.type)}</data><data key="weight">{row.evidence}</data></edge>\n'
+        f'<data key="relation">{_text(row.type)}</data><data key="weight">{row.evidence}</data>'
+        f"{_json('known', row.properties)}</edge>\n"
     )
+
+
+def _json(key: str, value: Mapping[str, Any] | Sequence[Any] | None) -> str:
+    """Properties as one text: of a node an object, of an edge a list of what its evidence says, each once."""
+    return f'<data key="{key}">{_text(orjson.dumps(value).decode())}</data>' if value else ""
 
 
 def _attribute(text: str) -> str:

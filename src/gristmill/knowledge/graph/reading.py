@@ -1,12 +1,13 @@
 """What can be asked of the graph: a node and its neighbours, its evidence, the way from one to another."""
 
 import re
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from gristmill.db import Row, Tx, queries
+from gristmill.db import Query, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import named_so, resolved
@@ -16,7 +17,6 @@ from gristmill.models import entity_key
 SQL = queries("gristmill.knowledge.graph", "reading.sql")
 WIDEST = 20_000  # nodes of one level of a search for a path
 AROUND = 60  # characters before and after a name in a snippet
-TWO_HOPS = 2
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Near:
-    """A node in somebody's neighbourhood."""
-
-    key: str
-    hops: int
-    evidence: int
-
-
-@dataclass(frozen=True)
 class Counts:
     """How large the graph is."""
 
@@ -104,93 +95,121 @@ class Counts:
     edge_types: dict[str, int] = field(default_factory=dict[str, int])
 
 
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What a reader may see, and whose names nodes have."""
+
+    client: str
+    scopes: Sequence[ScopeId]
+
+    async def all(self, tx: Tx, query: Query, **params: Any) -> list[Row]:
+        return await tx.all(query, client=self.client, scopes=self.scopes, **params)
+
+
+async def _seen(tx: Tx, scope: Scope) -> _Sight:
+    return _Sight(scope.client, await visible(tx, scope))
+
+
 async def resolve(tx: Tx, scope: Scope, text: str) -> str:
     """The key of the node that somebody means: by its key, an alias, or its name if only one node has that."""
-    scopes = await visible(tx, scope)
-    if "::" in text:
-        (key,) = await resolved(tx, scope.client, [text])
-        if await tx.value(SQL["exists"], key=key, scopes=scopes):
-            return key
-    else:
-        namesakes = await _namesakes(tx, scope, scopes, text)
-        if len(namesakes) > 1:
-            raise Refused(f"Several nodes are called “{text}”: {', '.join(namesakes)}. Name one of them.")
-        if namesakes:
-            return namesakes[0]
+    sight = await _seen(tx, scope)
+    meant = await (_by_key if "::" in text else _namesakes)(tx, sight, text)
+    if len(meant) > 1:
+        raise Refused(f"Several nodes are called “{text}”: {', '.join(meant)}. Name one of them.")
+    if meant:
+        return meant[0]
     near = await near_names(tx, scope, text)
     hint = f"did you mean {' or '.join(near)}?" if near else "gristmill graph find TEXT searches for one."
     raise Refused(f"There is no node “{text}” in {scope}: {hint}")
 
 
-async def _namesakes(tx: Tx, scope: Scope, scopes: Sequence[ScopeId], text: str) -> list[str]:
-    """The keys of nodes that have exactly this name, or an alias that does."""
+async def _by_key(tx: Tx, sight: _Sight, text: str) -> list[str]:
+    """The node with this key: by one's own alias, or one of GLOBAL."""
+    keys = [*await resolved(tx, sight.client, [text]), *await resolved(tx, "", [text])]
+    return (await _present(tx, sight, keys))[:1]
+
+
+async def _namesakes(tx: Tx, sight: _Sight, text: str) -> list[str]:
+    """The keys of nodes with this name, or an alias that has it; where case matters, in this case if there are any."""
     names = {_name(text), " ".join(text.split())}
-    found = [one.key for one in await _beginning(tx, scopes, text, 20) if _name_of(one.key) in names]
-    return list(dict.fromkeys([*found, *await named_so(tx, scope.client, sorted(names))]))
+    found = [key for key in await _beginning(tx, sight, text, 20) if _name(_name_of(key)) == _name(text)]
+    alike = [key for key in found if entity_key(key.partition("::")[0], text) == key] or found
+    called = await named_so(tx, sight.client, sorted(names)) or await named_so(tx, "", sorted(names))
+    return list(dict.fromkeys([*alike, *await _present(tx, sight, called)]))
+
+
+async def _present(tx: Tx, sight: _Sight, keys: Sequence[str]) -> list[str]:
+    there = {row.key for row in await sight.all(tx, SQL["present"], keys=list(keys))}
+    return [key for key in keys if key in there]
 
 
 async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
     """A node by its key or name, with its strongest edges and where it is named most."""
     key = await resolve(tx, scope, key)
-    sight: dict[str, Any] = {"key": key, "scopes": await visible(tx, scope)}
-    known = await tx.one(SQL["node"], **sight)
-    neighbours = await tx.all(SQL["neighbours"], **sight, limit=limit)
-    evidence = await tx.all(SQL["evidence"], **sight, limit=limit)
-    assert known is not None  # an aggregate always answers
-    properties: dict[str, Any] = {}
-    for stated in known.stated or ():
-        properties |= stated
+    sight = await _seen(tx, scope)
+    known = (await _known(tx, sight, [key]))[key]
+    (places,) = await sight.all(tx, SQL["places"], keys=[key])
+    edges = await sight.all(tx, SQL["neighbours"], keys=[key], limit=limit)
+    others = await _known(tx, sight, [row.key for row in edges])
+    evidence = await sight.all(tx, SQL["evidence"], keys=[key], limit=limit)
     return Node(
         key=key,
         type=known.type,
-        name=known.name or str(properties.get("name") or _name_of(key)),
+        name=known.name,
         mentions=known.mentions,
-        chunks=known.chunks,
-        documents=known.documents,
-        properties=properties,
+        chunks=places.chunks,
+        documents=places.documents,
+        properties=merged(known.stated),
         neighbours=tuple(
-            Neighbour(row.key, row.other_type, row.name, row.type, row.outward, row.evidence) for row in neighbours
+            Neighbour(row.key, others[row.key].type, others[row.key].name, row.type, row.outward, row.evidence)
+            for row in edges
         ),
-        edges=neighbours[0].total if neighbours else 0,
+        edges=edges[0].total if edges else 0,
         evidence=tuple(map(_evidence, evidence)),
     )
 
 
+def merged(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    """What was stated of a node in several scopes: the nearest come last, and win."""
+    return dict(ChainMap(*map(dict, reversed(stated or ()))))
+
+
+async def _known(tx: Tx, sight: _Sight, keys: Sequence[str]) -> dict[str, Row]:
+    return {row.key: row for row in await sight.all(tx, SQL["nodes"], keys=list(keys))} if keys else {}
+
+
 async def proof(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> list[Evidence]:
     """The chunks that say so."""
-    scopes = await visible(tx, scope)
-    rows = await tx.all(
-        SQL["proof"], source=step.source, type=step.type, target=step.target, scopes=scopes, limit=limit
-    )
+    sight = await _seen(tx, scope)
+    rows = await sight.all(tx, SQL["proof"], source=step.source, type=step.type, target=step.target, limit=limit)
     return [_evidence(row) for row in rows]
 
 
 async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[Found]:
-    """Nodes whose name begins with this, then those that have it anywhere."""
-    scopes = await visible(tx, scope)
-    first = await _beginning(tx, scopes, text, limit)
-    if len(first) == limit or not text.strip():
-        return first
-    known = {one.key for one in first}
-    rows = await tx.all(SQL["find_within"], scopes=scopes, text=_name(text), limit=limit)
-    return [*first, *(one for one in map(_found, rows) if one.key not in known)][:limit]
+    """Nodes whose name begins with this, then those that have it anywhere; in whatever case."""
+    sight = await _seen(tx, scope)
+    keys = await _beginning(tx, sight, text, limit)
+    if len(keys) < limit and text.strip():
+        within = await sight.all(tx, SQL["find_within"], text=_name(text), limit=limit)
+        keys = list(dict.fromkeys([*keys, *(row.key for row in within)]))[:limit]
+    known = await _known(tx, sight, keys)
+    return [Found(*known[key][:5]) for key in keys]
 
 
 async def near_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> list[str]:
-    """Keys that look much like this."""
+    """Keys that look much like this, of those whose names begin like it or like one of its words."""
     name = _name(text.rpartition("::")[2])
-    scopes = await visible(tx, scope)
+    sight = await _seen(tx, scope)
     candidates: dict[str, str] = {}
-    for part in (name[:3], *(word[:4] for word in name.split()[1:])):
-        for row in await tx.all(SQL["find_within"], scopes=scopes, text=part, limit=200) if part else ():
-            candidates.setdefault(_name_of(row.key), row.key)
+    for part in dict.fromkeys((name[:3], name[:2], *(word[:4] for word in name.split()[1:]))):
+        candidates |= {_name(_name_of(key)): key for key in await _beginning(tx, sight, part, 200)}
     close = get_close_matches(name, candidates, n=most, cutoff=0.6)
     return [candidates[one] for one in close]
 
 
 async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6) -> list[Step] | None:
     """The shortest way from one node to another, from both ends at once; None if there is none within `hops`."""
-    scopes = await visible(tx, scope)
+    sight = await _seen(tx, scope)
     ends = await resolve(tx, scope, source), await resolve(tx, scope, target)
     if ends[0] == ends[1]:
         return []
@@ -198,7 +217,7 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
     fronts = [[ends[0]], [ends[1]]]
     for _ in range(hops):
         side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
-        fronts[side] = await _widened(tx, scopes, ways[side], fronts[side])
+        fronts[side] = await _widened(tx, sight, ways[side], fronts[side])
         if meeting := next((key for key in fronts[side] if key in ways[1 - side]), None):
             return [*reversed(_back(ways[0], meeting)), *_back(ways[1], meeting)]
         if not fronts[side]:
@@ -209,9 +228,9 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
 _Ways = dict[str, tuple[str, Step] | None]  # node → where one came from, and by which edge
 
 
-async def _widened(tx: Tx, scopes: Sequence[ScopeId], ways: _Ways, front: Sequence[str]) -> list[str]:
+async def _widened(tx: Tx, sight: _Sight, ways: _Ways, front: Sequence[str]) -> list[str]:
     """The next level: who was not seen before."""
-    rows = await tx.all(SQL["around"], keys=list(front), scopes=scopes, limit=WIDEST)
+    rows = await sight.all(tx, SQL["around"], keys=list(front), limit=WIDEST)
     fresh = [row for row in rows if row.key not in ways]
     for row in fresh:
         there = (row.origin, row.type, row.key) if row.outward else (row.key, row.type, row.origin)
@@ -227,41 +246,25 @@ def _back(ways: _Ways, key: str) -> list[Step]:
     return steps
 
 
-async def neighbourhood(tx: Tx, scope: Scope, keys: Sequence[str], *, hops: int = 1, limit: int = 200) -> list[Near]:
-    """Who is within one or two hops of these nodes, the nearest and best known first; the nodes themselves excluded."""
-    scopes = await visible(tx, scope)
-    ways: _Ways = dict.fromkeys(await resolved(tx, scope.client, keys))
-    front, near = list(ways), list[Near]()
-    for hop in range(1, min(hops, TWO_HOPS) + 1):
-        if not front or len(near) >= limit:
-            break
-        front = await _widened(tx, scopes, ways, front)
-        level = [Near(key, hop, way[1].evidence) for key in front if (way := ways[key])]
-        near += sorted(level, key=lambda one: (-one.evidence, one.key))
-        front = [one.key for one in near[-len(level) :]][:limit] if level else []
-    return near[:limit]
-
-
 async def counts(tx: Tx, scope: Scope) -> Counts:
     """How large the graph is, and of what it consists."""
-    sight = {"scopes": await visible(tx, scope)}
-    row = await tx.one(SQL["counts"], **sight)
-    assert row is not None
-    nodes = {one.type: one.n for one in await tx.all(SQL["node_types"], **sight)}
-    edges = {one.type: one.n for one in await tx.all(SQL["edge_types"], **sight)}
-    return Counts(row.nodes, row.edges, row.mentions, row.evidence, nodes, edges)
+    sight = await _seen(tx, scope)
+    (row,) = await sight.all(tx, SQL["counts"])
+    nodes = {one.type: one.n for one in await sight.all(tx, SQL["node_types"])}
+    edges = {one.type: one.n for one in await sight.all(tx, SQL["edge_types"])}
+    return Counts(sum(nodes.values()), sum(edges.values()), row.mentions, row.evidence, nodes, edges)
 
 
 # --- rows
 
 
-async def _beginning(tx: Tx, scopes: Sequence[ScopeId], text: str, limit: int) -> list[Found]:
-    """As keys are written; ids keep their case, so both are tried."""
-    found: dict[str, Found] = {}
-    for name in dict.fromkeys((_name(text), " ".join(text.split()))):
-        rows = await tx.all(SQL["find_beginning"], scopes=scopes, text=name, limit=limit) if name else []
-        found |= {row.key: _found(row) for row in rows}
-    return list(found.values())[:limit]
+async def _beginning(tx: Tx, sight: _Sight, text: str, limit: int) -> list[str]:
+    """The keys of nodes whose names begin so; some ids are folded otherwise than names, so both are tried."""
+    found: dict[str, None] = {}
+    for name in dict.fromkeys((_name(text), " ".join(text.lower().split()))):
+        rows = await sight.all(tx, SQL["find_beginning"], text=name, limit=limit) if name else []
+        found |= dict.fromkeys(row.key for row in rows)
+    return list(found)[:limit]
 
 
 def _name(text: str) -> str:
@@ -271,10 +274,6 @@ def _name(text: str) -> str:
 
 def _name_of(key: str) -> str:
     return key.partition("::")[2]
-
-
-def _found(row: Row) -> Found:
-    return Found(row.key, row.type, row.name, row.mentions, row.chunks)
 
 
 def _evidence(row: Row) -> Evidence:

@@ -1,28 +1,25 @@
--- Reads nodes and edges; every statement is confined to the scopes that its reader may see.
+-- Reads nodes and edges; every statement is confined to the scopes that its reader may see, and calls nodes as its reader does.
 
--- name: node
-SELECT coalesce((SELECT e.type FROM entity e WHERE e.key = %(key)s AND e.scope = ANY(%(scopes)s) ORDER BY e.scope DESC LIMIT 1),
-                mode() WITHIN GROUP (ORDER BY m.type)) AS type,
-       mode() WITHIN GROUP (ORDER BY m.name) AS name, coalesce(sum(m.count), 0)::bigint AS mentions,
-       count(m.chunk) AS chunks, count(DISTINCT c.document) AS documents,
-       (SELECT jsonb_agg(e.properties ORDER BY e.scope) FROM entity e
-         WHERE e.key = %(key)s AND e.scope = ANY(%(scopes)s)) AS stated
+-- name: nodes
+SELECT key, type, name, mentions, chunks, stated FROM nodes_seen(%(client)s, %(scopes)s::int[], %(keys)s::text[]);
+
+-- name: places
+SELECT count(DISTINCT m.chunk) AS chunks, count(DISTINCT c.document) AS documents
   FROM mention m JOIN chunk c ON c.id = m.chunk
- WHERE m.key = %(key)s AND m.scope = ANY(%(scopes)s);
+ WHERE m.key = ANY(names_of(%(client)s, %(keys)s)) AND m.scope = ANY(%(scopes)s);
 
 -- name: neighbours
-SELECT near.*, other.type AS other_type, other.name
-  FROM (SELECT key, type, outward, count(*) AS evidence, count(*) OVER () AS total
-          FROM (SELECT target AS key, type, true AS outward FROM relation
-                 WHERE source = %(key)s AND scope = ANY(%(scopes)s)
-                UNION ALL
-                SELECT source, type, false FROM relation
-                 WHERE target = %(key)s AND scope = ANY(%(scopes)s)) AS one
-         GROUP BY key, type, outward
-         ORDER BY evidence DESC, type = 'RELATED_TO', key, type, outward
-         LIMIT %(limit)s) AS near
-  CROSS JOIN LATERAL (SELECT m.type, m.name FROM mention m WHERE m.key = near.key AND m.scope = ANY(%(scopes)s) LIMIT 1) AS other
- ORDER BY near.evidence DESC, near.type = 'RELATED_TO', near.key, near.type, near.outward;
+SELECT coalesce(a.key, one.key) AS key, one.type, outward, count(DISTINCT chunk) AS evidence, count(*) OVER () AS total
+  FROM (SELECT target AS key, type, true AS outward, chunk FROM relation
+         WHERE source = ANY(names_of(%(client)s, %(keys)s)) AND scope = ANY(%(scopes)s)
+        UNION ALL
+        SELECT source, type, false, chunk FROM relation
+         WHERE target = ANY(names_of(%(client)s, %(keys)s)) AND scope = ANY(%(scopes)s)) AS one
+  LEFT JOIN alias a ON a.client = %(client)s AND a.alias = one.key
+ WHERE coalesce(a.key, one.key) <> ALL(%(keys)s)
+ GROUP BY 1, 2, 3
+ ORDER BY evidence DESC, one.type = 'RELATED_TO', 1, 2, 3
+ LIMIT %(limit)s;
 
 -- name: evidence
 SELECT m.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.stop, m.name, c.text,
@@ -31,7 +28,7 @@ SELECT m.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.s
   JOIN chunk c ON c.id = m.chunk
   JOIN document d ON d.id = c.document
   LEFT JOIN page p ON p.document = c.document AND p.number = c.page
- WHERE m.key = %(key)s AND m.scope = ANY(%(scopes)s)
+ WHERE m.key = ANY(names_of(%(client)s, %(keys)s)) AND m.scope = ANY(%(scopes)s)
  ORDER BY m.count DESC, m.chunk LIMIT %(limit)s;
 
 -- name: proof
@@ -42,62 +39,63 @@ SELECT r.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.s
   JOIN chunk c ON c.id = r.chunk
   JOIN document d ON d.id = c.document
   LEFT JOIN page p ON p.document = c.document AND p.number = c.page
- WHERE r.source = %(source)s AND r.target = %(target)s AND r.type = %(type)s AND r.scope = ANY(%(scopes)s)
+ WHERE r.source = ANY(names_of(%(client)s, ARRAY[%(source)s])) AND r.target = ANY(names_of(%(client)s, ARRAY[%(target)s]))
+   AND r.type = %(type)s AND r.scope = ANY(%(scopes)s)
  ORDER BY r.chunk LIMIT %(limit)s;
 
 -- name: find_beginning
 -- by ranges: a pattern that is no constant would not use the index
-SELECT key, max(type) AS type, mode() WITHIN GROUP (ORDER BY name) AS name, sum(count)::bigint AS mentions,
-       count(chunk) AS chunks
-  FROM (SELECT scope, key, type, name, count, chunk FROM mention
-        UNION ALL
-        SELECT scope, key, type, substr(key, strpos(key, '::') + 2), 0, NULL FROM entity) AS one
- WHERE scope = ANY(%(scopes)s) AND substr(key, strpos(key, '::') + 2) >= %(text)s
-   AND substr(key, strpos(key, '::') + 2) < %(text)s || U&'\+10FFFF'
- GROUP BY key
- ORDER BY substr(key, strpos(key, '::') + 2) = %(text)s DESC, sum(count) DESC, key LIMIT %(limit)s;
+SELECT coalesce(a.key, found.key) AS key
+  FROM (SELECT key, sum(count) AS mentions
+          FROM (SELECT scope, key, count FROM mention UNION ALL SELECT scope, key, 0 FROM entity) AS one
+         WHERE scope = ANY(%(scopes)s) AND plain_name(key) >= lower(%(text)s) COLLATE "C"
+           AND plain_name(key) < lower(%(text)s) || U&'\+10FFFF' COLLATE "C"
+         GROUP BY key
+         ORDER BY plain_name(key) = lower(%(text)s) COLLATE "C" DESC, mentions DESC, key LIMIT %(limit)s) AS found
+  LEFT JOIN alias a ON a.client = %(client)s AND a.alias = found.key
+ ORDER BY plain_name(found.key) = lower(%(text)s) COLLATE "C" DESC, found.mentions DESC, found.key;
 
 -- name: find_within
-SELECT key, max(type) AS type, mode() WITHIN GROUP (ORDER BY name) AS name, sum(count)::bigint AS mentions,
-       count(chunk) AS chunks
-  FROM (SELECT key, type, name, count, chunk FROM mention WHERE scope = ANY(%(scopes)s)
-        UNION ALL
-        SELECT key, type, substr(key, strpos(key, '::') + 2), 0, NULL FROM entity WHERE scope = ANY(%(scopes)s)) AS one
- WHERE strpos(CASE WHEN %(text)s LIKE '%%::%%' THEN key ELSE substr(key, strpos(key, '::') + 2) END, %(text)s) > 0
-    OR strpos(lower(name), %(text)s) > 0
- GROUP BY key
- ORDER BY sum(count) DESC, key LIMIT %(limit)s;
+SELECT coalesce(a.key, found.key) AS key
+  FROM (SELECT key, sum(count) AS mentions
+          FROM (SELECT key, name, count FROM mention WHERE scope = ANY(%(scopes)s)
+                UNION ALL
+                SELECT key, properties ->> 'name', 0 FROM entity WHERE scope = ANY(%(scopes)s)) AS one
+         WHERE strpos(CASE WHEN %(text)s LIKE '%%::%%' THEN lower(key COLLATE "default") ELSE plain_name(key) END, lower(%(text)s)) > 0
+            OR strpos(lower(name), lower(%(text)s)) > 0
+         GROUP BY key
+         ORDER BY mentions DESC, key LIMIT %(limit)s) AS found
+  LEFT JOIN alias a ON a.client = %(client)s AND a.alias = found.key
+ ORDER BY found.mentions DESC, found.key;
 
--- name: exists
-SELECT EXISTS (SELECT FROM mention WHERE key = %(key)s AND scope = ANY(%(scopes)s))
-    OR EXISTS (SELECT FROM entity WHERE key = %(key)s AND scope = ANY(%(scopes)s));
+-- name: present
+-- those of these keys under whose names there is anything
+SELECT k.key FROM unnest(%(keys)s::text[]) AS k (key)
+ WHERE EXISTS (SELECT FROM mention m WHERE m.key = ANY(names_of(%(client)s, ARRAY[k.key])) AND m.scope = ANY(%(scopes)s))
+    OR EXISTS (SELECT FROM entity e WHERE e.key = ANY(names_of(%(client)s, ARRAY[k.key])) AND e.scope = ANY(%(scopes)s));
 
 -- name: around
 -- One level of a search in breadth: who is next to any of these, by which edge, and how well that is known.
 SELECT DISTINCT ON (key) key, origin, type, outward, evidence
-  FROM (SELECT key, origin, type, outward, count(*) AS evidence
-          FROM (SELECT target AS key, source AS origin, type, true AS outward FROM relation
-                 WHERE source = ANY(%(keys)s) AND scope = ANY(%(scopes)s)
+  FROM (SELECT coalesce(a.key, one.key) AS key, coalesce(o.key, one.origin) AS origin, type, outward, count(DISTINCT chunk) AS evidence
+          FROM (SELECT target AS key, source AS origin, type, true AS outward, chunk FROM relation
+                 WHERE source = ANY(names_of(%(client)s, %(keys)s)) AND scope = ANY(%(scopes)s)
                 UNION ALL
-                SELECT source, target, type, false FROM relation
-                 WHERE target = ANY(%(keys)s) AND scope = ANY(%(scopes)s)) AS one
-         GROUP BY key, origin, type, outward) AS edges
+                SELECT source, target, type, false, chunk FROM relation
+                 WHERE target = ANY(names_of(%(client)s, %(keys)s)) AND scope = ANY(%(scopes)s)) AS one
+          LEFT JOIN alias a ON a.client = %(client)s AND a.alias = one.key
+          LEFT JOIN alias o ON o.client = %(client)s AND o.alias = one.origin
+         GROUP BY 1, 2, 3, 4) AS edges
+ WHERE key <> origin
  ORDER BY key, evidence DESC, type = 'RELATED_TO', type, origin, outward
  LIMIT %(limit)s;
 
 -- name: counts
-SELECT (SELECT count(DISTINCT key) FROM (SELECT key FROM mention WHERE scope = ANY(%(scopes)s)
-                                         UNION SELECT key FROM entity WHERE scope = ANY(%(scopes)s)) AS all_keys) AS nodes,
-       (SELECT count(*) FROM (SELECT DISTINCT source, type, target FROM relation WHERE scope = ANY(%(scopes)s)) AS e) AS edges,
-       (SELECT coalesce(sum(count), 0)::bigint FROM mention WHERE scope = ANY(%(scopes)s)) AS mentions,
+SELECT (SELECT coalesce(sum(count), 0)::bigint FROM mention WHERE scope = ANY(%(scopes)s)) AS mentions,
        (SELECT count(*) FROM relation WHERE scope = ANY(%(scopes)s)) AS evidence;
 
 -- name: node_types
-SELECT type, count(*) AS n
-  FROM (SELECT key, max(type) AS type FROM mention WHERE scope = ANY(%(scopes)s) GROUP BY key) AS nodes
- GROUP BY type ORDER BY n DESC, type;
+SELECT type, count(*) AS n FROM nodes_seen(%(client)s, %(scopes)s::int[], NULL) GROUP BY type ORDER BY n DESC, type;
 
 -- name: edge_types
-SELECT type, count(*) AS n
-  FROM (SELECT DISTINCT source, type, target FROM relation WHERE scope = ANY(%(scopes)s)) AS edges
- GROUP BY type ORDER BY n DESC, type LIMIT 30;
+SELECT type, count(*) AS n FROM edges_seen(%(client)s, %(scopes)s::int[]) GROUP BY type ORDER BY n DESC, type;
