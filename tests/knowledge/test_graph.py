@@ -72,7 +72,6 @@ async def test_nothing_found_is_known_too(db: Database) -> None:
     async with db.transaction() as tx:
         await graph.save(tx, chunk, "", Extraction(), b"k")
         assert await graph.known(tx, [b"k"]) == {b"k": Extraction()}
-    assert await rows(db, "SELECT empty FROM extraction") == [(True,)]
 
 
 def test_no_two_clients_share_what_was_drawn() -> None:

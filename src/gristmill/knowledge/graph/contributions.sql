@@ -46,10 +46,10 @@ WITH place AS (
      SET drawn = true,
          properties = CASE WHEN relation.stated THEN relation.properties ELSE excluded.properties END
 )
-INSERT INTO extraction (chunk, key, empty, silent, dropped)
-SELECT place.id, %(key)s, NOT EXISTS (SELECT FROM named), %(silent)s, %(dropped)s FROM place
+INSERT INTO extraction (chunk, key, silent, dropped)
+SELECT place.id, %(key)s, %(silent)s, %(dropped)s FROM place
     ON CONFLICT (chunk) DO UPDATE
-   SET key = excluded.key, empty = excluded.empty, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
+   SET key = excluded.key, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
 
 -- name: known
 -- What was drawn under these keys before, from whichever chunk has it; nothing that was merely stated. A silent LLM is
