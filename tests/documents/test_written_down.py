@@ -1,5 +1,6 @@
 """Documents that a program wrote down live among those that were read from files."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from gristmill.db import Database
 from gristmill.documents import Added, Progress, add_again, add_file, listing, load, pages, remove, retry, tally
 from gristmill.documents.blobs import Spool, hashed
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, index_document, search_hybrid, store_chunk
+from gristmill.knowledge import GLOBAL, index_document, store_chunk
 from gristmill.models import FakeEmbedder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -30,25 +31,35 @@ async def test_they_are_listed_shown_and_counted_like_all_others(db: Database) -
     await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7")
     await store_chunk(db, EMBEDDER, "wiki:7", "It grinds at night.", "wiki::7")
     (one,) = await listed(db)
-    assert (one.urn, one.status, one.summary) == ("wiki:7", "completed", "1 page, 2 chunks")
+    assert (one.urn, one.status, one.summary) == ("wiki:7", "completed", "2 pages, 2 chunks")
     assert [phase.status for phase in one.phases] == ["skipped", "completed", "skipped"]
     async with db.transaction() as tx:
-        (page,) = await pages(tx, one.id)
-        assert (page.ocr_status, page.vector_status, page.graphrag_status) == ("skipped", "completed", "completed")
+        for page in await pages(tx, one.id):
+            assert (page.ocr_status, page.vector_status, page.graphrag_status) == ("skipped", "completed", "completed")
         assert (await tally(tx)).completed == 1
         (document,) = (await load(tx, [one.id])).values()
         assert (await retry(tx, document)).tasks == (), "nothing of it has failed"
 
 
-async def test_they_are_not_made_anew_from_bytes_that_are_only_their_first_chunk(db: Database) -> None:
+async def test_notes_are_not_made_anew_from_bytes_since_there_are_none(db: Database) -> None:
     await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7")
     await store_chunk(db, EMBEDDER, "wiki:7", "It grinds at night.", "wiki::7")
     (one,) = await listed(db)
     with pytest.raises(Refused, match="was not read from a file"):
         async with db.transaction() as tx:
             await add_again(tx, one.id)
-    await index_document(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "Wiki", "x")
-    assert [hit.text for hit in await search_hybrid(db, EMBEDDER, "grinds at night", 0.0)] == []
+    async with db.transaction() as tx:
+        (document,) = (await load(tx, [one.id])).values()
+    assert (document.hash, document.size) == (hashed(b""), 0)
+
+
+async def test_who_begins_notes_waits_for_nobody_who_removes_others(db: Database) -> None:
+    await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7")
+    async with db.transaction() as tx:
+        await remove(tx, [one.id for one in await listing(tx)])
+        await tx.flush()
+        await asyncio.wait_for(store_chunk(db, EMBEDDER, "wiki:8", "It grinds at night.", "wiki::8"), 60)
+    assert [one.urn for one in await listed(db)] == ["wiki:8"]
 
 
 async def test_their_bytes_go_with_them_unless_something_else_has_the_same(db: Database, tmp_path: Path) -> None:

@@ -1,19 +1,24 @@
 """What agents write down is kept once, found at once, and stays with its client."""
 
+import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.documents import remove
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, Scope, graph, index_document, search_hybrid, store_chunk
+from gristmill.knowledge import GLOBAL, Scope, graph, index_document, notebook, search_hybrid, store_chunk
 from gristmill.knowledge.lexicon import FEW
 from gristmill.knowledge.notebook import LENGTH, OVERLAP, parts
+from gristmill.knowledge.windows import windows
 from gristmill.models import FakeEmbedder
 
 ACME, OTHER = Scope("acme"), Scope("other")
 EMBEDDER = FakeEmbedder()
+SOMEBODY_WAITS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 async def rows(db: Database, query: str) -> list[object]:
@@ -32,10 +37,13 @@ async def test_a_chunk_is_kept_linked_and_found(db: Database) -> None:
     hits = await search_hybrid(db, EMBEDDER, "mill", scope=ACME)
     assert hits[0].chunk == first
     assert hits[0].urn == "wiki:7"
-    assert await rows(db, "SELECT text FROM page") == [("The mill belongs to Ann.\n\nIt grinds at night.",)]
+    pages = "SELECT number, text FROM page ORDER BY number"
+    assert await rows(db, pages) == [(1, "The mill belongs to Ann."), (2, "It grinds at night.")]
     assert await rows(
-        db, "SELECT substr(p.text, c.start + 1, c.stop - c.start) = c.text FROM chunk c JOIN page p USING (document)"
-    ) == [(True,), (True,)]
+        db,
+        "SELECT substr(p.text, c.start + 1, c.stop - c.start) = c.text AS text, p.key = sha256(p.text::bytea) AS key "
+        "FROM chunk c JOIN page p ON p.document = c.document AND p.number = c.page",
+    ) == [(True, True), (True, True)]
     assert set(await rows(db, "SELECT key FROM mention WHERE chunk = 1")) == {("wiki::7",), ("person::ann",)}
 
 
@@ -55,6 +63,58 @@ async def test_a_text_takes_the_place_of_the_one_before(db: Database) -> None:
     assert second != first
     assert [hit.text for hit in await search_hybrid(db, EMBEDDER, "mill", 0.0)] == ["The new mill."]
     assert await rows(db, "SELECT version, type, meta ->> 'location' FROM document") == [(2, "document", "desk")]
+
+
+async def test_the_same_text_gets_what_else_is_told_of_it(db: Database) -> None:
+    first = await index_document(db, EMBEDDER, "memo", "The mill.", "Memo", "desk")
+    again = await index_document(
+        db, EMBEDDER, "memo", "The mill.", "Memo", "shelf", knowledge_type="POLICY", related_docs=["a"]
+    )
+    told = await rows(db, "SELECT version, type, meta FROM document")
+    assert (again, told) == (first, [(1, "policy", {"location": "shelf", "related": ["a"]})])
+    await index_document(db, EMBEDDER, "memo", "The mill.", "Another title", "shelf")
+    assert await rows(db, "SELECT d.title, c.heading FROM document d JOIN chunk c ON c.document = d.id") == [
+        ("Another title", "Another title")
+    ]
+
+
+async def test_notes_stay_when_a_text_comes_under_their_urn(db: Database) -> None:
+    note = await store_chunk(db, EMBEDDER, "wiki:7", "Ann knows more.", "person::ann")
+    document = 0
+    for text in ("The old mill.", "The new mill."):
+        document = await index_document(db, EMBEDDER, "wiki:7", text, "Wiki", "x")
+        assert await rows(db, "SELECT document, number, method, text FROM page ORDER BY number") == [
+            (document, 1, "copied", text),
+            (document, 2, "note", "Ann knows more."),
+        ]
+        assert [hit.chunk for hit in await search_hybrid(db, EMBEDDER, "ann knows", 0.0)] == [note]
+    again = await store_chunk(db, EMBEDDER, "wiki:7", "Ann knows more.", "person::ann")
+    await store_chunk(db, EMBEDDER, "wiki:7", "The new mill.", "person::ann")  # which the text may lose again
+    assert (again, await rows(db, "SELECT id, pages FROM document")) == (note, [(document, 3)])
+    assert await rows(db, "SELECT key, chunks FROM node") == [("person::ann", 2)]
+
+
+async def test_two_texts_may_change_places(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    await index_document(db, EMBEDDER, "a", "The first.", "T", "x")
+    await index_document(db, EMBEDDER, "b", "The second.", "T", "x")
+    drop = notebook._drop_older  # pyright: ignore[reportPrivateUsage]
+
+    async def held(tx: Tx, *given: Any, **source: Any) -> None:
+        monkeypatch.setattr(notebook, "_drop_older", drop)
+        await tx.flush()
+        async with await db.connect("test") as watching:
+            while not await (await watching.execute(SOMEBODY_WAITS)).fetchone():  # noqa: ASYNC110 no event says so
+                await asyncio.sleep(0.01)
+        await drop(tx, *given, **source)
+
+    monkeypatch.setattr(notebook, "_drop_older", held)
+    await asyncio.gather(
+        index_document(db, EMBEDDER, "a", "The second.", "T", "x"),
+        index_document(db, EMBEDDER, "b", "The first.", "T", "x"),
+    )
+    texts = await rows(db, "SELECT d.urn, p.text FROM document d JOIN page p ON p.document = d.id ORDER BY 1")
+    assert texts == [("a", "The second."), ("b", "The first.")]
+    assert await rows(db, "SELECT count(*)::int FROM blob") == [(2,)]
 
 
 async def test_terms_that_are_written_down_one_by_one_are_gathered_now_and_then(db: Database) -> None:
@@ -84,6 +144,25 @@ async def test_a_large_text_is_divided_by_length_with_some_overlap(db: Database)
     await index_document(db, EMBEDDER, "large", text, "Large", "x")
     assert await rows(db, "SELECT count(*)::int FROM chunk") == [(len(spans),)]
     assert (await search_hybrid(db, EMBEDDER, "word7999"))[0].stop == len(text)
+
+
+class ShortSighted(FakeEmbedder):
+    """Sees no more of a text than real models do."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return await super().embed([windows(text, self.window)[0] for text in texts])
+
+
+async def test_all_of_a_long_text_counts_in_its_vector(db: Database) -> None:
+    embedder = ShortSighted()
+    for end in ("the quetzal", "the mill"):
+        await store_chunk(db, embedder, "wiki:7", f"{'grain ' * 600}{end}", "wiki::7")
+    assert await rows(db, "SELECT count(DISTINCT vector::text)::int FROM embedding") == [(2,)]
+    for end in ("the quetzal", "the mill"):
+        await index_document(db, embedder, end, f"{'grain ' * 8_000}{end}", "Large", "x")
+    last = "SELECT DISTINCT ON (document) id FROM chunk WHERE document > 1 ORDER BY document, ordinal DESC"
+    told = f"SELECT count(DISTINCT vector::text)::int FROM embedding WHERE chunk IN ({last})"
+    assert await rows(db, told) == [(2,)]
 
 
 async def test_nothing_is_refused(db: Database) -> None:

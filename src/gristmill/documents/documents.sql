@@ -108,8 +108,10 @@ WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope)
 SELECT count(*)::int AS documents, coalesce(array_agg(DISTINCT scope), '{}') AS scopes FROM gone;
 
 -- name: lock_blobs
--- before their documents go: whoever adds or removes the same bytes right now is done with it when we look
-SELECT hash FROM blob WHERE hash IN (SELECT hash FROM document WHERE id = ANY (%(ids)s)) ORDER BY hash FOR UPDATE;
+-- Before their documents go: whoever adds or removes the same bytes right now is done with it when we look. That of no bytes
+-- is never removed: every document that is written down note by note has it, and they would wait for each other.
+SELECT hash FROM blob
+ WHERE size > 0 AND hash IN (SELECT hash FROM document WHERE id = ANY (%(ids)s)) ORDER BY hash FOR UPDATE;
 
 -- name: delete_unused_blobs
 DELETE FROM blob b WHERE b.hash = ANY (%(hashes)s) AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);

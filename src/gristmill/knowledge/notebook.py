@@ -11,19 +11,22 @@ from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import chunks, graph, vectors
 from gristmill.knowledge.chunks import Chunk, Piece, embedded
+from gristmill.knowledge.keys import hold_aliases, resolved
 from gristmill.knowledge.language import language_of
 from gristmill.knowledge.lexicon import folding, folding_after
 from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id
 from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
-from gristmill.models import tokens
+from gristmill.knowledge.windows import Windowed
+from gristmill.models import Embedder, tokens
 from gristmill.queue import send_many
 
 SQL = queries("gristmill.knowledge", "notebook.sql")
 
 LARGE = 40_000  # characters from which a text is divided by length alone …
 LENGTH, OVERLAP = 4_000, 200  # … into parts of so many, each of which repeats the end of the one before
+NO_BYTES = sha256().digest()
 
 
 async def store_chunk(
@@ -34,14 +37,13 @@ async def store_chunk(
     """Keeps one chunk as it is, in the document with this URN, and links it with a node; the same one only once."""
     _check(document_id, content)
     piece = _piece(content, 0)
-    vector = await vectors.made(db, embedder, {piece.hash: piece.embedded})
+    made = await vectors.made(db, _whole(embedder), {piece.hash: piece.embedded})
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
-        document, text = await _document(tx, own, document_id, content, knowledge_type)
-        known = await tx.value(SQL["same_chunk"], document=document, hash=piece.hash)
-        chunk = ChunkId(known or await _appended(tx, own, document, text, piece, vector))
-        types = [*entity_types, *(key.partition("::")[0] for key in (node_key, *graph_refs)[len(entity_types) :])]
-        for key, type in zip((node_key, *graph_refs), types, strict=False):
+        document = await _notebook(tx, own, document_id, knowledge_type)
+        known = await tx.value(SQL["same_note"], document=document, hash=piece.hash)
+        chunk = ChunkId(known or await _noted(tx, own, document, piece, made))
+        for key, type in await _nodes(tx, scope, (node_key, *graph_refs), entity_types):
             await graph.create_node_with_rag_links(tx, scope, key, type, {}, [chunk])
         if letters := folding_after(chunk, own):
             await send_many(tx, letters)
@@ -69,25 +71,33 @@ async def index_document(
     db: Database, embedder: Embedders, document_id: str, content: str, title: str, location: str, *,
     knowledge_type: str = "DOCUMENT", related_docs: Sequence[str] = (), scope: Scope = GLOBAL,
 ) -> DocumentId:  # fmt: skip
-    """Keeps a whole text in place of what was kept under this URN; a large one in parts of 4,000 characters."""
+    """Keeps a whole text in place of the one before under this URN; a large one in parts of 4,000 characters.
+
+    Notes (`store_chunk`) under the same URN stay. The same text under the same title only gets its new type, location
+    and relations; a title stands above every chunk, so that another one makes other chunks.
+    """
     _check(document_id, content)
     pieces = [_piece(content[a:b], a, title) for a, b in parts(content)] if len(content) >= LARGE else chunks.split(
         content, title=title
     )  # fmt: skip
-    made = await vectors.made(db, embedder, {piece.hash: piece.embedded for piece in pieces})
-    meta = {"location": location, "related": list(related_docs)}
+    made = await vectors.made(db, _whole(embedder), {piece.hash: piece.embedded for piece in pieces})
+    told = {"type": knowledge_type.casefold(), "meta": _json({"location": location, "related": list(related_docs)})}
+    body = content.encode()
+    digest = sha256(body).digest()
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
         old = await _latest(tx, own, document_id)
-        if old and old.text == content:
+        if old and (old.hash, old.title) == (digest, title):
+            await tx.execute(SQL["describe"], document=old.id, **told)
             return DocumentId(old.id)
-        version = old.version + 1 if old else 1
-        document = await _made(tx, own, document_id, content, knowledge_type, title=title, meta=meta, version=version)
-        await chunks.save(tx, own, document, 1, pieces)
-        for chunk in await chunks.load(tx, [(document, 1, n) for n in range(len(pieces))]):
-            assert chunk
-            await make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
-        await _drop_older(tx, scope=own, urn=document_id, version=version)
+        source: dict[str, Any] = {"scope": own, "urn": document_id, "version": old.version + 1 if old else 1}
+        hashes = await _kept(tx, digest, body, scope=own, urn=document_id)
+        called = {"name": title or document_id, "title": title}
+        document = DocumentId(await tx.value(SQL["make_document"], **source, hash=digest, **called, **told))
+        await _written(tx, own, document, "copied", content, pieces, made)
+        if old:
+            await tx.execute(SQL["move_notes"], old=old.id, new=document)
+            await _drop_older(tx, hashes, **source)
         await send_many(tx, [folding(own)])
     return document
 
@@ -125,62 +135,78 @@ async def _locked(tx: Tx, scope: Scope, urn: str) -> ScopeId:
 
 
 async def _latest(tx: Tx, scope: ScopeId, urn: str) -> Row | None:
-    """What was written down under this URN; a file's own would be lost with its next version, or it with this one."""
+    """What was written down under this URN, and the hash of its text if it has one.
+
+    A file's own document takes nothing: it would be lost with the next version, or that with this.
+    """
     found = await tx.one(SQL["latest"], scope=scope, urn=urn)
     if found and found.from_file:
         raise Refused(f"{urn} was read from a file: write it down under a URN of its own, for example note:{found.id}.")
     return found
 
 
-async def _document(tx: Tx, scope: ScopeId, urn: str, content: str, type: str) -> tuple[DocumentId, str]:
-    """The one that single chunks are added to, and its text so far."""
+async def _notebook(tx: Tx, scope: ScopeId, urn: str, type: str) -> DocumentId:
+    """The document that single chunks are added to. Its hash is that of no bytes: it was not handed in as a whole."""
     if found := await _latest(tx, scope, urn):
-        return DocumentId(found.id), found.text or ""
-    return await _made(tx, scope, urn, content, type, text=""), ""
+        return DocumentId(found.id)
+    await tx.execute(SQL["keep_no_bytes"], hash=NO_BYTES)
+    return await tx.value(
+        SQL["make_document"], scope=scope, urn=urn, version=1, hash=NO_BYTES, name=urn, title=None,
+        type=type.casefold(), meta="{}",
+    )  # fmt: skip
 
 
-async def _made(
-    tx: Tx, scope: ScopeId, urn: str, content: str, type: str, *, text: str | None = None, title: str | None = None,
-    meta: Mapping[str, Any] | None = None, version: int = 1,
-) -> DocumentId:  # fmt: skip
-    """Its work is done when it is written: there are no tasks of it."""
-    body = content.encode()
-    digest = sha256(body).digest()
+async def _nodes(tx: Tx, scope: Scope, keys: Sequence[str], types: Sequence[str]) -> list[tuple[str, str]]:
+    """Each with its type, or its namespace; in one order, or two who write of the same ones wait for each other."""
+    await hold_aliases(tx)
+    given = [*types, *(key.partition("::")[0] for key in keys[len(types) :])]
+    return sorted(zip(await resolved(tx, scope.client, keys), given, strict=False))
+
+
+async def _kept(tx: Tx, digest: bytes, body: bytes, **source: Any) -> list[bytes]:
+    """Keeps the bytes of a version; the hashes of those before, held until it is clear whether others have them."""
+    hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], hash=digest, **source)]
     await tx.execute(SQL["keep_blob"], hash=digest, size=len(body))
     await tx.execute(SQL["keep_bytes"], hash=digest, bytes=body)
-    document = await tx.value(
-        SQL["make_document"], scope=scope, urn=urn, version=version, hash=digest, name=title or urn, title=title,
-        type=type.casefold(), meta=orjson.dumps(dict(meta or {})).decode(),
-    )  # fmt: skip
-    await tx.execute(SQL["make_page"], document=document, text=content if text is None else text, key=digest)
-    return DocumentId(document)
+    return hashes
 
 
-async def _drop_older(tx: Tx, **source: Any) -> None:
+async def _drop_older(tx: Tx, hashes: Sequence[bytes], **source: Any) -> None:
     """The versions before this one, and their bytes if nothing else has them."""
-    hashes = [row.hash for row in await tx.all(SQL["lock_older_blobs"], **source)]
     older = [row.id for row in await tx.all(SQL["older"], **source)]
     await graph.hand_down(tx, older)
     stated = await graph.at_stake(tx, older)
     await tx.execute(SQL["drop"], documents=older)
-    await tx.execute(SQL["drop_unused_blobs"], hashes=hashes)
+    await tx.execute(SQL["drop_unused_blobs"], hashes=list(hashes))
     await graph.unstate(tx, stated)
 
 
-async def _appended(
-    tx: Tx, scope: ScopeId, document: DocumentId, text: str, piece: Piece, made: Mapping[bytes, Mapping[int, bytes]]
-) -> int:
-    before = f"{text}\n\n" if text else ""
-    start = len(before)
-    stop = start + len(piece.text)
-    await tx.execute(SQL["extend_page"], document=document, text=before + piece.text)
-    given = {"tokens": piece.tokens, "kind": piece.kind, "language": piece.language, "heading": piece.heading}
-    row = await tx.one(
-        SQL["add_chunk"], scope=scope, document=document, start=start, stop=stop, text=piece.text, hash=piece.hash,
-        **given,
-    )  # fmt: skip
-    assert row is not None
-    (chunk,) = await chunks.load(tx, [(document, 1, row.ordinal)])
-    assert isinstance(chunk, Chunk)
-    await make_searchable(tx, chunk, made[piece.hash], terms_of(piece.embedded, piece.language))
-    return row.id
+async def _noted(
+    tx: Tx, scope: ScopeId, document: DocumentId, piece: Piece, made: Mapping[bytes, Mapping[int, bytes]]
+) -> ChunkId:
+    """On a page of its own: to add one costs the same however many there are."""
+    (chunk,) = await _written(tx, scope, document, "note", piece.text, [piece], made)
+    return chunk.id
+
+
+async def _written(
+    tx: Tx, scope: ScopeId, document: DocumentId, method: str, text: str, pieces: Sequence[Piece],
+    made: Mapping[bytes, Mapping[int, bytes]],
+) -> list[Chunk]:  # fmt: skip
+    """A page with its chunks, each of which can be found from then on."""
+    key = sha256(text.encode()).digest()
+    number = await tx.value(SQL["add_page"], document=document, method=method, text=text, key=key)
+    await chunks.save(tx, scope, document, number, pieces)
+    found = [chunk for chunk in await chunks.load(tx, [(document, number, n) for n in range(len(pieces))]) if chunk]
+    for chunk in found:
+        await make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
+    return found
+
+
+def _whole(embedder: Embedders) -> list[Embedder]:
+    """What is written down may be longer than a model's window."""
+    return [Windowed(one) for one in vectors.at_hand(embedder)]
+
+
+def _json(meta: Mapping[str, Any]) -> str:
+    return orjson.dumps(dict(meta)).decode()

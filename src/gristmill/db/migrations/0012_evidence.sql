@@ -89,3 +89,6 @@ SELECT c.client, n.key COLLATE "C" AS key, n.type, n.name, n.mentions, n.chunks
   FROM (SELECT client, array_agg(id) AS scopes FROM scope GROUP BY client) c CROSS JOIN LATERAL nodes_in(c.scopes) n;
 
 ALTER TABLE extraction DROP empty;  -- nobody asks: what a chunk contributes says it
+
+-- What is written down note by note (`store_chunk`) has a page for each; before, one page held them all.
+UPDATE page p SET method = 'note' FROM document d WHERE d.id = p.document AND d.task = 0 AND NOT d.meta ? 'location';

@@ -1,0 +1,74 @@
+"""Texts longer than a model's window: all of them counts, not only their beginning."""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from gristmill.models import Embedder, tokens
+
+
+def windows(text: str, most: int) -> list[str]:
+    """The text in as few parts of about the same length as have at most so many tokens each; words stay whole."""
+    spans = tokens.spans(text)
+    if len(spans) <= most:
+        return [text]
+    parts: list[str] = []
+    start = 0
+    while start < len(spans):
+        left = len(spans) - start
+        stop = start + -(-left // -(-left // most))
+        while start < stop < len(spans) and not text[spans[stop][0] - 1].isspace():
+            stop -= 1
+        if stop == start:  # one word, and it is longer than a window
+            stop = min(start + most, len(spans))
+        parts.append(text[spans[start][0] : spans[stop - 1][1]])
+        start = stop
+    return parts
+
+
+def mean(vectors: Sequence[bytes]) -> bytes:
+    """The direction between them, of unit length; where they cancel each other out, the first."""
+    if len(vectors) == 1:
+        return vectors[0]
+    middle = np.mean([np.frombuffer(one, "<f4") for one in vectors], axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(middle))
+    return (middle / length).astype("<f4").tobytes() if length else vectors[0]
+
+
+class Windowed:
+    """An embedder that gives a text longer than its window the mean of the vectors of its parts."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    @property
+    def window(self) -> int:
+        return self._embedder.window
+
+    @property
+    def floor(self) -> float:
+        return self._embedder.floor
+
+    async def prepare(self) -> None:
+        await self._embedder.prepare()
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        parts = [windows(text, self.window) for text in texts]
+        made = await self._embedder.embed([part for some in parts for part in some])
+        bounds = pairwise(accumulate(map(len, parts), initial=0))
+        return [mean(made[start:stop]) for start, stop in bounds]
+
+    async def question(self, text: str) -> bytes:
+        return await self._embedder.question(text)
+
+    async def close(self) -> None:
+        await self._embedder.close()
