@@ -135,6 +135,16 @@ async def test_types_narrow_the_search(db: Database) -> None:
     assert {hit.type for hit in found} == {"mail", "code"}
 
 
+@pytest.mark.parametrize("types", [None, ["DOCUMENT"], ["document", "MAIL"]])
+async def test_types_change_nothing_of_the_order(db: Database, types: list[str] | None) -> None:
+    await store_chunk(db, EMBEDDER, "1", "rye rye mill mill is is rye rye mill old old", "n::a")
+    await store_chunk(db, EMBEDDER, "2", "long ago somebody wrote that the rye mill burnt to the ground", "n::a")
+    embedder = FakeEmbedder()
+    hits = await search_hybrid(db, embedder, '"rye mill burnt" mill is old', 0.5, 10, types)
+    assert [hit.urn for hit in hits] == ["2", "1"]
+    assert len(embedder.embedded) == 1
+
+
 async def test_a_large_text_is_divided_by_length_with_some_overlap(db: Database) -> None:
     text = " ".join(f"word{n}" for n in range(8_000))
     spans = list(parts(text))

@@ -452,7 +452,7 @@ async def test_a_narrow_filter_loses_no_recall(db: Database, monkeypatch: pytest
     async with db.transaction() as tx:
         await tx.execute("ANALYZE embedding")
         await tx.execute("SET LOCAL enable_sort = off")  # so that the planner takes the index, as it does in earnest
-        query, only = unit(rng), vectors.Filter(type="pdf")
+        query, only = unit(rng), vectors.Filter(types=("pdf",))
         found = await vectors.near(tx, model, query, [scope], 3_000, only, 10)
         exact = await exactly(tx, rare, query)
     assert len(found) == 10

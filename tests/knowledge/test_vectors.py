@@ -297,7 +297,7 @@ async def test_a_filter_that_leaves_few_documents_looks_at_few(db: Database) -> 
         )
         await tx.execute("ANALYZE document")
         since = await tx.value("SELECT max(written_at) - interval '2 minutes' FROM document")
-        asked = {"scopes": [scope], "type": "rare", "after": since, "most": 4001}
+        asked = {"scopes": [scope], "types": ["rare"], "after": since, "most": 4001}
         for name in ("few_of_type", "few_since"):
             plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + vectors.SQL[name], **asked)
             assert looked_at(plan[0]["Plan"]) < 100, name

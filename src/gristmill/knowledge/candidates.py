@@ -147,7 +147,7 @@ async def _passing(tx: Tx, found: lexicon.Found, only: Filter, most: int) -> lis
     passing: list[int] = []
     skip, size = 0, most
     while len(passing) < most and (some := found.ranking.top(size, skip)):
-        rows = await tx.all(SQL["passing"], chunks=array(some), type=only.type, after=only.after)
+        rows = await tx.all(SQL["passing"], chunks=array(some), **only.asked)
         kept = {row.id for row in rows}
         passing += [chunk for chunk in some if chunk in kept]
         skip, size = skip + size, size * 4

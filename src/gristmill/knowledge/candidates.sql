@@ -17,5 +17,5 @@ SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
 -- name: passing
 SELECT c.id
   FROM chunk c JOIN document d ON d.id = c.document
- WHERE c.id = ANY(%(chunks)s) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+ WHERE c.id = ANY(%(chunks)s) AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
    AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);

@@ -55,16 +55,8 @@ async def search_hybrid(
     knowledge_types: Sequence[str] | None = None, *, scope: Scope = GLOBAL,
 ) -> Hits:  # fmt: skip
     """The hits of `search`, of all types or of these."""
-    if not knowledge_types:
-        return await search(db, embedder, query, scope, alpha=alpha, limit=max_results)
-    found = Hits()
-    for type in dict.fromkeys(one.casefold() for one in knowledge_types):
-        hits = await search(db, embedder, query, scope, alpha=alpha, limit=max_results, type=type)
-        found.note = found.note or hits.note
-        found += hits
-    found.sort(key=lambda hit: -hit.score)
-    del found[max_results:]
-    return found
+    types = [type.casefold() for type in knowledge_types or ()]
+    return await search(db, embedder, query, scope, alpha=alpha, limit=max_results, type=types)
 
 
 async def index_document(

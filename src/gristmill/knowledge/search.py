@@ -68,7 +68,8 @@ class Hits(list[Hit]):
 
 async def search(
     db: Database, embedder: Embedders | None, query: str, scope: Scope = GLOBAL, *,
-    alpha: float = 0.5, limit: int = 10, type: str | None = None, after: datetime | None = None, expand: int = 0,
+    alpha: float = 0.5, limit: int = 10, type: str | Sequence[str] | None = None, after: datetime | None = None,
+    expand: int = 0,
 ) -> Hits:  # fmt: skip
     """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone.
 
@@ -76,7 +77,7 @@ async def search(
     """
     _check(query, alpha, limit, after, expand)
     embedders = vectors.at_hand(embedder)
-    only = Filter(type, after)
+    only = Filter((type,) if isinstance(type, str) else tuple(type or ()) or None, after)
     hits = Hits()
     if not query.strip():
         return hits
@@ -124,7 +125,7 @@ def _folded(text: str) -> str:
 
 
 async def _details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
-    rows = await tx.all(SQL["details"], chunks=array(chunks), scopes=scopes, type=only.type, after=only.after)
+    rows = await tx.all(SQL["details"], chunks=array(chunks), scopes=scopes, **only.asked)
     found = {row.id: row for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 
@@ -180,8 +181,8 @@ async def _expanded(
     known = [hit.chunk for hit in hits]
     naming = FAN if only.passes_all else FAN * SIFTED
     rows = await tx.all(
-        SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, naming=naming, most=most, type=only.type,
-        after=only.after,
+        SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, naming=naming, most=most,
+        **only.asked,
     )  # fmt: skip
     led = {row.chunk: row for row in rows}
     added = await _details(tx, list(led), scopes, only)

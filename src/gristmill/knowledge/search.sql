@@ -6,7 +6,7 @@ SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading,
        d.urn, d.version, s.client, s.project
   FROM chunk c JOIN document d ON d.id = c.document JOIN scope s ON s.id = d.scope
  WHERE c.id = ANY(%(chunks)s) AND c.scope = ANY(%(scopes)s::int[])
-   AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+   AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
    AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
 
 -- name: expand
@@ -34,9 +34,9 @@ WITH RECURSIVE related (key, hops) AS (
 )
 SELECT chunk, hops, keys
   FROM led
- WHERE %(type)s::text IS NULL AND %(after)s::timestamptz IS NULL
+ WHERE %(types)s::text[] IS NULL AND %(after)s::timestamptz IS NULL
     OR EXISTS (SELECT FROM chunk c JOIN document d ON d.id = c.document
-                WHERE c.id = led.chunk AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+                WHERE c.id = led.chunk AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
                   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz))
  ORDER BY hops, cardinality(keys) DESC, chunk
  LIMIT %(most)s;

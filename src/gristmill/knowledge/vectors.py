@@ -5,6 +5,7 @@ from array import array as packed
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import orjson
 
@@ -135,14 +136,19 @@ FEW = 4_000  # chunks that are compared one by one as fast as an index finds its
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is left of all that may be seen: documents of a type, and those written (or else added) after a moment."""
+    """What is left of all that may be seen: documents of these types, written (or else added) after a moment."""
 
-    type: str | None = None
+    types: tuple[str, ...] | None = None
     after: datetime | None = None
 
     @property
     def passes_all(self) -> bool:
-        return self.type is None and self.after is None
+        return self.types is None and self.after is None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As statements ask for it."""
+        return {"types": None if self.types is None else list(self.types), "after": self.after}
 
 
 async def near(
@@ -153,7 +159,7 @@ async def near(
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
             return await cosines(tx, model, vector, few, most)
-    asked = {"scopes": scopes, "type": only.type, "after": only.after}
+    asked = {"scopes": scopes, **only.asked}
     given = {"model": model.id, "near": written(vector), "most": most}
     rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions)
     if len(rows) < most:  # the index gave up among the vectors of others
@@ -170,8 +176,8 @@ async def cosines(
 
 
 async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
-    statement = SQL["few_of_type"] if only.type else SQL["few_since"] if only.after else SQL["few"]
-    rows = await tx.all(statement, scopes=scopes, type=only.type, after=only.after, most=FEW + 1)
+    statement = SQL["few_of_type"] if only.types else SQL["few_since"] if only.after else SQL["few"]
+    rows = await tx.all(statement, scopes=scopes, most=FEW + 1, **only.asked)
     return [row.id for row in rows]
 
 

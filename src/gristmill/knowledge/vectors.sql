@@ -55,7 +55,7 @@ ON CONFLICT (chunk) DO NOTHING;
 
 -- name: nearest
 SELECT chunk, similarity
-  FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(type)s::text,
+  FROM nearest(%(model)s::smallint, %(dimensions)s::int, %(near)s::vector, %(scopes)s::int[], %(types)s::text[],
                %(after)s::timestamptz, %(most)s::int);
 
 -- name: nearest_of
@@ -68,7 +68,7 @@ SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
 -- exact, of all that may be seen
 SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector) AS similarity
   FROM document d JOIN chunk c ON c.document = d.id JOIN embedding e ON e.chunk = c.id AND e.model = %(model)s::smallint
- WHERE d.scope = ANY(%(scopes)s::int[]) AND (%(type)s::text IS NULL OR d.type = %(type)s::text)
+ WHERE d.scope = ANY(%(scopes)s::int[]) AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
    AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')
  ORDER BY 2 DESC LIMIT %(most)s;
 
@@ -86,7 +86,7 @@ SELECT c.id
 -- name: few_of_type
 SELECT c.id
   FROM document d JOIN chunk c ON c.document = d.id
- WHERE d.scope = ANY(%(scopes)s::int[]) AND d.type = %(type)s::text
+ WHERE d.scope = ANY(%(scopes)s::int[]) AND d.type = ANY(%(types)s::text[])
    AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')
  LIMIT %(most)s;
 
