@@ -193,6 +193,31 @@ async def test_what_was_written_down_before_it_had_a_place_in_the_lists_is_in_th
     assert await shown.fetchall() == [("A note", "completed", "skipped", 0)]
 
 
+async def test_what_was_stated_and_noted_before_is_known_as_such(connection: Connection) -> None:
+    await migrate(connection, known()[:11])
+    await connection.execute(
+        """
+        INSERT INTO scope (client, project) VALUES ('acme', 'red'), ('acme', 'blue');
+        INSERT INTO blob (hash, size) VALUES (sha256('note'), 4);
+        INSERT INTO document (scope, urn, version, hash, name, meta, task, opening)
+        VALUES (1, 'note:1', 1, sha256('note'), 'A note', '{}', 0, 0),
+               (1, 'memo:1', 1, sha256('note'), 'A memo', '{"location": "desk"}', 0, 0);
+        INSERT INTO page (document, number, method, text, key)
+        VALUES (1, 1, 'copied', 'note', ''), (2, 1, 'copied', 'note', '');
+        INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, text, hash)
+        VALUES (1, 1, 1, 0, 0, 4, 1, 'note', '');
+        INSERT INTO mention (chunk, key, scope, type, name, count, stated)
+        VALUES (1, 'wiki::7', 1, 'wiki', '7', 0, true);
+        INSERT INTO entity (scope, key, type) VALUES (1, 'wiki::7', 'page'), (2, 'wiki::7', 'page');
+        """
+    )
+    await migrate(connection)
+    linked = await connection.execute("SELECT scope, linked FROM entity ORDER BY scope")
+    assert await linked.fetchall() == [(1, True), (2, False)]
+    pages = await connection.execute("SELECT document, method FROM page ORDER BY document")
+    assert await pages.fetchall() == [(1, "note"), (2, "copied")]
+
+
 async def test_a_database_migrated_by_the_second_form_of_a_migration_goes_on_like_any_other(
     connection: Connection,
 ) -> None:
