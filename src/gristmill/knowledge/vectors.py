@@ -14,6 +14,7 @@ from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
 from gristmill.knowledge.terms import Terms
+from gristmill.knowledge.windows import Windowed
 from gristmill.models import Embedder, MiniLm
 from gristmill.queue import Done, Envelope, Skip, Snooze, Unique, send_many
 from gristmill.tasks import FillVectors
@@ -222,7 +223,7 @@ async def _filled(db: Database, model: Model, embedder: Embedder, after: int) ->
         if not rows:
             return 0
         found = [Chunk(*row) for row in rows]
-        vectors = await embedder.embed([chunk.embedded for chunk in found])
+        vectors = await Windowed(embedder).embed([chunk.embedded for chunk in found])  # parts of notes may be long
         async with db.transaction() as tx:
             for chunk, vector in zip(found, vectors, strict=True):
                 await tx.execute(SQL["add_vector"], model=model.id, chunk=chunk.id, vector=written(vector))
