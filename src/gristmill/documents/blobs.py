@@ -65,16 +65,21 @@ class Spool:
     async def file(self, hash_: bytes, size: int) -> Path:
         """Where the bytes are, for as long as nobody needs the room."""
         path = self._folder / hash_.hex()
-        try:
-            os.utime(path)
-            if path.stat().st_size == size:  # a machine that lost its power may have lost the end of it
-                return path
-        except FileNotFoundError:
-            pass
+        if self._is_here(path, size):
+            return path
         if hash_ not in self._coming:  # the pages of one document ask for it at the same time
             self._coming[hash_] = asyncio.create_task(self._fetch(hash_, size, path))
             self._coming[hash_].add_done_callback(lambda _: self._coming.pop(hash_, None))
         return await asyncio.shield(self._coming[hash_])
+
+    def _is_here(self, path: Path, size: int) -> bool:
+        """A copy that is, was used just now. When it was written stays: whoever has it open would open it again."""
+        try:
+            about = path.stat()
+            os.utime(path, ns=(time.time_ns(), about.st_mtime_ns))
+        except FileNotFoundError:
+            return False
+        return about.st_size == size  # a machine that lost its power may have lost the end of it
 
     async def _fetch(self, hash_: bytes, size: int, path: Path) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -120,5 +125,5 @@ class Spool:
             with suppress(FileNotFoundError):
                 about = entry.stat()
                 if not entry.name.startswith(COMING) or time.time() - about.st_mtime > ABANDONED:
-                    found.append((about.st_mtime, about.st_size, entry))
+                    found.append((about.st_atime, about.st_size, entry))
         return found

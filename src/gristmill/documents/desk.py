@@ -156,16 +156,17 @@ def read_pages(sheets: Sequence[tuple[str, str, int]], limits: Limits, careful: 
     """In a child process: tells each page, or what is wrong with it; any other error ends the call at this page.
 
     After a moment it ends, too: what is left can be read by others at the same time. A moment of the processor: on a
-    busy machine every page takes long, and calls of few pages would only make it busier.
+    busy machine every page takes long, and calls of few pages would only make it busier. Opening the file does not
+    count: the pages are not slow because their file is large.
     """
-    end = process_time() + MOMENT
+    end = process_time() - reading.spent_opening() + MOMENT
     for path, type_, number in sheets:
         try:
             found = reading.read(path, type_, number, limits)
         except (Permanent, Transient) as error:
             found = error
         tell(found, now=careful)
-        if process_time() > end:
+        if process_time() - reading.spent_opening() > end:
             return
 
 

@@ -2,6 +2,7 @@
 
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.opening import VERSION, inspect, read
+from gristmill.documents.reading.recent import spent_opening
 from gristmill.documents.reading.results import Inspection, PageText, Part
 
-__all__ = ["VERSION", "Inspection", "Limits", "PageText", "Part", "inspect", "read"]
+__all__ = ["VERSION", "Inspection", "Limits", "PageText", "Part", "inspect", "read", "spent_opening"]
