@@ -168,6 +168,22 @@ def pdf(pages: Sequence[str | Image.Image], info: str = "", more: Sequence[bytes
     return assembled(objects)
 
 
+def attached(files: Sequence[tuple[str, bytes]]) -> bytes:
+    """A PDF of one page with files in it, packed."""
+    objects = [b"", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>"]
+    names: list[bytes] = []
+    for name, content in files:
+        data = zlib.compress(content, 9)
+        head = b"<</Type/EmbeddedFile/Filter/FlateDecode/Length %d>>" % len(data)
+        objects.append(head + b"stream\n" + data + b"\nendstream")
+        file = b"<</Type/Filespec/F(%b)/UF(%b)/EF<</F %d 0 R>>>>" % (name.encode(), name.encode(), len(objects))
+        objects.append(file)
+        names.append(b"(%b) %d 0 R" % (name.encode(), len(objects)))
+    tree = b"<</EmbeddedFiles<</Names[%b]>>>>" % b" ".join(names)
+    objects[0] = b"<</Type/Catalog/Pages 2 0 R/Names%b>>" % tree
+    return assembled([*objects, b"<<>>"])
+
+
 def set_text(text: str) -> bytes:
     y, out = 780.0, [b"BT"]
     for paragraph in text.split("\n\n"):

@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
 
+import orjson
 import pytest
 
-from documents.files import put
-from gristmill.documents.reading import Inspection, Limits, inspect, read
+from documents.files import attached, put
+from gristmill.documents.reading import Inspection, Limits, inspect, mail, read
 from gristmill.errors import Permanent
 
 LIMITS = Limits()
@@ -72,7 +73,7 @@ def test_attachments_and_mails_within_are_parts(tmp_path: Path) -> None:
 
 
 def test_many_attachments_come_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gristmill.documents.reading.mail.PORTION", 250)
+    monkeypatch.setattr("gristmill.documents.reading.portions.BYTES", 250)
     message = letter()
     for number in range(5):
         message.add_attachment(bytes(100), maintype="application", subtype="octet-stream", filename=f"{number}.bin")
@@ -84,6 +85,60 @@ def test_many_attachments_come_in_portions(tmp_path: Path, monkeypatch: pytest.M
         if not found.more:
             break
     assert names == ["0.bin", "1.bin", "2.bin", "3.bin", "4.bin"]
+
+
+@pytest.mark.parametrize("name", ["mail.eml", "mail.pdf", "box"])
+def test_no_portion_has_more_parts_than_one_transaction_takes(tmp_path: Path, name: str) -> None:
+    message = letter()
+    for number in range(450):
+        message.add_attachment(b"x", maintype="application", subtype="octet-stream", filename=f"{number}.bin")
+    mails = "".join(f"From a@b.c Tue Mar  3 10:00:00 2026\nSubject: {n}\n\nx\n\n" for n in range(450))
+    files = [(f"{number}.bin", b"x") for number in range(450)]
+    path = put(tmp_path, name, {"mail.eml": message.as_bytes(), "mail.pdf": attached(files)}.get(name, mails.encode()))
+    sizes = [len(inspect(path, name, LIMITS, offset).parts) for offset in (0, 200, 400)]
+    assert (sizes, inspect(path, name, LIMITS, 400).more) == ([200, 200, 50], False)
+
+
+def test_a_mail_has_no_more_pages_than_are_read(tmp_path: Path) -> None:
+    path = put(tmp_path, "long.eml", letter().as_string() + "word word word word\n" * 20_000)
+    with pytest.raises(Permanent, match="The file has 11 pages; at most 2 are read"):
+        inspect(path, "long.eml", Limits(pages=2))
+
+
+def test_endless_headers_are_cut_and_say_so(tmp_path: Path) -> None:
+    to = ",\n ".join(f"u{n}@example.com" for n in range(50_000))
+    found, _ = opened(tmp_path, f"From: a@b.c\nSubject: {'x' * 3_000_000}\nTo: {to}\n\nThe end.\n")
+    assert (len(found.meta["to"]), len(found.meta["subject"])) == (200, 1_000)
+    assert found.meta["to"][:2] == ["u0@example.com", "u1@example.com"]
+    assert len(orjson.dumps(found.meta)) < 20_000
+    pages = [read(str(tmp_path / "mail.eml"), "mail", 1 + n, LIMITS).text for n in range(found.pages)]
+    assert "u4000@example.com" in "".join(pages)
+    assert [page.count("…") for page in pages if "…" in page] == [1, 1], "that there was more"
+    assert pages[-1].endswith("The end.")
+
+
+def test_the_body_is_taken_in_its_first_form_that_speaks_and_no_other_is_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(html: str) -> str:
+        raise Permanent("The HTML page is damaged and cannot be opened.")
+
+    monkeypatch.setattr("gristmill.documents.reading.mail.markdown", refuse)
+    message = letter()
+    message.add_alternative("<p>Other <b>words</b></p>", subtype="html")
+    message.get_payload()[1].add_related(b"x", maintype="image", subtype="png", filename="logo.png")  # pyright: ignore
+    found, text = opened(tmp_path, message.as_bytes())
+    assert "We need flour." in text
+    assert [part.name for part in found.parts] == ["logo.png"], "what else lies in it is kept"
+
+
+def test_the_pages_of_a_mail_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[mail.Opened] = []
+    monkeypatch.setattr(mail, "_pages", lambda one, real=mail._pages: made.append(one) or real(one))
+    path = put(tmp_path, "long.eml", letter().as_string() + "word word word word\n" * 20_000)
+    for number in range(1, inspect(path, "long.eml", LIMITS).pages + 1):
+        assert read(path, "mail", number, LIMITS).text
+    assert len(made) == 1
 
 
 def test_plain_text_is_preferred_to_html(tmp_path: Path) -> None:
@@ -171,7 +226,7 @@ def test_parts_within_parts_have_an_end(tmp_path: Path) -> None:
 
 
 def test_a_mailbox_gives_its_messages_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gristmill.documents.reading.mailbox.MESSAGES", 2)
+    monkeypatch.setattr("gristmill.documents.reading.portions.PARTS", 2)
     mails = "".join(
         f"From ada@example.com Tue Mar  3 10:0{number}:00 2026\nFrom: ada@example.com\nTo: bo@example.com\n"
         f"Subject: Letter {number}\n\nFrom here on it is text.\n>From Monday 10:00 in 2026 on\n\n"

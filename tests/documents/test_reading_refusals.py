@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from documents.files import docx, pdf, put, zipped
+from documents.files import attached, docx, pdf, put, zipped
 from documents.grinding import ground
 from gristmill.documents.reading import Limits, inspect
 from gristmill.errors import Permanent
@@ -76,7 +76,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, data: bytes, se
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
-    with pytest.raises(Permanent, match="The file has 3 kB, more than the 2 kB that are read"):
+    with pytest.raises(Permanent, match="The file has 4,000 bytes, and at most 2,048 are read"):
         inspect(put(tmp_path, "a.txt", "x" * 4000), "a.txt", Limits(bytes=2048))
 
 
@@ -84,6 +84,15 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Permanent) as refused:
         inspect(put(tmp_path, "a.docx", bomb()), "a.docx", BOMB)
     assert str(refused.value) == "The file unpacks to more than 100 times its size: it may be a zip bomb."
+
+
+def test_a_pdf_whose_attachments_are_a_bomb_is_refused_before_any_of_them_is_kept(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.pdf", attached([(f"{n}.txt", b"%d" % n + bytes(30 << 20)) for n in range(3)]))
+    with pytest.raises(Permanent) as refused:
+        inspect(path, "a.pdf", BOMB)
+    assert str(refused.value) == "The file unpacks to more than 100 times its size: it may be a zip bomb."
+    with pytest.raises(Permanent, match="Unpacked, the file is larger than the 1 MB that are read"):
+        inspect(path, "a.pdf", Limits(unpacked=1 << 20))
 
 
 def test_a_bomb_that_lies_about_its_size_is_found_out(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Desk:
         self._memory = settings.memory
         self._limits = Limits(
             bytes=settings.max_bytes, pages=settings.max_pages, pixels=settings.max_pixels,
-            unpacked=settings.max_unpacked, parts=settings.max_parts, messages=settings.max_parts,
+            unpacked=settings.max_unpacked, parts=settings.max_parts,
         )  # fmt: skip
 
     async def inspect(self, path: Path, name: str, offset: int) -> Inspection:

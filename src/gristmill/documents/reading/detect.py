@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from gristmill.documents.reading import refusals
-from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.limits import Limits, check_unpacked
 from gristmill.documents.reading.plain import decoded, looks_binary
 from gristmill.documents.reading.results import Type
 from gristmill.errors import Permanent
@@ -65,12 +65,13 @@ HEADERS = frozenset(
         "reply-to",
     ]
 )
-ENVELOPE = re.compile(r"From \S+ .*\d\d:\d\d.*\b\d{4}\b[^\n]*\r?\n")
+# Atomic, both: what was matched once is not divided otherwise when the rest does not fit, for which there are 2ⁿ ways.
+ENVELOPE = re.compile(r"(?>From \S+ (?>.*?\d\d:\d\d).*?\b\d{4}\b)[^\n]*+\n")
 HTML = re.compile(
-    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b",
+    r"\s*+(?:<\?xml[^>]*>\s*+)?(?><!--.*?-->\s*)*+<(?:!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b",
     re.IGNORECASE | re.DOTALL,
 )
-MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|\|[ :|-]+\|$|[-*] \[[ x]\] |\[[^\]]+\]: \S)", re.MULTILINE)
+MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|\|[ :|-]+\|$|[-*] \[[ x]\] |\[[^\]\n]+\]: \S)", re.MULTILINE)
 
 
 def detect(path: str, name: str, limits: Limits) -> Type:
@@ -147,10 +148,7 @@ def _check_sizes(path: str, entries: list[zipfile.ZipInfo], limits: Limits) -> N
     packed = max(sum(entry.compress_size for entry in entries), 1)
     for size in _unpacked(path, entries):
         total += size
-        if total > limits.unpacked:
-            raise Permanent(f"Unpacked, the file is larger than the {refusals.amount(limits.unpacked)} that are read.")
-        if total > limits.ratio * packed and total > 64 << 20:
-            raise Permanent(f"The file unpacks to more than {limits.ratio} times its size: it may be a zip bomb.")
+        check_unpacked(total, packed, limits)
 
 
 def _unpacked(path: str, entries: list[zipfile.ZipInfo]) -> Iterator[int]:
@@ -177,7 +175,7 @@ def _by_text(head: bytes, name: str) -> Type:
         return "mailbox"
     if _is_mail(text, needed=1 if suffix == ".eml" else 2):
         return "mail"
-    if HTML.match(text) and suffix not in (".md", ".markdown"):
+    if suffix not in (".md", ".markdown") and HTML.match(text):
         return "html"
     if suffix in BINARY_NAMES:
         raise Permanent(f"The file is called {suffix}, but what it holds is plain text.")

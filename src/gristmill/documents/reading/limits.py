@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+from gristmill.documents.reading import refusals
+from gristmill.errors import Permanent
+
+HARMLESS = 64 << 20  # bytes: whatever they were packed into
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -10,8 +15,15 @@ class Limits:
     bytes: int = 256 << 20
     pages: int = 5_000
     pixels: int = 100_000_000  # of one picture, or of one page of a scan
-    unpacked: int = 1 << 30  # bytes in a zip, all entries together
+    unpacked: int = 1 << 30  # bytes of all entries of a zip, or of all attachments of a PDF, together
     ratio: int = 200  # unpacked bytes for each packed one
-    parts: int = 1_000  # attachments of a mail
-    messages: int = 1_000_000  # of a mailbox
+    parts: int = 100_000  # of a container: attachments of a mail or a PDF, messages of a mailbox
     depth: int = 20  # parts within parts of a mail
+
+
+def check_unpacked(total: int, packed: int, limits: Limits) -> None:
+    """Raises when so many bytes came out of so few that somebody means harm, or more than there is room for."""
+    if total > limits.unpacked:
+        raise Permanent(f"Unpacked, the file is larger than the {refusals.amount(limits.unpacked)} that are read.")
+    if total > limits.ratio * packed and total > HARMLESS:
+        raise Permanent(f"The file unpacks to more than {limits.ratio} times its size: it may be a zip bomb.")

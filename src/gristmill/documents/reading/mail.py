@@ -7,24 +7,44 @@ from datetime import UTC, datetime
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
-from email.policy import compat32
+from email.policy import Compat32
 from email.utils import collapse_rfc2231_value, getaddresses, parsedate_to_datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import decoded, decoded_as, paginated, stem
+from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Part, Type
 from gristmill.documents.reading.web import html_text, markdown
 from gristmill.errors import Permanent
 
-PORTION = 16 << 20  # bytes of parts in one answer
+LONGEST = 100_000  # characters of a header: some thousand addresses
+PARAMETERS = 8_000  # … and of one that describes a part: its type, its file name
+ENCODED = 8_000  # characters of a line with encoded words; what is never closed is looked for as often as it is opened
+TOO_DEEP = "The mail has parts within parts, too deep to be read."
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 SIGNATURES = frozenset(["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"])
 SECRETS = frozenset(["application/pgp-encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"])
 SUFFIXES = {"text/plain": ".txt", "text/html": ".html", "text/csv": ".csv", "application/pdf": ".pdf"}
+
+
+class Brief(Compat32):
+    """Cuts endless headers before anybody takes them apart, which may take the square of their length."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, cut(value, PARAMETERS if name.lower().startswith("content-") else LONGEST)
+
+
+def cut(value: str, longest: int = LONGEST) -> str:
+    return value if len(value) <= longest else value[:longest] + " …"
+
+
+POLICY = Brief(mangle_from_=False)
 
 
 @dataclass
@@ -36,15 +56,21 @@ class Opened:
     parts: list[tuple[str, Message]] = field(default_factory=list[tuple[str, Message]])
     signed: bool = False
 
+    @cached_property
+    def pages(self) -> list[str]:
+        return _pages(self)
+
 
 def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
     mail = _opened(path, limits)
     if len(mail.parts) > limits.parts:
         raise refusals.too_many("attachments", len(mail.parts), limits.parts)
-    parts = tuple(_portion(mail, offset))
+    if len(mail.pages) > limits.pages:
+        raise refusals.too_many("pages", len(mail.pages), limits.pages)
+    parts = portion(_attachments(mail, offset))
     return Inspection(
         type="mail",
-        pages=len(_pages(mail)),
+        pages=len(mail.pages),
         title=header(mail.message, "Subject")[:300] or stem(name),
         meta=_meta(mail),
         written_at=date(mail.message),
@@ -54,7 +80,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
-    pages = _pages(_opened(path, limits))
+    pages = _opened(path, limits).pages
     if not 1 <= number <= len(pages):
         raise refusals.no_such_page(number, len(pages))
     return PageText(pages[number - 1], "text")
@@ -72,9 +98,9 @@ def _parsed(path: str) -> Opened:
     if looks_wide(data):  # somebody saved the mail as text of two-byte characters
         data = decoded(data).encode()
     try:
-        return Opened(BytesParser(policy=compat32).parsebytes(data.lstrip()))
+        return Opened(BytesParser(policy=POLICY).parsebytes(data.lstrip()))
     except RecursionError as error:
-        raise Permanent("The mail has parts within parts, too deep to be read.") from error
+        raise Permanent(TOO_DEEP) from error
 
 
 parsed = Recent(_parsed)
@@ -87,38 +113,36 @@ def looks_wide(data: bytes) -> bool:
 # --- taking apart
 
 
-def _take_apart(mail: Opened, part: Message, depth: int) -> None:
+def _take_apart(mail: Opened, part: Message, depth: int, *, heard: bool = False) -> None:
+    """`heard`: its text was told in another form, and only what else lies in it is wanted."""
     if depth < 0:
-        raise Permanent("The mail has parts within parts, too deep to be read.")
+        raise Permanent(TOO_DEEP)
     kind = part.get_content_type()
     if kind == "multipart/encrypted" or (kind in SECRETS and part is mail.message):
         raise Permanent("The mail is encrypted: decrypt it in a mail program and add it again.")
     if kind == "multipart/alternative":
-        _take_best(mail, part, depth)
+        _take_best(mail, part, depth, heard=heard)
     elif part.is_multipart() and kind not in ("message/rfc822", "message/delivery-status"):
         for inner in children(part):
-            _take_apart(mail, inner, depth - 1)
+            _take_apart(mail, inner, depth - 1, heard=heard)
     elif kind in SIGNATURES:
         mail.signed = True
     elif kind == "message/delivery-status":
         mail.texts.append("\n\n".join(_fields(block) for block in children(part)))
     elif _is_body(part, kind):
-        mail.texts.append(_text(part, kind))
+        mail.texts += () if heard else (_text(part, kind),)
     else:
         mail.parts.append((_name(part, kind, len(mail.parts) + 1), part))
 
 
-def _take_best(mail: Opened, part: Message, depth: int) -> None:
+def _take_best(mail: Opened, part: Message, depth: int, *, heard: bool) -> None:
     """Of the same text in several forms: plain if it says anything, else HTML; what is neither is a part."""
-    trials: list[Opened] = []
     for inner in children(part):
         trial = Opened(mail.message)
-        _take_apart(trial, inner, depth - 1)
-        trials.append(trial)
-    spoken = [trial for trial in trials if any(text.strip() for text in trial.texts)]
-    if spoken:
-        mail.texts += spoken[0].texts
-    for trial in trials:
+        _take_apart(trial, inner, depth - 1, heard=heard)
+        if any(text.strip() for text in trial.texts):
+            mail.texts += trial.texts
+            heard = True
         mail.parts += trial.parts
 
 
@@ -158,7 +182,10 @@ def _decoded(part: Message, data: bytes) -> str:
 def payload(part: Message) -> bytes:
     """Its bytes; of a mail within a mail the mail."""
     if part.get_content_type() == "message/rfc822" and children(part):
-        return children(part)[0].as_bytes(policy=compat32.clone(mangle_from_=False))
+        try:
+            return children(part)[0].as_bytes(policy=POLICY)
+        except RecursionError as error:
+            raise Permanent(TOO_DEEP) from error
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else str(part.get_payload()).encode("utf-8", "surrogateescape")
 
@@ -176,15 +203,9 @@ def _name(part: Message, kind: str, number: int) -> str:
     return name[-200:] or f"attachment {number}{SUFFIXES.get(kind, '')}"
 
 
-def _portion(mail: Opened, offset: int) -> Iterator[Part]:
-    """The parts from `offset` on: at least one, and then as many as fit."""
-    room = PORTION
+def _attachments(mail: Opened, offset: int) -> Iterator[Part]:
     for number, (name, part) in enumerate(mail.parts[offset:], offset + 1):
-        data = payload(part)
-        room -= len(data)
-        if room < 0 and number > offset + 1:
-            return
-        yield Part(name, data, f"attachment={number}")
+        yield Part(name, payload(part), f"attachment={number}")
 
 
 # --- what is shown
@@ -219,7 +240,7 @@ def _meta(mail: Opened) -> dict[str, object]:
 def header(message: Message, name: str) -> str:
     """All values of a header on one line, decoded as well as possible."""
     values = [value for key, value in message.raw_items() if key.lower() == name.lower()]
-    return ", ".join(filter(None, map(unfolded, values)))
+    return cut(", ".join(filter(None, map(unfolded, values))))
 
 
 def unfolded(value: str) -> str:
@@ -227,6 +248,8 @@ def unfolded(value: str) -> str:
     raw = value.encode("utf-8", "surrogateescape")
     if not raw.isascii():
         value = decoded(raw)
+    if max(map(len, value.splitlines()), default=0) > ENCODED:
+        return tidy.line(value)
     try:
         pieces = [_word(piece, charset) for piece, charset in decode_header(value)]
     except (ValueError, LookupError):  # broken base64

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from gristmill.documents.reading import refusals
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import stem
+from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Part, Type
 
-PORTION = 8 << 20  # bytes of messages in one answer
-MESSAGES = 200  # … and how many of them: all become documents in one transaction, which must not take a minute
 # A line "From somebody date" after a blank line; a sentence may begin with "From", but it bears no time and year.
-ENVELOPE = re.compile(rb"(?:\A|\n\r?\n)(From [^\n]*\d\d:\d\d[^\n]*\b\d{4}\b[^\n]*\n)")
+# Atomic: the first time and the first year after it decide, however many there are in a hostile line.
+ENVELOPE = re.compile(rb"(?:\A|\n\r?\n)((?>From (?>[^\n]*?\d\d:\d\d)[^\n]*?\b\d{4}\b)[^\n]*+\n)")
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
     places = envelopes.get(path)
-    if len(places) > limits.messages:
-        raise refusals.too_many("messages", len(places), limits.messages)
-    parts = tuple(_portion(path, places, offset))
+    if len(places) > limits.parts:
+        raise refusals.too_many("messages", len(places), limits.parts)
+    parts = portion(_messages(path, places, offset))
     more = offset + len(parts) < len(places)
     return Inspection("mailbox", 0, stem(name), {"messages": len(places)}, parts=parts, more=more)
 
@@ -41,13 +41,9 @@ def _envelopes(path: str) -> list[tuple[int, int]]:
 envelopes = Recent(_envelopes)
 
 
-def _portion(path: str, places: list[tuple[int, int]], offset: int) -> Iterator[Part]:
-    room = PORTION
+def _messages(path: str, places: list[tuple[int, int]], offset: int) -> Iterator[Part]:
     with open(path, "rb") as file:
-        for number, (start, stop) in enumerate(places[offset : offset + MESSAGES], offset + 1):
-            room -= stop - start
-            if room < 0 and number > offset + 1:
-                return
+        for number, (start, stop) in enumerate(places[offset:], offset + 1):
             file.seek(start)
             data = QUOTED.sub(rb"\1", file.read(stop - start))
             yield Part(f"message-{number}.eml", data, f"message={number}")

@@ -9,7 +9,7 @@ from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.results import Inspection, PageText, Type
 from gristmill.errors import Permanent
 
-VERSION = "3"  # of all that turns bytes into text: what was read by another version is read anew
+VERSION = "4"  # of all that turns bytes into text: what was read by another version is read anew
 
 # By name: each brings libraries that only the process that reads should load.
 FORMATS: dict[Type, str] = {
@@ -40,8 +40,7 @@ def inspect(path: str, name: str, limits: Limits, offset: int = 0) -> Inspection
 
     size = os.path.getsize(path)
     if size > limits.bytes:
-        limit = refusals.amount(limits.bytes)
-        raise Permanent(f"The file has {refusals.amount(size)}, more than the {limit} that are read.")
+        raise refusals.too_large(size, limits.bytes)
     type = detect(path, name, limits)
     return _format(type).inspect(path, name, type, limits, offset)
 

@@ -1,9 +1,12 @@
 """PDF: the text that each page carries, or what can be read from its picture."""
 
+import ctypes
 import math
+import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeAlias, cast
 
@@ -13,8 +16,9 @@ from pypdfium2 import PdfiumError
 
 from gristmill.documents.reading import layout, refusals, tidy
 from gristmill.documents.reading.layout import Line
-from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import HEADING, stem
+from gristmill.documents.reading.limits import Limits, check_unpacked
+from gristmill.documents.reading.plain import heading, stem
+from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Part, Type
 from gristmill.errors import Permanent
@@ -28,7 +32,6 @@ SCANNED = 50  # a page with fewer legible characters is a picture of text
 DPI = 200
 BOLD = 600
 OCR_PIXELS = 16_000_000  # more of a large page tells an OCR engine nothing
-PORTION = 16 << 20  # bytes of attachments in one answer
 HYPHEN = "\ufffe"  # PDFium's mark of a word that goes on in the next line
 LIGATURES = {char: unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"} | {"\xa0": " ", "\xad": ""}
 LIGATURE = re.compile(f"[{''.join(LIGATURES)}]")
@@ -46,7 +49,9 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
     count = pdf.count_attachments()
     if count > limits.parts:
         raise refusals.too_many("attachments", count, limits.parts)
-    parts = tuple(_attachments(pdf, offset, count))
+    if offset == 0:  # before any of them is kept
+        _check_sizes(pdf, count, os.path.getsize(path), limits)
+    parts = portion(_attachments(pdf, offset, count))
     said = {key: tidy.line(value) for key, value in pdf.get_metadata_dict().items()}
     return Inspection(
         type="pdf",
@@ -215,12 +220,12 @@ def _title(pdf: Pdf, said: str) -> str:
     except Permanent:
         return ""
     try:
-        heading = HEADING.search(_text(page))
+        found = heading(_text(page))
     except PdfiumError:
         return ""
     finally:
         page.close()
-    return tidy.line(heading[1])[:300] if heading else ""
+    return tidy.line(found)[:300]
 
 
 def _date(said: str) -> datetime | None:
@@ -238,15 +243,21 @@ def _date(said: str) -> datetime | None:
         return None
 
 
+def _check_sizes(pdf: Pdf, count: int, packed: int, limits: Limits) -> None:
+    """By what really comes out: the size that the file declares may be a lie."""
+    total, size = 0, ctypes.c_ulong()
+    for index in range(count):
+        with suppress(PdfiumError):
+            raw.FPDFAttachment_GetFile(pdf.get_attachment(index), None, 0, ctypes.byref(size))
+            total += size.value
+        check_unpacked(total, packed, limits)
+
+
 def _attachments(pdf: Pdf, offset: int, count: int) -> Iterator[Part]:
-    room = PORTION
     for index in range(offset, count):
-        attachment = pdf.get_attachment(index)
         try:
+            attachment = pdf.get_attachment(index)
             name, data = attachment.get_name(), bytes(attachment.get_data())
         except PdfiumError:
             name, data = f"attachment {index + 1}", b""
-        room -= len(data)
-        if room < 0 and index > offset:
-            return
         yield Part(tidy.line(name) or f"attachment {index + 1}", data, f"attachment={index + 1}")

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import re
+from itertools import islice
 from pathlib import Path, PurePath
 
 from charset_normalizer import from_bytes
@@ -13,10 +14,12 @@ from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import Inspection, PageText, Type
 
 PAGE = 40_000  # characters of a page, for formats that know none
+LONGEST = 2_000  # characters of a title that are looked at
 ROWS = 400  # of a page of a table …
 WIDEST = 10 * PAGE  # … unless they are so wide that fewer have this many characters
 SAMPLE = 64 << 10  # bytes from which a legacy encoding is guessed
 STRAY = 0.001  # of the bytes of a text may be NUL: somebody's program was careless
+QUOTES = 400  # in the sample from which the dialect of a table is guessed
 GUESSABLE = 100  # bytes; from fewer a guess is as good as none
 LEGACY = [
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258"),
@@ -30,10 +33,12 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)", re.MULTILINE)
 UNDERLINED = re.compile(r"\A\s*(\S.*)\n(?:={3,}|-{3,})[ \t]*$", re.MULTILINE)
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
+FRONT_TITLE = re.compile(r"^title:[ \t]*(\S.*)", re.MULTILINE)
+QUOTE = re.compile("[\"']")
+SIGNS = re.compile(r"[*_`]|\[([^\]]*)\]\([^)]*\)")  # emphasis, and links around their text
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
@@ -65,13 +70,21 @@ def _table(path: str) -> list[str]:
     """Rows of Markdown, the header repeated on every page; what is no table stays as it is."""
     text = _text(path)
     try:
-        dialect = csv.Sniffer().sniff(text[:SAMPLE], delimiters=",;\t|")
+        dialect = csv.Sniffer().sniff(_sample(text), delimiters=",;\t|")
+        dialect.doublequote = True  # whether or not there is such a quote in the sample
         rows = [row for row in csv.reader(text.splitlines(keepends=True), dialect) if any(map(str.strip, row))]
     except csv.Error:
         return paginated(text)
     if not rows or len(rows[0]) < 2:
         return paginated(text)
     return table_pages(rows) or paginated(text)
+
+
+def _sample(text: str) -> str:
+    """The beginning, up to so many quotes: the rest of it is looked through for the end of each."""
+    sample = text[:SAMPLE]
+    quotes = (found.end() for found in QUOTE.finditer(sample))
+    return sample[: next(islice(quotes, QUOTES, None), SAMPLE)]
 
 
 texts = Recent(lambda path: paginated(_text(path)))
@@ -128,9 +141,18 @@ def title_of(text: str, name: str) -> str:
     """From the front matter, the first heading, or the file's name."""
     front = FRONT_MATTER.match(text)
     titled = FRONT_TITLE.search(front[1]) if front else None
-    found = titled or UNDERLINED.match(text) or HEADING.search(text)
-    plain = re.sub(r"[*_`]|\[([^\]]*)\]\([^)]*\)", r"\1", found[1]) if found else ""
-    return tidy.line(plain)[:300] or stem(name)
+    if titled:
+        said = titled[1].strip(" \t").strip("\"'")
+    else:
+        underlined = UNDERLINED.match(text)
+        said = underlined[1] if underlined else heading(text)
+    return tidy.line(SIGNS.sub(r"\1", said[:LONGEST]))[:300] or stem(name)
+
+
+def heading(text: str) -> str:
+    """The first one, without the signs that may close it."""
+    found = HEADING.search(text)
+    return found[1].rstrip(" \t#") if found else ""
 
 
 def stem(name: str) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
 SURROGATES = re.compile("[\ud800-\udfff]")
 LINE_ENDS = re.compile("\r\n?|[\u2028\u2029\x85]")
+LONGEST, MOST = 1_000, 200  # characters of a value, and values of a list
+MARKS, JOINER = 30, "\u034f"  # as Unicode's stream-safe format has it
+UNSAFE = re.compile(rf"[^\w\s\x00-\u02ff]{{{MARKS + 1},}}")  # among others, what may be nothing but accents
 BLANK_LINES = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
@@ -14,7 +17,20 @@ def tidy(text: str) -> str:
     """The same text without what a database or a reader would stumble over."""
     text = LINE_ENDS.sub("\n", text)
     text = SURROGATES.sub("�", CONTROLS.sub("", text))
-    return unicodedata.normalize("NFC", text)
+    return text if text.isascii() else unicodedata.normalize("NFC", UNSAFE.sub(_stream_safe, text))
+
+
+def _stream_safe(found: re.Match[str]) -> str:
+    """Without endless runs of accents, whose order takes the square of their number: a joiner divides them."""
+    safe: list[str] = []
+    marks = 0
+    for char in found[0]:
+        marks = marks + 1 if unicodedata.combining(char) else 0
+        if marks > MARKS:
+            safe.append(JOINER)
+            marks = 1
+        safe.append(char)
+    return "".join(safe)
 
 
 def page(text: str) -> str:
@@ -28,15 +44,15 @@ def line(text: str) -> str:
 
 
 def meta(values: dict[str, Any]) -> dict[str, Any]:
-    """Without what is empty, and fit for JSON in a database."""
+    """Without what is empty, fit for JSON in a database, and short: it is read with every unit of a document."""
     return {key: _value(value) for key, value in values.items() if value not in (None, "", [], {}, ())}
 
 
 def _value(value: Any) -> Any:
     match value:
         case str():
-            return tidy(value).strip()
+            return tidy(value[:LONGEST]).strip()
         case list():
-            return [_value(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+            return [_value(item) for item in value[:MOST]]  # pyright: ignore[reportUnknownVariableType]
         case _:
             return value
