@@ -8,7 +8,6 @@ from itertools import pairwise
 SENTENCE = 120  # characters: what is longer is no heading
 BULLET = re.compile(r"^[•●▪◦‣∙·■□➢✓–—][ \t]+(?=\S)")
 ITEM = re.compile(r"^(?:[-*] |\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)] )")
-NUMBERED = re.compile(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|§ ?\d+|[IVX]{1,5}\.)\s+\S")
 ENDS = (".", "!", "?", ":", ";", "。", "؟", "”", '."')
 
 

@@ -38,7 +38,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
 def _title(html: str) -> str:
     begin = TITLE.search(html[: html.rfind(">") + 1])
     end = TITLE_END.search(html, begin.end()) if begin else None
-    return tidy.line(unescape(html[begin.end() : end.start()]))[:300] if begin and end else ""
+    return tidy.line(_unescaped(html[begin.end() : end.start()]))[:300] if begin and end else ""
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
@@ -64,7 +64,14 @@ def markdown(html: str) -> str:
 def _bare(body: str) -> str:
     """Nothing but the words, a block a line."""
     shown = _each(TAG, ">", "", _each(BLOCK, ">", "\n", _without(UNREAD, body, " ")))
-    return "\n\n".join(line for line in map(str.strip, unescape(shown).splitlines()) if line)
+    return "\n\n".join(line for line in map(str.strip, _unescaped(shown).splitlines()) if line)
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return unescape(text)
+    except ValueError:  # a character's number with thousands of digits
+        return text
 
 
 # Pages are hostile: what is opened a hundred thousand times and never closed must not be looked for as often.
