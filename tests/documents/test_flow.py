@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
+from PIL import ImageFilter
+from structlog.testing import capture_logs
 
+from documents.files import saved, scan
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.app import Bench
 from gristmill.cli.session import Session
@@ -474,7 +477,24 @@ async def test_a_file_is_hashed_while_others_go_on(mill: Mill, monkeypatch: pyte
 
 async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:
     one = await mill.ground("blank.pdf", book(1, text=""))
-    assert (one.status, one.summary) == ("completed", "1 page, 0 chunks")
+    assert (one.status, one.summary) == ("completed", "1 page without text")
+    async with mill.db.transaction() as tx:
+        assert await skipped(tx, one.id) == [Skipped("ocr", 1, "there is no text on the page")]
+
+
+async def test_a_picture_in_which_nothing_can_be_read_says_so(mill: Mill) -> None:
+    blurred = scan("Invoice INV-2026-031", "Harrow Trust").filter(ImageFilter.GaussianBlur(12))
+    with capture_logs() as logs:
+        one = await mill.ground("blurred.png", saved(blurred, "PNG"))
+    assert (one.status, one.summary, one.phases[0].status) == ("completed", "1 page without text", "skipped")
+    async with mill.db.transaction() as tx:
+        assert await skipped(tx, one.id) == [Skipped("ocr", 1, "nothing could be read in the picture")]
+    assert [entry["page"] for entry in logs if entry["event"] == "page.silent"] == [1]
+    again = await mill.ground("copy.png", saved(blurred, "PNG"))
+    async with mill.db.transaction() as tx:
+        assert await skipped(tx, again.id) == [Skipped("ocr", 1, "nothing could be read in the picture")], (
+            "also where it is known without being read"
+        )
 
 
 async def test_a_first_search_is_for_something_that_tells_whatever_the_files_are_called(mill: Mill) -> None:

@@ -4,13 +4,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
-from documents.files import SLIP, put, saved, scan
-from gristmill.documents.reading import Limits, inspect, read
+from documents.files import SLIP, pdf, put, saved, scan
+from gristmill.documents.reading import Limits, PageText, inspect, read
 from gristmill.errors import Permanent
 
 LIMITS = Limits()
+SMEAR = scan("Invoice").filter(ImageFilter.GaussianBlur(12))
 
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP"])
@@ -26,6 +27,28 @@ def test_a_picture_is_read(tmp_path: Path) -> None:
     page = read(put(tmp_path, "scan.png", saved(transparent, "PNG")), "image", 1, LIMITS)
     assert page.method == "ocr"
     assert page.text == "Invoice INV-2026-031\nHarrow Trust"
+
+
+@pytest.mark.parametrize(
+    ("page", "silence"),
+    [
+        (PageText("Toads", "ocr"), None),
+        (PageText(" \n", "ocr"), "nothing could be read in the picture"),
+        (PageText("", "blank"), "the page is blank"),
+        (PageText("", "text"), "there is no text on the page"),
+    ],
+)
+def test_a_page_that_says_nothing_says_why(page: PageText, silence: str | None) -> None:
+    assert page.silence == silence
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png"])
+@pytest.mark.parametrize(("picture", "method"), [(scan(), "blank"), (SMEAR, "ocr")], ids=["blank", "smear"])
+def test_a_picture_without_text_is_told_from_blank_paper(
+    tmp_path: Path, kind: str, picture: Image.Image, method: str
+) -> None:
+    path = put(tmp_path, f"a.{kind}", pdf([picture]) if kind == "pdf" else saved(picture, "PNG"))
+    assert read(path, "pdf" if kind == "pdf" else "image", 1, LIMITS) == PageText("", method)
 
 
 def test_every_frame_of_a_tiff_is_a_page(tmp_path: Path) -> None:

@@ -84,18 +84,48 @@ def test_a_skewed_and_shaded_photo_with_noise_is_read() -> None:
     assert found.index("Dear") < found.index("sacks") < found.index("due")
 
 
+@pytest.mark.parametrize("tone", [170, 190, 210, 230, 245])
+def test_faint_letters_are_read(tone: int) -> None:
+    """As on a receipt that the sun has bleached."""
+    page = Image.new("L", PAPER, 255)
+    for row, text in enumerate(LETTER):
+        ImageDraw.Draw(page).text((60, 60 + 60 * row), text, tone, font=ImageFont.load_default(30))
+    assert share(ocr.recognise(page).text) > 0.9
+
+
+def test_faint_letters_on_noisy_paper_are_read() -> None:
+    light = 245 - (255 - np.asarray(letter(), np.float32)) * (25 / 255)
+    noisy = light + np.random.default_rng(1).normal(0, 6, light.shape)
+    assert share(ocr.recognise(Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))).text) > 0.8
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [letter().filter(ImageFilter.GaussianBlur(6)), letter().filter(ImageFilter.GaussianBlur(10)), "coarse"],
+    ids=["blurred", "more blurred", "coarse"],
+)
+def test_what_may_be_text_is_shown_to_an_engine(hidden: Image.Image | str) -> None:
+    noise = np.random.default_rng(3).normal(128, 60, (740, 740))
+    page = Image.fromarray(np.clip(noise, 0, 255).astype(np.uint8)) if isinstance(hidden, str) else hidden
+    assert not pictures.is_blank(pictures.pixels(page))
+
+
 def blank(kind: str) -> Image.Image:
     rng = np.random.default_rng(2)
     paper = np.full((1600, 1100), 250.0)
     if kind == "noise":
         paper += rng.normal(0, 4, paper.shape)
         paper[rng.integers(0, 1600, 40), rng.integers(0, 1100, 40)] = 20  # dust
-    if kind == "shadow":
+    if kind == "grain":
+        paper += rng.normal(0, 10, paper.shape)
+    if "shadow" in kind:
         paper *= np.linspace(0.3, 1, 1100)[None, :]
+    if kind == "noisy shadow":
+        paper += rng.normal(0, 6, paper.shape)
     return Image.fromarray(np.clip(paper, 0, 255).astype(np.uint8))
 
 
-@pytest.mark.parametrize("kind", ["clean", "noise", "shadow"])
+@pytest.mark.parametrize("kind", ["clean", "noise", "grain", "shadow", "noisy shadow"])
 def test_a_blank_page_is_empty_and_no_model_is_asked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(page: Any) -> Any:
         raise AssertionError("a model was asked")

@@ -63,6 +63,8 @@ class Progress:
         done = min(vector.done, graph.done)
         if done < vector.total:
             return f"{counted(self.pages, 'page')}, {done} of {counted(vector.total, 'chunk')}"
+        if self.ended and not vector.total:
+            return f"{counted(self.pages, 'page')} without text"
         return f"{counted(self.pages, 'page')}, {counted(vector.total, 'chunk')}"
 
 

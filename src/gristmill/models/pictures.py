@@ -1,6 +1,6 @@
 """Prepares pictures of pages for reading: size, background, ink, turning; imported by child processes only."""
 
-from typing import cast
+from typing import Any, cast
 
 import cv2
 import numpy as np
@@ -8,8 +8,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 LONGEST = 2000  # pixels of a side: letters of 10 points are 24 pixels high on an A4 page of this size
-SMALL = 1000  # pixels of a side that are enough to see whether there is ink
-INK = 16  # pixels of such a page that make it more than blank: a page number has 60
+SMALL = 1000  # pixels of a side that are enough to see whether anything stands there
+FAINT = 3.0  # levels of grey by which a mark differs from its paper; no engine reads what differs by less than 6
+NOISE = 5.0  # deviations of the noise that make a mark …
+GRAIN = 4.0  # … unless the noise itself is that coarse: then nothing is certain
+MARK = 6  # pixels of a mark's longer side: dust is smaller, letters are larger
+MARKS = 16  # pixels of all marks that make a page more than blank: a faint digit has 30
 
 Pixels = NDArray[np.uint8]
 
@@ -38,11 +42,27 @@ def _shrunk(picture: Image.Image) -> Image.Image:
 
 
 def is_blank(page: Pixels) -> bool:
-    """Whether there is nothing to read: specks of dust and shadows are no ink."""
+    """Whether there is nothing to read, for certain: the grain of paper, shadows and specks of dust are no marks."""
     ratio = min(1.0, SMALL / max(page.shape[:2]))
     size = max(1, round(page.shape[1] * ratio)), max(1, round(page.shape[0] * ratio))
-    mask = ink(cast("Pixels", cv2.resize(gray(page), size, interpolation=cv2.INTER_AREA)))
-    return int(cv2.countNonZero(cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)))) < INK
+    contrast = _contrast(cast("Pixels", cv2.resize(gray(page), size, interpolation=cv2.INTER_AREA)))
+    noise = float(np.median(contrast)) / 0.6745  # the deviation, if most of the page is paper
+    if noise > GRAIN:
+        return False
+    return _marked((contrast > max(FAINT, NOISE * noise)).astype(np.uint8)) < MARKS
+
+
+def _contrast(grays: Pixels) -> Any:
+    """By how much each pixel and its neighbours are darker or lighter than the paper around them."""
+    wide = min(max(15, min(grays.shape) // 16), 255) | 1
+    return np.abs(cv2.blur(grays.astype(np.float32) - cv2.medianBlur(grays, wide), (3, 3)))
+
+
+def _marked(mask: Any) -> int:
+    """How many pixels belong to marks that may be letters, however they are blurred or run together."""
+    found = cast(Any, cv2.connectedComponentsWithStats(mask, connectivity=8)[2])[1:]  # the first is the paper
+    large = np.maximum(found[:, cv2.CC_STAT_WIDTH], found[:, cv2.CC_STAT_HEIGHT]) >= MARK
+    return int(found[large, cv2.CC_STAT_AREA].sum())
 
 
 def gray(page: Pixels) -> Pixels:

@@ -25,6 +25,8 @@ def read(page: Pixels) -> tuple[list[Line], float] | None:
     """
     clean = _straight(flattened(gray(page)))
     letters = _letters(clean)
+    if not len(letters):  # what stands there is too faint to be accounted for
+        return None
     words = _words(_sized(clean, letters))
     sure = sum(score * len(line.text) for line, score in words) / (sum(len(line.text) for line, _ in words) or 1)
     if sure < DOUBT or covered(letters, [line for line, _ in words]) < COVERED:
@@ -73,7 +75,7 @@ def _letters(clean: Pixels) -> Any:
 
 def _sized(clean: Pixels, letters: Any) -> tuple[Pixels, float]:
     """Enlarged until its letters are as high as Tesseract likes them."""
-    high = float(np.median(letters[:, cv2.CC_STAT_HEIGHT])) if len(letters) else float(LETTER)
+    high = float(np.median(letters[:, cv2.CC_STAT_HEIGHT]))
     ratio = min(3.0, max(1.0, 0.7 * LETTER / high))
     return cast("Pixels", cv2.resize(clean, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_CUBIC)), ratio
 
@@ -103,8 +105,6 @@ def covered(letters: Any, words: list[Line]) -> float:
 
     By number, not by area: a large title would outweigh the small print that was lost.
     """
-    if not len(letters):
-        return 1.0
     accounted = 0.0
     across = letters[:, cv2.CC_STAT_LEFT] + letters[:, cv2.CC_STAT_WIDTH] / 2
     down = letters[:, cv2.CC_STAT_TOP] + letters[:, cv2.CC_STAT_HEIGHT] / 2

@@ -15,6 +15,7 @@ from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
 from gristmill.queue import Answer, Done, Skip, Snooze
 from gristmill.tasks import ReadPage, SplitPage
+from gristmill.telemetry import log
 
 LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")
 Documents = Mapping[DocumentId, Document]
@@ -68,6 +69,10 @@ def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes)
     write = partial(store.save_page, document=document, number=letter.page, page=page, key=key)
     splitting = SplitPage(letter.document, letter.page)
     then = (document.unit(SPLIT, splitting, letter.page),)
+    if page.silence:
+        if page.method == "ocr":  # there is something, and nobody else would notice
+            log.warning("page.silent", document=document.id, name=document.name, page=letter.page)
+        return Skip(page.silence, write, then)
     if page.method == "copied":
         return Skip(f"{document.type} carries its text and needs no reading", write, then)
     return Done(write, then)

@@ -185,7 +185,7 @@ def _scanned(page: Page, text: str, number: int, limits: Limits) -> PageText:
     from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 only scans need the OCR models
 
     found = recognised(_picture(page, number, limits))
-    return found if _letters(found.text) > _letters(text) else PageText(text, "text")
+    return PageText(text, "text") if text and _letters(text) >= _letters(found.text) else found
 
 
 def _holds_nothing_but(text: str, page: Page) -> bool:

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 Type = Literal["pdf", "image", "docx", "pptx", "xlsx", "html", "mail", "mailbox", "markdown", "text", "csv"]
-Method = Literal["text", "ocr", "copied"]
+Method = Literal["text", "ocr", "copied", "blank"]
+
+SILENCES: dict[Method, str] = {"ocr": "nothing could be read in the picture", "blank": "the page is blank"}
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,8 @@ class PageText:
 
     text: str
     method: Method
+
+    @property
+    def silence(self) -> str | None:
+        """Why it says nothing, if it does: nobody should have to find out that a page was lost."""
+        return None if self.text.strip() else SILENCES.get(self.method, "there is no text on the page")

@@ -7,4 +7,5 @@ from gristmill.models import ocr
 
 
 def recognised(picture: Image.Image) -> PageText:
-    return PageText(ocr.recognise(picture).text, "ocr")
+    found = ocr.recognise(picture)
+    return PageText(found.text, "blank" if found.engine == "none" else "ocr")
