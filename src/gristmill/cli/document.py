@@ -21,6 +21,7 @@ from gristmill.documents import (
     Removed,
     Skipped,
     add_again,
+    clear_copies,
     failures,
     load,
     pages,
@@ -147,9 +148,11 @@ async def _remove(ids: list[DocumentId]) -> Removed:
     async with session() as at:
         with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
             bar = bars.add_task("", visible=False)
-            return await remove_in_portions(
+            gone = await remove_in_portions(
                 at.db, ids, lambda done, of: bars.update(bar, completed=done, total=of, visible=True)
             )
+        await clear_copies(at.db, at.settings.data / "spool")
+        return gone
 
 
 def _the(found: list[Progress], id_: DocumentId) -> Progress:

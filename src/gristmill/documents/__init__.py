@@ -1,5 +1,6 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
+from gristmill.documents.blobs import clear_copies
 from gristmill.documents.intake import Added, add_again, add_file, files_at, files_in, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
@@ -43,6 +44,7 @@ __all__ = [
     "add_again",
     "add_file",
     "at_work",
+    "clear_copies",
     "counted",
     "document_handlers",
     "failures",

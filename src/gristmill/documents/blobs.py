@@ -3,10 +3,12 @@
 import asyncio
 import hashlib
 import os
+import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,8 +18,11 @@ from gristmill.errors import Permanent
 SQL = queries("gristmill.documents", "blobs.sql")
 PIECE = 1 << 20
 SHARE = 16  # a spool is looked through when it may have grown by this part of its limit
+BATCHES = 4  # that share its room
 COMING = "coming-"  # how the name of a copy begins until it is whole
 ABANDONED = 3600  # seconds after its last byte, a copy that is not whole has lost its writer
+SWEEP = 3600  # seconds after which copies of what was removed go, also where nobody removed it
+COPY = re.compile("[0-9a-f]{64}")
 
 
 def digest(file: BinaryIO) -> tuple[bytes, int]:
@@ -52,6 +57,23 @@ async def keep(tx: Tx, hash_: bytes, size: int, pieces: Iterable[bytes]) -> None
         raise Permanent("the file changed while it was read: add it again")
 
 
+async def clear_copies(db: Database, folder: Path) -> None:
+    """Remove the copies of what is in the database no more."""
+    copies = _copies_in(folder)
+    async with db.transaction() as tx:
+        kept = {row.hash.hex() for row in await tx.all(SQL["kept"], hashes=[bytes.fromhex(name) for name in copies])}
+    for name in copies:
+        if name not in kept:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _copies_in(folder: Path) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if COPY.fullmatch(name)]
+    except FileNotFoundError:  # nothing was read here yet
+        return []
+
+
 class Spool:
     """Copies of blobs on this machine's disk, where parsers can open them; the oldest go when it gets too large."""
 
@@ -61,9 +83,27 @@ class Spool:
         self._limit = limit
         self._unseen = limit  # bytes that came since we last looked
         self._coming: dict[bytes, asyncio.Task[Path]] = {}
+        self._arriving: dict[bytes, int] = {}  # the sizes of those that are coming
+        self._held: Counter[bytes] = Counter()
+        self._swept: float | None = None
+
+    @property
+    def room(self) -> int:
+        """What one batch may bring: a few are at work at the same time."""
+        return self._limit // BATCHES
+
+    @contextmanager
+    def held(self, hashes: Collection[bytes]) -> Generator[None]:
+        """What somebody is about to read is not removed before: not by this worker, though others may."""
+        self._held.update(hashes)
+        try:
+            yield
+        finally:
+            self._held.subtract(hashes)
 
     async def file(self, hash_: bytes, size: int) -> Path:
         """Where the bytes are, for as long as nobody needs the room."""
+        await self._sweep()
         path = self._folder / hash_.hex()
         if self._is_here(path, size):
             return path
@@ -81,9 +121,22 @@ class Spool:
             return False
         return about.st_size == size  # a machine that lost its power may have lost the end of it
 
+    async def _sweep(self) -> None:
+        now = time.monotonic()
+        if self._swept is None or now - self._swept > SWEEP:
+            self._swept = now
+            await clear_copies(self._db, self._folder)
+
     async def _fetch(self, hash_: bytes, size: int, path: Path) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._make_room(size)
+        self._arriving[hash_] = size
+        try:
+            self._make_room(size)
+            return await self._written(hash_, size, path)
+        finally:
+            del self._arriving[hash_]
+
+    async def _written(self, hash_: bytes, size: int, path: Path) -> Path:
         with tempfile.NamedTemporaryFile(dir=self._folder, prefix=COMING, delete=False) as file:
             try:
                 async with self._db.transaction() as tx:
@@ -109,10 +162,13 @@ class Spool:
             return
         self._unseen = 0
         known = sorted(self._lying())
-        used = sum(bytes_ for _, bytes_, _ in known) + size
+        used = sum(bytes_ for _, bytes_, _ in known) + sum(self._arriving.values())
+        held = {hash_.hex() for hash_, readers in self._held.items() if readers > 0}
         for _, bytes_, entry in known:
             if used <= self._limit:
                 return
+            if entry.name in held:
+                continue
             entry.unlink(missing_ok=True)
             used -= bytes_
 

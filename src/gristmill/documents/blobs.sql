@@ -11,5 +11,8 @@ SELECT EXISTS (SELECT FROM blob_piece WHERE hash = %(hash)s);
 -- name: insert_piece
 INSERT INTO blob_piece (hash, n, bytes) VALUES (%(hash)s, %(n)s, %(bytes)s);
 
+-- name: kept
+SELECT hash FROM blob WHERE hash = ANY (%(hashes)s);
+
 -- name: piece
 SELECT bytes FROM blob_piece WHERE hash = %(hash)s AND n = %(n)s;

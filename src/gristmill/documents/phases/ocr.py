@@ -1,5 +1,6 @@
 """The first phase: every page becomes Markdown."""
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -18,6 +19,7 @@ from gristmill.tasks import ReadPage, SplitPage
 from gristmill.telemetry import log
 
 LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")
+AGAIN = Snooze(timedelta(seconds=1), "its file had to make room for others before it was read")
 Documents = Mapping[DocumentId, Document]
 
 
@@ -29,26 +31,60 @@ async def read_pages(
         documents = await store.load(tx, {letter.document for letter in letters})
         keys = {one: desk.page_key(documents[one.document], one.page) for one in letters if one.document in documents}
         known = await store.pages_by_key(tx, list(keys.values()))
-    new = [place for place, letter in enumerate(letters) if letter in keys and keys[letter] not in known]
-    files = {one: await _file(spool, documents[one]) for one in {letters[place].document for place in new}}
-    unread: list[int] = []
-    sheets: list[Sheet] = []
+    unread: dict[DocumentId, list[int]] = {}
     for place, letter in enumerate(letters):
         if letter not in keys:
             yield place, REMOVED
         elif keys[letter] in known:
             yield place, _outcome(documents, letter, known[keys[letter]], keys[letter])
-        elif isinstance(file := files[letter.document], Exception):
+        else:
+            unread.setdefault(letter.document, []).append(place)
+    taken = fitting({one: documents[one].size for one in unread}, spool.room)
+    for place in (place for one in unread if one not in taken for place in unread[one]):
+        yield place, LATER
+    sheets = {place: (documents[one], letters[place].page) for one in taken for place in unread[one]}
+    with spool.held([documents[one].hash for one in taken]):
+        async for place, found in _read(sheets, desk, spool):
+            letter = letters[place]
+            yield place, _outcome(documents, letter, found, keys[letter]) if isinstance(found, PageText) else found
+
+
+def fitting(sizes: Mapping[DocumentId, int], room: int) -> list[DocumentId]:
+    """The first documents whose files have room together; at least one."""
+    taken: list[DocumentId] = []
+    for document, size in sizes.items():
+        room -= size
+        if taken and room < 0:
+            break
+        taken.append(document)
+    return taken
+
+
+async def _read(
+    pages: Mapping[int, tuple[Document, int]], desk: Desk, spool: Spool
+) -> AsyncIterator[tuple[int, PageText | Snooze | Exception]]:
+    """Those of one document after each other, so that its file is opened once for all of them."""
+    documents = {document.id: document for document, _ in pages.values()}
+    files = {id_: await _file(spool, document) for id_, document in documents.items()}
+    sheets: dict[int, Sheet] = {}
+    for place, (document, number) in pages.items():
+        file = files[document.id]
+        if isinstance(file, str):
+            sheets[place] = _sheet(document, file, number)
+        else:
             yield place, file
+    places = list(sheets)
+    async for at, found in desk.read(list(sheets.values())):
+        place = places[at]
+        if isinstance(found, Exception) and _is_gone(sheets[place]):
+            yield place, AGAIN
         else:
-            unread.append(place)
-            sheets.append(_sheet(documents[letter.document], file, letter.page))
-    async for at, found in desk.read(sheets):
-        place, letter = unread[at], letters[unread[at]]
-        if found is None:
-            yield place, LATER
-        else:
-            yield place, found if isinstance(found, Exception) else _outcome(documents, letter, found, keys[letter])
+            yield place, LATER if found is None else found
+
+
+def _is_gone(sheet: Sheet) -> bool:
+    """Another worker on this machine may have needed the room: no fault of the page."""
+    return not os.path.exists(sheet.path)
 
 
 async def _file(spool: Spool, document: Document) -> str | Permanent | Transient:

@@ -28,8 +28,9 @@ async def open_document(
         raise refusals.too_large(document.size, max_bytes)
     if document.depth > max_depth:
         raise Permanent(f"It lies within {document.depth} other documents, and at most {max_depth} are opened.")
-    path = await spool.file(document.hash, document.size)
-    seen = await desk.inspect(path, document.name, letter.offset)
+    with spool.held([document.hash]):
+        path = await spool.file(document.hash, document.size)
+        seen = await desk.inspect(path, document.name, letter.offset)
     return Done(write=partial(_opened, document=document, seen=seen, offset=letter.offset))
 
 
