@@ -350,10 +350,10 @@ class DocumentSettings(Slice):
     max_pages: int = Field(default=5_000, ge=1, description="The most pages of one document.")
     max_pixels: int = Field(default=100_000_000, ge=10_000, description="The most pixels of one picture.")
     max_unpacked: Bytes = Field(
-        default=1024**3, ge=1, description="The most that an office file may hold when it is unpacked."
+        default=1024**3, ge=1, description="The most that an office file or the attachments of a PDF unpack to."
     )
     max_parts: int = Field(
-        default=100_000, ge=0, description="The most attachments of one mail, or mails of one mailbox."
+        default=100_000, ge=0, description="The most attachments of one mail or PDF, or mails of one mailbox."
     )
     max_depth: int = Field(default=5, ge=0, description="How deep documents may lie within each other.")
     timeout: Duration = Field(default=timedelta(seconds=120), description="How long reading one page may take.")
