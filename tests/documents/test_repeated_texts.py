@@ -41,9 +41,7 @@ async def mails(tx: Tx, *, embedded_by: int = MODEL, silent: bool | None = None)
     await tx.execute(
         "INSERT INTO embedding SELECT %(model)s::smallint, id, scope, '[1,2,3]' FROM chunk ORDER BY id", **asked
     )
-    await tx.execute(
-        "INSERT INTO extraction (chunk, key, empty, silent) SELECT id, %(same)s, true, %(silent)s FROM chunk", **asked
-    )
+    await tx.execute("INSERT INTO extraction (chunk, key, silent) SELECT id, %(same)s, %(silent)s FROM chunk", **asked)
 
 
 async def buffers(tx: Tx, statement: LiteralString, **asked: Any) -> int:
