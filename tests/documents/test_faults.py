@@ -41,10 +41,11 @@ async def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
 async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Progress, list[Progress]]:
     """The bad document and the good ones, all ground by one worker that lives to the end."""
     patch.setattr(desk, "read_pages", partial(misread, how, str(mill.folder / "mark")))
-    added = [await mill.add("bad.md", BAD)] + [await mill.add(f"{n}.md", text) for n, text in enumerate(GOOD)]
+    names = ["0.md", "bad.md", "1.md", "2.md"]  # in the middle, so that some are read before it
+    added = [await mill.add(name, text) for name, text in zip(names, [GOOD[0], BAD, *GOOD[1:]], strict=True)]
     await mill.grind()
-    bad, *good = await mill.looks([one.document for one in added if one.document is not None])
-    return bad, good
+    first, bad, *rest = await mill.looks([one.document for one in added if one.document is not None])
+    return bad, [first, *rest]
 
 
 async def begun(mill: Mill) -> dict[str, int]:
@@ -77,7 +78,10 @@ async def test_a_page_that_eats_memory_is_buried_with_a_sentence_and_the_others_
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad, good = await misground(mill, "eats memory", monkeypatch)
-    await buried(mill, bad, "it needed more than the 512 MiB of memory it may use", attempts=2)
+    sentence = (
+        "Page 1 needs more than 512 MB of memory to read: it may be damaged, or documents.memory is too little for it."
+    )
+    await buried(mill, bad, sentence, attempts=2)
     assert {one.status for one in good} == {"completed"}
     assert await begun(mill) == {"bad.md": 2, "0.md": 1, "1.md": 1, "2.md": 1}
 
@@ -89,8 +93,12 @@ async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
     async with db.transaction() as tx:
         await set_queue(tx, "ocr", max_attempts=1)
     bad, good = await misground(mill, "hangs", monkeypatch)
-    await buried(mill, bad, "it was not done after 20 s and its process was killed", attempts=1)
+    sentence = (
+        "Page 1 took longer than 20 seconds to read: it may be damaged, or documents.timeout is too short for it."
+    )
+    await buried(mill, bad, sentence, attempts=1)
     assert {one.status for one in good} == {"completed"}
+    assert set((await begun(mill)).values()) == {1}
 
 
 async def buried(mill: Mill, document: Progress, sentence: str, *, attempts: int) -> None:

@@ -149,4 +149,5 @@ async def errors_of(db: Database, found: Sequence[Progress]) -> list[tuple[Progr
 
 
 def where(page: int | None, error: str) -> str:
-    return error if page is None else f"page {page}: {error}"
+    """The error with its page, unless it names that itself."""
+    return error if page is None or error.startswith(f"Page {page} ") else f"page {page}: {error}"

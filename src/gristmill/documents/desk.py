@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import orjson
 
-from gristmill.documents import reading
+from gristmill.documents import mishaps, reading
+from gristmill.documents.mishaps import MISHAPS, Mishap
 from gristmill.documents.model import Document
 from gristmill.documents.reading import Inspection, Limits, PageText
 from gristmill.errors import Permanent, Transient
 from gristmill.knowledge import Piece, chunks
 from gristmill.models import engines
-from gristmill.queue import Crashed, ProcessPool, tell
+from gristmill.queue import Crashed, ProcessPool, TimedOut, tell
 from gristmill.settings import DocumentSettings
 
 MOMENT = 0.1  # seconds: pages that are read within it are read in one call, and settled together
@@ -49,31 +50,40 @@ class Desk:
         )  # fmt: skip
 
     async def inspect(self, path: Path, name: str, offset: int) -> Inspection:
-        return await self._readers.run(
-            reading.inspect, str(path), name, self._limits, offset, timeout=self._time, memory=self._memory
-        )
+        try:
+            return await self._readers.run(
+                reading.inspect, str(path), name, self._limits, offset, timeout=self._time, memory=self._memory
+            )
+        except MISHAPS as error:
+            raise self._told(error, "The file", "open") from error
 
     async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception | None]]:
         """The pages as they come, each with its place among the sheets and with its own time.
 
         What is quickly read is read together, in one call. Of what is slow, only as much is read as there are readers,
         a page a call; the rest is None, to be asked for again: a person's page must not wait behind it. Whatever ends
-        a reader is the fault of the page it was at.
+        a reader is the fault of the page it was at, and of no other.
         """
+        async for place, found in self._read(sheets):
+            if isinstance(found, MISHAPS):
+                found = self._told(found, f"Page {sheets[place].number}", "read")
+            yield place, found
+
+    async def _read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception | None]]:
         quick = [place for place, sheet in enumerate(sheets) if sheet.type != "image"]
         slow = [place for place, sheet in enumerate(sheets) if sheet.type == "image"]
         careful = False
         while quick:
-            told = 0
+            told, found = 0, None
             try:
                 async for found in self._read_quick([sheets[place] for place in quick], careful=careful):
                     yield quick[told], found
                     told += 1
                 careful = False
-            except Crashed:
+            except (Crashed, TimedOut):
                 careful = True
             quick = quick[told:]
-            if told == 1 and not careful:  # it took the whole moment, and so may the others
+            if not careful and (told == 1 or isinstance(found, TimedOut)):  # it took its time, and so may the others
                 slow, quick = quick + slow, []
         async for place, page in self._read_slow(sheets, slow):
             yield place, page
@@ -104,8 +114,9 @@ class Desk:
     async def _read_quick(self, sheets: Sequence[Sheet], *, careful: bool) -> AsyncIterator[PageText | Exception]:
         """As many of the first as one call reads in a moment, and at least one.
 
-        A reader that dies takes along what it had read and not yet told. If that leaves open which page it was at, its
-        death is raised, and only with care, with each page told at once, it is known.
+        A reader that dies takes along what it had read and not yet told; so does one that hangs, as what it hangs in
+        may let no other thread go on, not even the one that tells. If that leaves open which page it was at, its end
+        is raised, and only with care, with each page told at once, it is known.
         """
         heard: deque[PageText | Exception] = deque()
         told = 0
@@ -119,7 +130,7 @@ class Desk:
         finally:
             call.cancel()
         error = call.exception()
-        if isinstance(error, Crashed) and not careful and len(sheets) - told > 1:
+        if isinstance(error, Crashed | TimedOut) and not careful and len(sheets) - told > 1:
             raise error
         if error is not None and told < len(sheets):
             yield error if isinstance(error, Exception) else Transient(str(error))
@@ -136,7 +147,13 @@ class Desk:
         """The chunks of each page, given as its text and its document's title."""
         if not texts:
             return []
-        return await self._splitters.run(split_pages, texts, self._longest, timeout=self._time, memory=self._memory)
+        try:
+            return await self._splitters.run(split_pages, texts, self._longest, timeout=self._time, memory=self._memory)
+        except MISHAPS as error:
+            raise self._told(error, "The text", "divide into chunks") from error
+
+    def _told(self, error: Mishap, what: str, doing: str) -> Mishap:
+        return mishaps.told(error, what, doing, seconds=self._time, memory=self._memory)
 
     def page_key(self, document: Document, number: int) -> bytes:
         """What the text of a page depends on: the bytes, the page, the program, its limits and who reads pictures."""

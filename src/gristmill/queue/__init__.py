@@ -16,7 +16,7 @@ from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiter
 from gristmill.queue.lookup import STATUSES, Event, GroupProgress, Task, get_task, group_progress, history, list_tasks
 from gristmill.queue.order import set_foreground, set_position, set_priority
 from gristmill.queue.outcome import Answer, Done, Skip, Snooze
-from gristmill.queue.processes import Crashed, ProcessPool
+from gristmill.queue.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
 from gristmill.queue.queues import QueueReport, list_queues, pause, resume, set_queue
 from gristmill.queue.queues import columns_of as check_settings
 from gristmill.queue.rates import Rate
@@ -52,6 +52,7 @@ __all__ = [
     "Limit",
     "LimiterStatus",
     "Limiters",
+    "OutOfMemory",
     "ProcessPool",
     "QueueReport",
     "Rate",
@@ -62,6 +63,7 @@ __all__ = [
     "Snooze",
     "Supervisor",
     "Task",
+    "TimedOut",
     "Unique",
     "Why",
     "Worker",
