@@ -85,6 +85,34 @@ def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, 
     assert (said.code, said.out) == (1, "Document 1 stays as it is: nothing of its phase ocr has failed.\n")
 
 
+def test_what_was_cancelled_says_so_and_how_to_go_on(cli, folder, url):
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder)
+    cli("group", "cancel", within(url, lambda tx: tx.value("SELECT task FROM document")))
+    goes_on = "gristmill document reindex 1 makes it anew"
+    said = cli("document", "retry", 1)
+    assert (said.code, said.out) == (1, f"Document 1 was cancelled: {goes_on}.\n")
+    (one,) = cli("add", folder, "--json").json
+    assert (one["status"], one["reason"]) == ("cancelled", f"document 1 was cancelled: {goes_on}")
+    assert cli("add", folder, "--wait", "--json").code == 1
+
+
+def test_of_very_many_parts_the_first_are_shown_and_the_others_counted(cli, folder, url):
+    (folder / "box.mbox").write_text("From a@example.com Tue Mar  3 10:00:00 2026\nSubject: 1\n\nDear Ben,\n")
+    cli("add", folder)
+    copies = (
+        "INSERT INTO document (scope, urn, version, hash, container, name, task, opening, pages, completed_at)"
+        " SELECT scope, urn || '#' || n, 1, hash, id, 'part-' || n, 0, 0, 1, CASE WHEN n < 1500 THEN clock() END"
+        " FROM document, generate_series(1, 1500) AS n"
+    )
+    within(url, lambda tx: tx.execute(copies))
+    said = cli("document", "show", 1)
+    assert len(said.out.splitlines()) < 100
+    assert "part-1500" in said.out, "what is not done is shown before the others"
+    assert "… and 1,440 more parts: --json" in said.out
+    assert len(cli("document", "show", 1, "--json").json["parts"]) == 1500
+
+
 def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder, url):
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder)

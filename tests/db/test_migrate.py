@@ -169,6 +169,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "0010_retired_models": "9d2e4515dc22",
     "0011_sight": "f3b6687446ee",
     "0012_evidence": "a631a49920da",
+    "0013_parts_and_troubles": "3527e3667e0f",
 }
 BEFORE_NINE = known()[:8]
 

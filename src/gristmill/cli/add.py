@@ -20,7 +20,7 @@ from gristmill.errors import Unreachable
 from gristmill.knowledge import Scope
 
 MOST_ROWS = 40
-OUTCOMES = ("added", "changed", "unchanged", "failed", "refused")
+OUTCOMES = ("added", "changed", "unchanged", "failed", "cancelled", "refused")
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -64,7 +64,7 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
             out.print(ended(found))
             for one, error in await errors_of(at.db, found):
                 out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
-        return any(one.status == "refused" for one in added) or any(one.status == "failed" for one in found)
+        return any(one.status == "refused" for one in added) or not all(one.status == "completed" for one in found)
 
 
 async def take_in(

@@ -1,5 +1,6 @@
 """`gristmill document`: one of them, page by page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from gristmill.documents import (
     clear_copies,
     failures,
     load,
+    made_anew,
     pages,
     progress,
     remove_in_portions,
@@ -38,7 +40,7 @@ from gristmill.queue import Revived
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the document.")]
-MOST_PAGES = 60  # of a document's pages in one table
+MOST_PAGES = 60  # of a document's pages in one table, and of its parts
 QUEUES = {"open": "documents", "ocr": "ocr", "vector": "vector", "graph": "graph"}  # where the work of a phase waits
 
 
@@ -88,8 +90,8 @@ def retry(
     """
     if phase is not None and phase not in QUEUES:
         raise typer.BadParameter(f"a phase is one of {', '.join(QUEUES)}", param_hint="--phase")
-    done = run(_retry(DocumentId(document), phase))
-    emit(json, done, lambda: _retried(document, phase, done))
+    done, status = run(_retry(DocumentId(document), phase))
+    emit(json, done, lambda: _retried(document, phase, done, status))
     if not done.tasks:
         raise typer.Exit(1)
 
@@ -130,12 +132,14 @@ async def _show(id_: DocumentId) -> Seen:
         return Seen(one, parts, list(await pages(tx, id_)), await skipped(tx, id_), *troubles)
 
 
-async def _retry(id_: DocumentId, phase: str | None) -> Revived:
+async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
+    """What is tried again, and how the document was."""
     async with session() as at, at.db.transaction() as tx:
         document = (await load(tx, [id_])).get(id_)
         if document is None:
             raise _unknown(id_)
-        return await retry_document(tx, document, QUEUES[phase] if phase else None)
+        (seen,) = await progress(tx, [id_])
+        return await retry_document(tx, document, QUEUES[phase] if phase else None), seen.status
 
 
 async def _reindex(id_: DocumentId) -> DocumentId:
@@ -183,10 +187,7 @@ def _view(seen: Seen) -> RenderableType:
     if seen.pages:
         below += ["", *_pages(seen.pages)]
     if seen.parts:
-        below += ["", table(
-            (">document", "part", "status", ""),
-            [(str(part.id), short(part.name, 60), part.status, part.summary) for part in seen.parts], empty="",
-        )]  # fmt: skip
+        below += ["", *_parts(seen.parts)]
     below += [
         Text(f"{one.kind} (task {one.task}) is tried again: {where(one.page, one.error)}", style="yellow")
         for one in seen.setbacks
@@ -215,13 +216,32 @@ def _pages(rows: list[Any]) -> list[RenderableType]:
           "" if row.ocr_status == "skipped" else short(row.ocr_error or "", 80))
          for row in sorted(shown, key=lambda row: row.page_number)], empty="",
     )  # fmt: skip
-    rest = len(rows) - MOST_PAGES
-    return [told, Text(f"… and {rest:,} more pages: --json", style="dim")] if rest > 0 else [told]
+    return [told, *_more(rows, "pages")]
 
 
-def _retried(document: int, phase: str | None, done: Revived) -> str:
+def _parts(found: list[Progress]) -> list[RenderableType]:
+    """All, or of very many the first; those that are not done come before the others."""
+    shown = sorted(found, key=lambda part: part.status == "completed")[:MOST_PAGES]
+    told = table(
+        (">document", "part", "status", ""),
+        [(str(part.id), short(part.name, 60), part.status, part.summary)
+         for part in sorted(shown, key=lambda part: part.id)], empty="",
+    )  # fmt: skip
+    return [told, *_more(found, "parts")]
+
+
+def _more(found: Sequence[object], what: str) -> list[RenderableType]:
+    rest = len(found) - MOST_PAGES
+    return [Text(f"… and {rest:,} more {what}: --json", style="dim")] if rest > 0 else []
+
+
+def _retried(document: int, phase: str | None, done: Revived, status: str) -> str:
+    if done.tasks:
+        return revived(done)
+    if status == "cancelled":
+        return f"Document {document} was cancelled: {made_anew(DocumentId(document))}."
     part = f"its phase {phase}" if phase else "it"
-    return revived(done) if done.tasks else f"Document {document} stays as it is: nothing of {part} has failed."
+    return f"Document {document} stays as it is: nothing of {part} has failed."
 
 
 def _removed(gone: Removed) -> RenderableType:

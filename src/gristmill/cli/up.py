@@ -128,7 +128,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
     ids = [one.document for one in added if one.document is not None]
     refused = [one for one in added if one.status == "refused"]
     found = await follow(at.db, ids, quiet=as_json)
-    failed = bool(refused) or any(one.status == "failed" for one in found)
+    failed = bool(refused) or not all(one.status == "completed" for one in found)
     if as_json:
         say_json({"documents": [as_dict(one) for one in found], "refused": refused})
         return failed
@@ -215,7 +215,7 @@ async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event,
         for one in added:
             if as_json:
                 say_json(plain(one))
-            elif one.status in ("failed", "refused"):
+            elif one.status in ("failed", "cancelled", "refused"):
                 err.print(f"{one.name}: {one.status}, {one.reason}", soft_wrap=True)
 
 

@@ -1,7 +1,7 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
 from gristmill.documents.blobs import clear_copies
-from gristmill.documents.intake import Added, add_again, add_file, files_at, files_in, name_of
+from gristmill.documents.intake import Added, add_again, add_file, files_at, files_in, made_anew, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
     MOST_FAILURES,
@@ -52,6 +52,7 @@ __all__ = [
     "files_in",
     "listing",
     "load",
+    "made_anew",
     "name_of",
     "names_of",
     "of_arrival",

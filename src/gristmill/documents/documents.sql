@@ -75,6 +75,10 @@ SELECT k.key, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.tokens, 
   LEFT JOIN chunk c ON c.document = p.document AND c.page = p.number
  ORDER BY c.document, c.page, c.ordinal;
 
+-- name: was_cancelled
+-- a group is completed also if some of its children were cancelled
+SELECT EXISTS (SELECT FROM task_group WHERE id = ANY (%(groups)s) AND cancelled > 0);
+
 -- name: completed
 UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS NULL RETURNING id;
 
@@ -156,9 +160,9 @@ SELECT p.name AS phase, t.error AS reason, count(*)::int AS units
  WHERE p.document = %(id)s AND t.outcome = 'skipped' GROUP BY p.name, t.error ORDER BY 1, 3 DESC, 2;
 
 -- name: setbacks_of
--- what went wrong and will be tried again by itself
+-- what went wrong and will be tried again by itself; without a fingerprint, the error is the reason why it waits
 SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
-  FROM tasks t WHERE t.owner = %(owner)s AND t.status IN ('pending', 'processing') AND t.error IS NOT NULL AND t.queue IS NOT NULL
+  FROM tasks t WHERE t.owner = %(owner)s AND t.status IN ('pending', 'processing') AND t.fingerprint IS NOT NULL AND t.queue IS NOT NULL
  ORDER BY t.id LIMIT %(limit)s;
 
 -- name: names_of

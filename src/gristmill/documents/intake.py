@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal
 from gristmill.db import Database, Tx
 from gristmill.documents import blobs, store
 from gristmill.documents.model import Document
-from gristmill.documents.progress import failures
+from gristmill.documents.progress import failures, progress
 from gristmill.documents.reading import Part, refusals, tidy
 from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.errors import Permanent, Refused
@@ -27,7 +27,7 @@ class Added:
     name: str
     urn: str
     document: DocumentId | None
-    status: Literal["added", "changed", "unchanged", "failed", "refused"]  # failed: unchanged, and it had failed
+    status: Literal["added", "changed", "unchanged", "failed", "cancelled", "refused"]  # unchanged, and so it had ended
     reason: str | None = None
 
 
@@ -126,10 +126,17 @@ async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Sc
 async def _known(tx: Tx, name: str, urn: str, last: Any) -> Added:
     """Whoever adds again what has failed wants it to succeed: the same bytes would fail again, a retry may not."""
     died = await failures(tx, last.id, limit=1) if last.completed_at is None else []
-    if not died:
-        return Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
-    retry = f"gristmill document retry {last.id} tries it again"
-    return Added(name, urn, last.id, "failed", f"{died[0].error.rstrip('.')}: {retry}")
+    if died:
+        retry = f"gristmill document retry {last.id} tries it again"
+        return Added(name, urn, last.id, "failed", f"{died[0].error.rstrip('.')}: {retry}")
+    (seen,) = await progress(tx, [last.id])
+    if seen.status == "cancelled":
+        return Added(name, urn, last.id, "cancelled", f"document {last.id} was cancelled: {made_anew(last.id)}")
+    return Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
+
+
+def made_anew(document: DocumentId) -> str:
+    return f"gristmill document reindex {document} makes it anew"
 
 
 async def add_again(tx: Tx, document: DocumentId) -> DocumentId:

@@ -118,6 +118,11 @@ async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
     return await tx.one(SQL["latest"], scope=scope, urn=urn)
 
 
+async def was_cancelled(tx: Tx, document: Document) -> bool:
+    """Whether some of it was, so that it will never be whole."""
+    return await tx.value(SQL["was_cancelled"], groups=[document.task, *document.phases.values()])
+
+
 async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:
     """This version is whole: the older ones that it takes the place of, without parts that are still needed."""
     if await tx.one(SQL["completed"], id=document) is None:

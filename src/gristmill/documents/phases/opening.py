@@ -54,8 +54,10 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:
     async with db.transaction() as tx:
         document = (await store.load(tx, [letter.document])).get(letter.document)
-    if document is None:
-        return REMOVED
+        if document is None:
+            return REMOVED
+        if await store.was_cancelled(tx, document):
+            return Skip("some of it was cancelled: it takes the place of nothing")
     await removal.thin_out(db, document.id)
     # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
     return Done(write=partial(_finished, document=document), then=(lexicon.folding(document.scope),))
