@@ -164,12 +164,13 @@ async def test_an_endpoint_that_is_silent_or_away_is_tried_again_later(endpoint:
     hasty = settings.model_copy(update={"timeout": settings.timeout / 3000})
     async with (
         OllamaEmbedder(hasty) as slow,
-        OllamaEmbedder(settings.model_copy(update={"url": "http://[::1]:9"})) as away,
+        OllamaEmbedder(settings.model_copy(update={"url": "http://bob:sesame@[::1]:9", "key": None})) as away,
     ):
         for one in (slow, away):
             with pytest.raises(Transient, match="did not answer") as raised:
                 await one.embed(["one"])
             assert "sesame" not in repr(raised.value) + repr(raised.value.__cause__)
+        assert str(raised.value).startswith("The embedding endpoint http://[::1]:9/api/embed did not answer")
 
 
 def test_settings_choose_the_embedder(endpoint: tuple[Endpoint, str]) -> None:

@@ -150,8 +150,8 @@ async def test_a_busy_router_says_when_to_come_back(told: tuple[Told, str], llm:
 
 
 async def test_an_absent_router_is_a_transient_error() -> None:
-    async with RouterLlm(LlmSettings(url="http://127.0.0.1:9", model="m")) as llm:
-        with pytest.raises(Transient, match="did not answer"):
+    async with RouterLlm(LlmSettings(url="http://bob:sesame@127.0.0.1:9?key=sesame", model="m")) as llm:
+        with pytest.raises(Transient, match=r"The LLM router at http://127\.0\.0\.1:9 did not answer"):
             await llm.text("Hm?")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 import orjson
 
 from gristmill.errors import BadAnswer, Refused
-from gristmill.models.http import Http, Json, bearer, understood
+from gristmill.models.http import Http, Json, bearer, shown, understood
 
 if TYPE_CHECKING:  # children of workers import this, and need neither
     from gristmill.queue import ProcessPool
@@ -171,7 +171,7 @@ class _Endpoint(ABC):
         # an empty text is an error at many endpoints
         body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
         url = self._settings.url.rstrip("/") + self.path
-        answer = await self._http.post(url, body, whom=f"The embedding endpoint {url}")
+        answer = await self._http.post(url, body, whom=f"The embedding endpoint {shown(url)}")
         return self._vectors(understood(answer, whom="The embedding endpoint", key=self._settings.key))
 
     def _accepted(self, rows: list[Any], wanted: int) -> list[bytes]:

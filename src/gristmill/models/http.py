@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 from pydantic import SecretStr
@@ -54,6 +55,12 @@ class Http:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def shown(url: str) -> str:
+    """An address as it may be logged: without the password, or the key, that it may carry."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def bearer(key: SecretStr | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from gristmill.errors import BadAnswer, Permanent
-from gristmill.models.http import Http, Json, bearer, understood
+from gristmill.models.http import Http, Json, bearer, shown, understood
 
 if TYPE_CHECKING:  # children of workers import this, and need none
     from gristmill.settings import LlmSettings
@@ -126,7 +126,7 @@ class RouterLlm:
         return text
 
     async def _posted(self, body: Json, priority: Level) -> Json:
-        url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {self._settings.url}"
+        url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {shown(self._settings.url)}"
         async with self._turn():
             answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
             return understood(answer, whom="The LLM router", key=self._settings.key)
