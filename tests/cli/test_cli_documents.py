@@ -97,6 +97,22 @@ def test_what_was_cancelled_says_so_and_how_to_go_on(cli, folder, url):
     assert cli("add", folder, "--wait", "--json").code == 1
 
 
+def test_a_path_that_is_too_long_is_refused_and_the_others_are_taken_in(cli, folder):
+    deep = folder
+    for _ in range(10):
+        deep = deep / ("m" * 230)
+        deep.mkdir()
+    (deep / "deep.md").write_text("# Deep\n")
+    (folder / "zenith.md").write_text("# Zenith\n")
+    said = cli("add", folder, "--json")
+    reason = "its path is too long: move it to a folder that is less deep"
+    assert said.code == 1
+    assert [(one["name"], one["status"], one["reason"]) for one in said.json] == [
+        ("deep.md", "refused", reason),
+        ("zenith.md", "added", None),
+    ]
+
+
 def test_of_very_many_parts_the_first_are_shown_and_the_others_counted(cli, folder, url):
     (folder / "box.mbox").write_text("From a@example.com Tue Mar  3 10:00:00 2026\nSubject: 1\n\nDear Ben,\n")
     cli("add", folder)
@@ -222,6 +238,18 @@ async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when
             back = asyncio.create_task(anext(seen))
     stop.set()
     await seen.aclose()
+
+
+async def test_what_is_left_out_later_is_left_out_at_the_start_too(db: Database, folder: Path, capsys):
+    watched = folder / "node_modules" / "docs"  # what lies above the folder that is watched does not matter
+    (watched / "node_modules").mkdir(parents=True)
+    for name in ("a.pdf.crdownload", "draft.md~", "node_modules/c.txt", "plan.md"):
+        (watched / name).write_text("# Plan\n")
+    seen = taken_in(Session(db, Settings()), watched, GLOBAL)
+    async with asyncio.timeout(60):
+        assert [one.name for one in await anext(seen)] == ["plan.md"]
+    await seen.aclose()
+    assert "3 files that editors" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("linked", [False, True])

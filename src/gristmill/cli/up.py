@@ -23,8 +23,8 @@ from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import find, hits_view
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.cli.watch import taken_in
-from gristmill.documents import Progress, at_work, files_in, listing, progress, tally
+from gristmill.cli.watch import first_look, taken_in
+from gristmill.documents import Progress, at_work, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Scope, chunks, graph
 from gristmill.settings import environment
@@ -122,7 +122,7 @@ async def _stop(worker: Process) -> None:
 
 
 async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
-    added = await take_in(at, files_in(str(folder)), scope, patient=True)
+    added = await take_in(at, first_look(folder, at.settings.data), scope, patient=True)
     if not added:
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]

@@ -1,6 +1,7 @@
 """`gristmill watch`: take in whatever appears or changes in a folder, for as long as it runs."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ from gristmill.cli.add import take_in
 from gristmill.cli.output import Json, err, plain, say_json, short, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
-from gristmill.documents import Added, files_at, files_in
+from gristmill.documents import Added, counted, files_at
 from gristmill.errors import Refused
 from gristmill.knowledge import Scope
 
@@ -56,6 +57,17 @@ async def _watch(folder: Path, scope: Scope, as_json: bool) -> None:
                     say_json(plain(one))
                 elif one.status != "unchanged":
                     err.print(f"{one.name}: {one.status}" + (f", {one.reason}" if one.reason else ""), soft_wrap=True)
+
+
+def first_look(folder: Path, data: Path) -> list[Path]:
+    """What is in a folder, but for what would not be taken in either if it appeared later."""
+    visible = _Visible(folder, data)
+    files = files_at(visible.folder)
+    meant = [file for file in files if not visible.is_litter(file)]
+    if len(meant) < len(files):
+        left = counted(len(files) - len(meant), "file")
+        warn(f"{left} that editors, downloads or packages leave lying about are left out: gristmill add takes them in.")
+    return meant
 
 
 async def taken_in(
@@ -145,7 +157,7 @@ async def _as_told(
             return
         if first:
             first = False
-            yield await take_in(at, files_in(str(folder)), scope, patient=True)
+            yield await take_in(at, first_look(folder, at.settings.data), scope, patient=True)
         if files := _changed(seen, visible):
             yield await take_in(at, files, scope, patient=True)
 
@@ -174,9 +186,14 @@ class _Visible(DefaultFilter):
         self.folder = folder.resolve()  # as it is watched, so that all paths begin with it
 
     def __call__(self, change: Change, path: str) -> bool:
-        within = Path(path).relative_to(self.folder).parts  # none: what happened to the folder itself
-        hidden = not within or any(part.startswith(".") for part in within)
-        unfinished = path.endswith((".part", ".crdownload", ".tmp", "~"))
-        if change == Change.deleted or hidden or unfinished or Path(path).is_relative_to(self._ours):
+        file = Path(path)
+        if change == Change.deleted or file == self.folder or file.is_relative_to(self._ours):
             return False
-        return super().__call__(change, path)
+        return not self.is_litter(file)
+
+    def is_litter(self, file: Path) -> bool:
+        """By its name and the folders it lies in, as far as they lie in ours."""
+        within = file.relative_to(self.folder).parts
+        hidden = any(part.startswith(".") for part in within)
+        unfinished = file.name.endswith((".part", ".crdownload", ".tmp", "~"))
+        return hidden or unfinished or not super().__call__(Change.added, os.sep.join(within))

@@ -19,6 +19,8 @@ from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Scope, scope_id
 
+LONGEST_URN = 2_000  # characters, all of them ASCII: an index takes 2,700, and parts add their places to it
+
 
 @dataclass(frozen=True)
 class Added:
@@ -88,6 +90,8 @@ async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int, ur
     name, urn = name_of(path), urn_of(path)
     try:
         with _opened(path, max_bytes) as file:
+            if len(urn) > LONGEST_URN:
+                raise Permanent("its path is too long: move it to a folder that is less deep")
             return await _add_open(db, file, name, urn, scope, urgency)
     except OSError as error:
         return Added(name, urn, None, "refused", f"it cannot be read ({error.strerror or error})")
