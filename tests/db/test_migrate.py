@@ -169,7 +169,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "0010_retired_models": "9d2e4515dc22",
     "0011_sight": "f3b6687446ee",
     "0012_evidence": "a631a49920da",
-    "0013_parts_and_troubles": "3527e3667e0f",
+    "0013_parts_and_troubles": "0ed9dc2cd1f8",
 }
 BEFORE_NINE = known()[:8]
 

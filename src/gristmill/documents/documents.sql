@@ -7,8 +7,8 @@ SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
 -- name: latest
 SELECT d.id, d.version, d.hash, d.completed_at,
        EXISTS (SELECT FROM blob_piece p WHERE p.hash = d.hash) OR b.size = 0 AS has_bytes,
-       (SELECT c.version FROM document c WHERE c.id = d.container) AS container_version
-  FROM document d JOIN blob b ON b.hash = d.hash
+       c.version AS container_version, c.hash AS container_hash
+  FROM document d JOIN blob b ON b.hash = d.hash LEFT JOIN document c ON c.id = d.container
  WHERE d.scope = %(scope)s AND d.urn = %(urn)s
  ORDER BY d.version DESC LIMIT 1;
 
@@ -86,12 +86,23 @@ UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS
 SELECT o.id FROM document d JOIN document o ON o.scope = d.scope AND o.urn = d.urn AND o.version < d.version
  WHERE d.id = %(id)s ORDER BY o.id;
 
+-- name: keep_part
+INSERT INTO kept_part (container, urn) VALUES (%(container)s, %(urn)s);
+
 -- name: hand_over
--- A part that went with an older version of its container stays until its own newer version is whole, too.
-UPDATE document o SET container = n.container
-  FROM document n
- WHERE o.container = ANY (%(older)s) AND n.scope = o.scope AND n.urn = o.urn AND n.version > o.version
-   AND n.container = %(id)s AND n.completed_at IS NULL;
+-- A part that is the same in the newer version of its container stays, and one that is not until its own newer version is
+-- whole, too.
+UPDATE document o SET container = %(id)s
+ WHERE o.container = ANY (%(older)s)
+   AND (EXISTS (SELECT FROM kept_part k WHERE k.container = %(id)s AND k.urn = o.urn)
+        OR EXISTS (SELECT FROM document n WHERE n.scope = o.scope AND n.urn = o.urn AND n.version > o.version
+                                            AND n.container = %(id)s AND n.completed_at IS NULL));
+
+-- name: settle_parts
+-- whether all that it was to keep is there, of which nothing needs to be known any more
+WITH kept AS (DELETE FROM kept_part WHERE container = %(id)s RETURNING container, urn)
+SELECT NOT EXISTS (SELECT FROM kept k WHERE NOT EXISTS (
+  SELECT FROM document d WHERE d.scope = %(scope)s AND d.urn = k.urn AND d.container = k.container));
 
 -- name: with_parts
 -- documents and everything that lies in them, the innermost first

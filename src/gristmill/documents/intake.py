@@ -165,8 +165,24 @@ async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = O
     if last and (last.container_version or 0) > container.version:
         return  # a newer version of the container was opened before this one: its part is the newer one
     hash_ = blobs.hashed(part.data)
+    if last and _is_kept(last, container, hash_) and await _goes_on(tx, last):
+        await store.keep_part(tx, container, urn)
+        return
     await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
     version = last.version + 1 if last else 1
     await store.create(
         tx, container.scope, urn, hash_, part.name, version=version, container=container.id, urgency=urgency
     )
+
+
+def _is_kept(last: Any, container: Document, hash_: bytes) -> bool:
+    """The same bytes in the same place of a container that has changed; one that has not is being made anew."""
+    return last.hash == hash_ and last.has_bytes and last.container_hash not in (None, container.hash)
+
+
+async def _goes_on(tx: Tx, last: Any) -> bool:
+    """Whether it is whole or will be: what has failed is tried again with its container."""
+    if last.completed_at is not None:
+        return True
+    (seen,) = await progress(tx, [last.id])
+    return not seen.ended

@@ -118,6 +118,23 @@ async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
     return await tx.one(SQL["latest"], scope=scope, urn=urn)
 
 
+async def keep_part(tx: Tx, container: Document, urn: str) -> None:
+    """This part is as it was in an older version of the container, and becomes this one's when that goes."""
+    await tx.execute(SQL["keep_part"], container=container.id, urn=urn)
+
+
+async def mend_parts(tx: Tx, container: Document) -> None:
+    """A whole container is made anew if a part that it was to keep was removed before it could be handed over."""
+    if await tx.value(SQL["settle_parts"], id=container.id, scope=container.scope):
+        return
+    last = await latest(tx, container.scope, container.urn)
+    if last is not None and last.id == container.id:  # or a newer version has it, or will have
+        await create(
+            tx, container.scope, container.urn, container.hash, container.name, version=container.version + 1,
+            container=container.container, urgency=container.urgency,
+        )  # fmt: skip
+
+
 async def was_cancelled(tx: Tx, document: Document) -> bool:
     """Whether some of it was, so that it will never be whole."""
     return await tx.value(SQL["was_cancelled"], groups=[document.task, *document.phases.values()])

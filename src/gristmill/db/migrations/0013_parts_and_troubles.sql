@@ -1,4 +1,12 @@
--- What was cancelled says so, what merely waits shows no error, and a chunk shows how much was drawn from it.
+-- Parts outlive their container if its new version has them unchanged; what was cancelled says so, what merely waits shows
+-- no error, and a chunk shows how much was drawn from it.
+
+-- Which parts a new version of a container has as they are: they become its own when it takes the place of the older one.
+CREATE TABLE kept_part (
+  container bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  urn       text NOT NULL,                         -- of the part, whichever version of it is there then
+  PRIMARY KEY (container, urn)
+);
 
 -- An error without a fingerprint is the reason of a snooze: as long as nothing is decided, it is no trouble.
 CREATE FUNCTION trouble(status task_status, error text, failed boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$

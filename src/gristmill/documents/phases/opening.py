@@ -67,3 +67,4 @@ async def _finished(tx: Tx, *, document: Document) -> None:
     older = await store.complete(tx, document.id)
     if older:
         await removal.replace(tx, older)
+    await store.mend_parts(tx, document)

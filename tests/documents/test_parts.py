@@ -1,0 +1,95 @@
+"""What becomes of the parts of a container when it changes: what is the same in it stays."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from documents.grindstone import Mill, a_mill
+from gristmill.app import Bench
+from gristmill.db import Database
+from gristmill.documents import Progress, add_again, remove
+from gristmill.queue import Snooze, on
+from gristmill.tasks import FinishDocument
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.fixture
+def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
+    return a_mill(db, tmp_path, bench)
+
+
+def mailbox(*names: str) -> str:
+    return "".join(
+        f"From a@example.com Tue Mar  3 10:00:{n:02} 2026\nFrom: a@example.com\nTo: b@example.com\nSubject: {n}\n\n"
+        f"{name} signed the contract NW-2024-{n:03} in Hamburg.\n\n"
+        for n, name in enumerate(names)
+    )
+
+
+async def parts(mill: Mill, box: Progress) -> list[Any]:
+    return await mill.rows(
+        "SELECT id, name, version FROM document WHERE container = %(id)s ORDER BY urn, version", id=box.id
+    )
+
+
+async def test_only_what_is_new_or_has_changed_in_a_mailbox_is_ground(mill: Mill) -> None:
+    old = await mill.ground("box.mbox", mailbox("Anna Berg", "Bo Olsen", "Carla Diaz"))
+    first, _, last = await parts(mill, old)
+    box = await mill.ground("box.mbox", mailbox("Anna Berg", "Dora Falk", "Carla Diaz", "Emil Gran"))
+    found = await parts(mill, box)
+    assert [row[1:] for row in found] == [
+        ("message-1.eml", 1), ("message-2.eml", 2), ("message-3.eml", 1), ("message-4.eml", 1),
+    ]  # fmt: skip
+    assert (found[0], found[2]) == (first, last)
+    assert len(await mill.rows("SELECT FROM document")) == 5
+    assert not await mill.rows("SELECT FROM kept_part")
+    assert {one.status for one in await mill.family(box.id)} == {"completed"}
+    async with mill.db.transaction() as tx:
+        assert (await remove(tx, [box.id])).documents == 5
+
+
+async def test_a_mailbox_made_anew_has_all_of_its_mails_made_anew(mill: Mill) -> None:
+    box = await mill.ground("box.mbox", mailbox("Anna Berg", "Bo Olsen"))
+    async with mill.db.transaction() as tx:
+        new = await add_again(tx, box.id)
+    await mill.grind()
+    assert [row.version for row in await parts(mill, await mill.look(new))] == [2, 2]
+
+
+async def test_a_mail_that_went_with_the_old_mailbox_before_the_new_one_was_whole_is_ground_again(mill: Mill) -> None:
+    old = await mill.ground("box.mbox", mailbox("Anna Berg", "Bo Olsen"))
+    good = mill.handlers["documents.finish"]
+
+    async def finish(letter: FinishDocument) -> Any:
+        """The old one is removed when the new one has been opened."""
+        async with mill.db.transaction() as tx:
+            if await tx.value("SELECT EXISTS (SELECT FROM document WHERE id = %(id)s)", id=old.id):
+                await remove(tx, [old.id])
+        return await good.run(letter)
+
+    mill.handlers["documents.finish"] = on(FinishDocument, finish)
+    await mill.add("box.mbox", mailbox("Anna Berg", "Bo Olsen", "Carla Diaz"))
+    await mill.grind()
+    (box,) = await mill.rows("SELECT id, version FROM document WHERE container IS NULL")
+    assert box.version == 3
+    assert [row.name for row in await parts(mill, await mill.look(box.id))] == [
+        "message-1.eml", "message-2.eml", "message-3.eml",
+    ]  # fmt: skip
+    assert {one.status for one in await mill.family(box.id)} == {"completed"}
+
+
+async def test_a_new_mailbox_that_is_removed_before_it_is_whole_takes_nothing_of_the_old_one(mill: Mill) -> None:
+    old = await mill.ground("box.mbox", mailbox("Anna Berg", "Bo Olsen"))
+
+    async def finish(letter: FinishDocument) -> Snooze:
+        async with mill.db.transaction() as tx:
+            await remove(tx, [letter.document])
+        raise AssertionError("removed")
+
+    mill.handlers["documents.finish"] = on(FinishDocument, finish)
+    await mill.add("box.mbox", mailbox("Anna Berg", "Bo Olsen", "Carla Diaz"))
+    await mill.grind()
+    assert [row.version for row in await parts(mill, old)] == [1, 1]
+    assert len(await mill.rows("SELECT FROM document")) == 3
