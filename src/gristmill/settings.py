@@ -356,8 +356,11 @@ class DocumentSettings(Slice):
         default=100_000, ge=0, description="The most attachments of one mail or PDF, or mails of one mailbox."
     )
     max_depth: int = Field(default=5, ge=0, description="How deep documents may lie within each other.")
-    timeout: Duration = Field(default=timedelta(seconds=120), description="How long reading one page may take.")
-    memory: Bytes = Field(default=2 * 1024**3, ge=64 * 1024**2, description="The memory reading one page may take.")
+    timeout: Duration = Field(
+        default=timedelta(seconds=120),
+        description="How long opening a file, reading one page or dividing a batch of pages may take.",
+    )
+    memory: Bytes = Field(default=2 * 1024**3, ge=64 * 1024**2, description="The memory each of that may take.")
     processes: int = Field(
         default=0, ge=0, le=1024, description="How many pages are read at once by a worker; 0 takes one per core."
     )
