@@ -129,14 +129,16 @@ async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Sc
 
 async def _known(tx: Tx, name: str, urn: str, last: Any) -> Added:
     """Whoever adds again what has failed wants it to succeed: the same bytes would fail again, a retry may not."""
-    died = await failures(tx, last.id, limit=1) if last.completed_at is None else []
-    if died:
+    unchanged = Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
+    if last.completed_at is not None:
+        return unchanged
+    if died := await failures(tx, last.id, limit=1):
         retry = f"gristmill document retry {last.id} tries it again"
         return Added(name, urn, last.id, "failed", f"{died[0].error.rstrip('.')}: {retry}")
     (seen,) = await progress(tx, [last.id])
     if seen.status == "cancelled":
         return Added(name, urn, last.id, "cancelled", f"document {last.id} was cancelled: {made_anew(last.id)}")
-    return Added(name, urn, last.id, "unchanged", f"its content is that of document {last.id}")
+    return unchanged
 
 
 def made_anew(document: DocumentId) -> str:
