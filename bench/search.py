@@ -300,7 +300,7 @@ def say(text: str) -> None:
 
 async def main(part: int | None, size: int, only: str | None) -> dict[str, float]:
     figures: dict[str, float] = {"load": os.getloadavg()[0]}
-    pool = ProcessPool(os.cpu_count() or 1, recycle_after=100_000)
+    pool = ProcessPool(os.cpu_count() or 1, recycle_after=100_000, nice=Settings().queue.nice)  # as workers have it
     try:
         embedder = MiniLm(pool)
         await embedder.prepare()

@@ -68,7 +68,7 @@ async def _refuse_unknown(at: Session, scope: Scope, type: str) -> None:
 
 async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     """Search with a model of one's own, for as long as the question takes."""
-    pool = ProcessPool(1)
+    pool = ProcessPool(1, nice=at.settings.queue.nice)  # the words are looked up meanwhile, on few cores
     ours = embedder(at.settings.embedding, pool)
     try:
         if ours.name == MiniLm.name and how.get("alpha"):

@@ -88,9 +88,10 @@ async def _both(one: Awaitable[A], other: Coroutine[Any, Any, B]) -> tuple[A, B]
     beside = asyncio.create_task(other)
     try:
         return await one, await beside
-    finally:
+    except BaseException:
         beside.cancel()
         await asyncio.gather(beside, return_exceptions=True)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

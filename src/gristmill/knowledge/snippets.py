@@ -11,6 +11,8 @@ BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
 FAITHFUL = (None, "en", "de", "fr", "es", "it", "pt", "sv", "da", "no")  # languages whose stems begin as their words do
 HUMPED = re.compile("[A-Z](?<=[a-z0-9].)")  # camelCase: what is meant may stand in the middle
+UMLAUTS = ("a", "o", "u")  # that some write as ae, oe, ue
+BLANKED = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,18 @@ class Marks:
         """The words that may be meant: the stem of a word is the dearest thing here, and most begin otherwise."""
         low = text.lower()
         pattern = ASCII_WORD if text.isascii() else ANY_WORD
-        if language not in FAITHFUL or HUMPED.search(text) or len(low) != len(text):
+        if language not in FAITHFUL or (low != text and HUMPED.search(text)) or len(low) != len(text):
             return ((one.start(), one[0]) for one in pattern.finditer(text))
-        starts = {at for way in self._ways for at in _places(low, way) if not low[at - 1 : at].isalnum()}
-        if pattern is ANY_WORD:
-            starts.update(one.start() for one in FOREIGN_WORD.finditer(text))
+        starts = self._starts(low) if pattern is ASCII_WORD else self._foreign_starts(low)
         return ((at, word[0]) for at in starts if (word := pattern.match(text, at)))
+
+    def _starts(self, low: str) -> set[int]:
+        spaced = " " + low.translate(BLANKED)  # so that what is found behind a blank begins a word
+        return {at for way in self._ways for at in _places(spaced, f" {way}")}
+
+    def _foreign_starts(self, low: str) -> set[int]:
+        known = {at for way in self._ways for at in _places(low, way) if not low[at - 1 : at].isalnum()}
+        return known | {one.start() for one in FOREIGN_WORD.finditer(low)}
 
     def _marked(self, word: str, language: str | None) -> Iterator[Word]:
         """What of a word is meant, by its term: all of it, or one of the words it is made of."""
@@ -68,11 +76,12 @@ class Marks:
 
 
 def begins(term: str) -> set[str]:
-    """How words with this term begin: as the term does, but for “dying” (die) and “ueber” (uber)."""
-    first, second = term[:1], term[1:2]
-    if second and second in "iy":
-        return {f"{first}i", f"{first}y"}
-    return {first + second, f"{first}e"} if first and first in "aou" else {first + second}
+    """How words with this term begin: as the term does, but for “skies” (sky), “dying” (die) and “ueber” (uber)."""
+    known = {""}
+    for n, letter in enumerate(term[: 3 if len(term) > 3 else 2]):
+        known = {way + one for way in known for one in ("iy" if n and letter in "iy" else letter)}
+    written_out = {f"{way[:n]}e{way[n:]}"[: len(way)] for way in known for n in (1, 2) if way[n - 1 : n] in UMLAUTS}
+    return known | written_out
 
 
 def _places(text: str, part: str) -> Iterator[int]:
@@ -108,14 +117,14 @@ def _start(text: str, spots: list[tuple[int, str]], length: int) -> int:
 
 def _on_one_line(text: str, start: int, stop: int, spots: list[tuple[int, int]]) -> Snippet:
     """Blanks become one, so that what is marked moves with them."""
-    line = BLANKS.sub(" ", text[start:stop])
-    before, moves = ("…" if start else ""), len(line) < stop - start
+    before, line = ("…" if start else ""), " ".join(text[start:stop].split())
+    moves = len(line) < stop - start
 
     def place(at: int) -> int:
-        return len(before) + (len(BLANKS.sub(" ", text[start:at])) if moves else at - start)
+        return len(before) + (len(BLANKS.sub(" ", text[start:at].lstrip())) if moves else at - start)
 
     marked = tuple((place(first), place(last)) for first, last in _joined(spots))
-    return Snippet(before + line.rstrip() + ("…" if stop < len(text) else ""), marked)
+    return Snippet(before + line + ("…" if stop < len(text) else ""), marked)
 
 
 def _joined(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -28,7 +28,7 @@ _MARKED = (
 _WHOLE = r"[A-Za-z](?:\+\+|#)(?!\w)|{0}+(?:(?:[._/@:#+&=?%~'’\\-]+|,(?=\d)){0}+)*"
 ASCII, ANY = (re.compile(_WHOLE.format(one)) for one in (_CHARACTER, _MARKED))
 ASCII_WORD, ANY_WORD = (re.compile(f"{one}++") for one in (_CHARACTER, _MARKED))  # a letter may be a mark, too
-FOREIGN_WORD = re.compile(rf"(?<!{_MARKED})(?=.?[^\x00-\x7f]){_MARKED}++")  # that begins with more than ASCII
+FOREIGN_WORD = re.compile(rf"(?<!{_MARKED})(?=.{{0,2}}[^\x00-\x7f]){_MARKED}++")  # that begins with more than ASCII
 SOLID = re.compile(r"[/@?&=:\\]+")  # within an address: between its host, path and names
 NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 HUMPS = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]{2,}){2,}")

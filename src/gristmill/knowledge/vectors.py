@@ -5,6 +5,7 @@ from array import array as packed
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -243,8 +244,9 @@ async def _drop_others(db: Database, model: Model) -> None:
             after = await tx.value(SQL["drop_others"], model=model.id, after=after, most=DROPPED)
 
 
+@lru_cache(maxsize=16)
 def written(vector: bytes) -> str:
-    """As PostgreSQL reads it; nine digits are all that four bytes hold."""
+    """As PostgreSQL reads it; nine digits are all that four bytes hold. A query's own is asked for twice."""
     numbers = packed("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()
