@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gristmill.db import Database, Tx, array, queries
 from gristmill.ids import ScopeId
@@ -12,6 +12,9 @@ from gristmill.knowledge.question import Answer, Question
 from gristmill.knowledge.scopes import Scope
 from gristmill.knowledge.snippets import Marks
 from gristmill.knowledge.vectors import Filter, Model
+
+if TYPE_CHECKING:
+    from gristmill.knowledge.postings import Ranking
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -77,10 +80,10 @@ async def candidates_for(
     by_meaning = _by_meaning(db, sight, question, only, most) if alpha else _nothing()
     words, meaning = await _both(by_words, by_meaning)
     similar = words.similar | meaning.similar
-    bm25 = dict(zip(chunks := [*{*words.best, *similar}], words.found.ranking.of(chunks), strict=True))
-    marks = Marks(term for word in words.found.words for term in word.terms)
+    others = [chunk for chunk in meaning.similar if chunk not in words.bm25]
+    bm25 = words.bm25 | words.ranking.scored(others)
     alpha = alpha if meaning.answer.vector else 0.0
-    return Candidates(marks, words.found.ranking.best, bm25, similar, alpha, meaning.note, meaning.answer.floor)
+    return Candidates(words.marks, words.ranking.best, bm25, similar, alpha, meaning.note, meaning.answer.floor)
 
 
 async def _both(one: Awaitable[A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
@@ -98,8 +101,9 @@ async def _both(one: Awaitable[A], other: Coroutine[Any, Any, B]) -> tuple[A, B]
 class _Words:
     """What is found by words, and how near the best of it is in meaning."""
 
-    found: lexicon.Found
-    best: Sequence[int]
+    ranking: "Ranking"
+    marks: Marks
+    bm25: dict[int, float]
     similar: dict[int, float]
 
 
@@ -108,14 +112,15 @@ async def _by_words(
 ) -> _Words:
     async with db.reading() as tx:
         found = await lexicon.find(tx, sight.scopes, query, sight.languages)
-        best = await _passing(tx, found, only, most)
-    answer = await question.answer(sight.model)
-    if sight.model is None or answer.vector is None:
-        return _Words(found, best, {})
-    if alpha == 1:
-        return _Words(found, (), {})
+    answer = await question.answer(sight.model)  # then the index of vectors is at work while we rank
+    ranking = found.ranked()
+    marks = Marks(term for word in found.words for term in word.terms)
+    if alpha == 1 and answer.vector:
+        return _Words(ranking, marks, {}, {})
     async with db.reading() as tx:
-        return _Words(found, best, await vectors.cosines(tx, sight.model, answer.vector, best))
+        best = await _passing(tx, ranking, only, most)
+        near = sight.model and answer.vector and await vectors.cosines(tx, sight.model, answer.vector, best)
+    return _Words(ranking, marks, ranking.scored(best), near or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +146,13 @@ async def _nothing() -> _Meaning:
     return _Meaning(Answer(), {}, None)
 
 
-async def _passing(tx: Tx, found: lexicon.Found, only: Filter, most: int) -> list[int]:
+async def _passing(tx: Tx, ranking: "Ranking", only: Filter, most: int) -> list[int]:
     """The best by words that pass the filter, however far down the list they stand."""
     if only.passes_all:
-        return found.ranking.top(most)
+        return ranking.top(most)
     passing: list[int] = []
     skip, size = 0, most
-    while len(passing) < most and (some := found.ranking.top(size, skip)):
+    while len(passing) < most and (some := ranking.top(size, skip)):
         rows = await tx.all(SQL["passing"], chunks=array(some), **only.asked)
         kept = {row.id for row in rows}
         passing += [chunk for chunk in some if chunk in kept]

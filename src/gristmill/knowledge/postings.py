@@ -144,13 +144,13 @@ class Ranking:
             chosen = np.argpartition(-self.scores, n - 1)[:n]
         return chosen[np.lexsort((self.chunks[chosen], -self.scores[chosen]))][:n]
 
-    def of(self, chunks: Sequence[int]) -> list[float]:
-        """Their scores; 0 for one without a match."""
-        wanted = np.asarray(chunks, np.int64)
+    def scored(self, chunks: Sequence[int]) -> dict[int, float]:
+        """These with their scores; 0 for one without a match."""
         if not len(self.chunks):
-            return [0.0] * len(wanted)
+            return dict.fromkeys(chunks, 0.0)
+        wanted = np.asarray(chunks, np.int64)
         at = np.minimum(np.searchsorted(self.chunks, wanted), len(self.chunks) - 1)
-        return np.where(self.chunks[at] == wanted, self.scores[at], 0).tolist()
+        return dict(zip(chunks, np.where(self.chunks[at] == wanted, self.scores[at], 0).tolist(), strict=True))
 
 
 def ranked(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone: Sequence[int]) -> Ranking:
