@@ -168,7 +168,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "0009_written_down": "e0ee64317611",
     "0010_retired_models": "9d2e4515dc22",
     "0011_sight": "f3b6687446ee",
-    "0012_evidence": "a631a49920da",
+    "0012_evidence": "36f4d5583a98",
     "0013_parts_and_troubles": "0ed9dc2cd1f8",
 }
 BEFORE_NINE = known()[:8]

@@ -5,7 +5,7 @@ from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
 from gristmill.db.pool import Connection, Database, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
-from gristmill.db.sql import Query, array, queries
+from gristmill.db.sql import Query, array, numbered, queries
 from gristmill.db.tx import Row, Tx
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Tx",
     "array",
     "bring_up_to_date",
+    "numbered",
     "open_database",
     "plainly",
     "programs_for",

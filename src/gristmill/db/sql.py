@@ -20,6 +20,14 @@ def queries(package: str, file: str) -> Mapping[str, Query]:
     return {name: cast(LiteralString, text.strip().rstrip(";")) for name, text in zip(names, texts, strict=True)}
 
 
+def numbered(query: Query, **numbers: int) -> Query:
+    """With numbers where PostgreSQL takes no parameter, or would plan otherwise: `{model}` of a partial index."""
+    text: str = query
+    for name, number in numbers.items():
+        text = text.replace(f"{{{name}}}", str(int(number)))
+    return cast(LiteralString, text)
+
+
 def array(numbers: Iterable[int]) -> str:
     """An array as PostgreSQL reads it: five times faster than adapting a list, and some carry hundreds."""
     return "{" + ",".join(map(str, numbers)) + "}"

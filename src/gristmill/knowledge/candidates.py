@@ -45,7 +45,7 @@ class Candidates:
 
     marks: Marks  # of the words that were found
     best: float  # the BM25 that a chunk with all the words would come near to
-    bm25: dict[int, float]
+    bm25: dict[int, float]  # of each of them; 0 for one that has none of the words
     similar: dict[int, float]
     alpha: float  # as asked, or 0 where there are no vectors
     note: str | None
@@ -53,7 +53,7 @@ class Candidates:
 
     def scored(self) -> list[int]:
         """Best first. Both kinds of score are absolute: what does not match adds nothing, however few there are."""
-        scores = {chunk: self.score(chunk) for chunk in self.bm25.keys() | self.similar.keys()}
+        scores = {chunk: self.score(chunk) for chunk in self.bm25}
         return sorted((chunk for chunk in scores if scores[chunk] > 0), key=lambda chunk: (-scores[chunk], chunk))
 
     def score(self, chunk: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from gristmill.db import Database, Row, Tx, array, queries
+from gristmill.db import Database, Row, Tx, array, numbered, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
@@ -133,6 +133,7 @@ async def make_searchable(tx: Tx, chunk: Chunk, vectors: Mapping[int, bytes], te
 
 # --- near
 
+FARTHEST = 200_000  # vectors that an index looks at for those that pass a filter
 FEW = 4_000  # chunks that are compared one by one as fast as an index finds its way through a narrow filter
 
 
@@ -161,11 +162,11 @@ async def near(
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
             return await cosines(tx, model, vector, few, most)
-    asked = {"scopes": scopes, **only.asked}
-    given = {"model": model.id, "near": written(vector), "most": most}
-    rows = await tx.bare(SQL["nearest"], **asked, **given, dimensions=model.dimensions)
+    asked = {"scopes": scopes, "near": written(vector), **only.asked}
+    by_index = numbered(SQL["nearest"], model=model.id, dimensions=model.dimensions, most=most)
+    rows = await tx.bare(by_index, **asked, farthest=str(FARTHEST))
     if len(rows) < most:  # the index gave up among the vectors of others
-        rows = await tx.bare(SQL["nearest_of_all"], **asked, **given)
+        rows = await tx.bare(SQL["nearest_of_all"], **asked, model=model.id, most=most)
     return dict(rows)
 
 
