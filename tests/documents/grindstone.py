@@ -13,7 +13,7 @@ from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Scope
 from gristmill.queue import Handler, Handlers, Worker
 from gristmill.settings import DocumentSettings, Settings
-from gristmill.tasks import ReadPage
+from gristmill.tasks import OpenDocument, ReadPage
 
 
 @dataclass
@@ -42,6 +42,11 @@ class Mill:
 
     async def grind(self) -> None:
         await Worker(self.db, self.handlers, self.settings.queue, until_idle=True).run()
+
+    async def open(self) -> None:
+        """Only open what was added: all its pages stand in line then, and come together."""
+        opening = {OpenDocument.kind: self.handlers[OpenDocument.kind]}
+        await Worker(self.db, opening, self.settings.queue, until_idle=True).run()
 
     async def ground(self, name: str, content: str | bytes, scope: Scope = GLOBAL) -> Progress:
         """Add one file and grind it."""

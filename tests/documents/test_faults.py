@@ -43,6 +43,7 @@ async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Pr
     patch.setattr(desk, "read_pages", partial(misread, how, str(mill.folder / "mark")))
     names = ["0.md", "bad.md", "1.md", "2.md"]  # in the middle, so that some are read before it
     added = [await mill.add(name, text) for name, text in zip(names, [GOOD[0], BAD, *GOOD[1:]], strict=True)]
+    await mill.open()  # or some pages would be read before the bad one is in line
     await mill.grind()
     first, bad, *rest = await mill.looks([one.document for one in added if one.document is not None])
     return bad, [first, *rest]
