@@ -1,6 +1,5 @@
 """Hybrid search: words by BM25 and meaning by vectors, fused by score, spread over sources."""
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -85,7 +84,6 @@ async def search(
     most = max(limit * CHOICE, limit + SPARE)
     asked = query[:LONGEST_QUERY]
     question = Question(embedders if alpha else [], asked)
-    await asyncio.sleep(0)  # it goes off before anything else: the longest way is by its vector
     sight = await seen(db, scope)
     candidates = await candidates_for(db, sight, question, asked, alpha, only, max(most, CANDIDATES))
     hits.note = candidates.note
