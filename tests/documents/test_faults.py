@@ -90,12 +90,12 @@ async def test_a_page_that_eats_memory_is_buried_with_a_sentence_and_the_others_
 async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
     db: Database, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mill = a_mill(db, tmp_path, bench, timeout="20s")
+    mill = a_mill(db, tmp_path, bench, timeout="10s")
     async with db.transaction() as tx:
         await set_queue(tx, "ocr", max_attempts=1)
     bad, good = await misground(mill, "hangs", monkeypatch)
     sentence = (
-        "Page 1 took longer than 20 seconds to read: it may be damaged, or documents.timeout is too short for it."
+        "Page 1 took longer than 10 seconds to read: it may be damaged, or documents.timeout is too short for it."
     )
     await buried(mill, bad, sentence, attempts=1)
     assert {one.status for one in good} == {"completed"}
