@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from desk import MILL, within
 
-from gristmill.cli.grinding import SERVED_WITHIN, Attended, follow, pause
+from gristmill.cli.grinding import SERVED_SOON, SERVED_WITHIN, Attended, follow, pause
 from gristmill.cli.session import Session
 from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
@@ -148,6 +148,7 @@ def test_whoever_waits_waits_also_for_what_was_added_before_and_is_not_done(cli,
 
 def test_a_worker_that_dies_is_given_time_for_a_successor():
     attended = Attended(0)
+    assert [attended.lonely(now) for now in (SERVED_SOON, SERVED_SOON + 1, SERVED_SOON + 2)] == [False, True, False]
     assert attended.still(False, SERVED_WITHIN - 1)
     assert attended.still(True, SERVED_WITHIN + 1)
     assert attended.still(False, 2 * SERVED_WITHIN)
@@ -173,6 +174,8 @@ def test_nothing_in_a_folder_is_passed_over_without_a_word(cli, folder):
     (folder / "nowhere").symlink_to(folder / "gone")
     (folder / "circle").symlink_to(folder / "circle")
     (folder / "above").symlink_to(folder, target_is_directory=True)
+    (folder.parent / "secret.md").write_text("# Secret\n")
+    (folder / "lure.md").symlink_to(folder.parent / "secret.md")
     said = cli("add", folder, "--json")
     assert (said.code, {one["name"]: one["reason"] for one in said.json}) == (1, {
         "kept.md": None,
@@ -180,7 +183,10 @@ def test_nothing_in_a_folder_is_passed_over_without_a_word(cli, folder):
         "nowhere": "it cannot be read (No such file or directory)",
         "circle": "it cannot be read (Too many levels of symbolic links)",
         "above": "it is a link to a folder, which is not followed: add that folder itself",
+        "lure.md": "it is a link to a file, which is not followed: add that file itself",
     })  # fmt: skip
+    (named,) = cli("add", folder / "lure.md", "--json").json
+    assert (named["name"], named["status"]) == ("secret.md", "added")
     assert [one["name"] for one in cli("add", f"{folder}/[ck]*", "--json").json] == ["circle", "kept.md"]
     assert cli("add", folder / "nowhere").err.startswith("There is no file or folder ")
     assert cli("add", folder / "circle").err.endswith(" cannot be read: Too many levels of symbolic links.\n")
@@ -249,7 +255,7 @@ async def test_what_is_left_out_later_is_left_out_at_the_start_too(db: Database,
     async with asyncio.timeout(60):
         assert [one.name for one in await anext(seen)] == ["plan.md"]
     await seen.aclose()
-    assert "3 files that editors" in capsys.readouterr().err
+    assert "is left out (3 files)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("linked", [False, True])

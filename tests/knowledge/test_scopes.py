@@ -17,7 +17,7 @@ def test_a_project_needs_its_client() -> None:
         Scope(project="mill")
 
 
-@pytest.mark.parametrize("name", [" acme", "ac\x00me", "ac\nme"])
+@pytest.mark.parametrize("name", [" acme", "ac\x00me", "ac\nme", "a/b"])
 def test_a_name_is_printable(name: str) -> None:
     with pytest.raises(Refused, match="no name"):
         Scope(name)

@@ -161,7 +161,8 @@ def rm(
     Example: gristmill graph alias rm "person::j. doe"
     """
     gone = run(_remove(client, other))
-    emit(json, gone, lambda: f"“{gone.alias}” is no alias of “{gone.key}” any more.")
+    again = "gristmill document reindex draws both names again"
+    emit(json, gone, lambda: f"“{gone.alias}” is no alias of “{gone.key}” any more: {again}.")
 
 
 # --- work

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gristmill.cli.output import COLOURS, err, plain, short
+from gristmill.cli.output import COLOURS, err, plain, short, warn
 from gristmill.cli.session import outlast
 from gristmill.db import Database
 from gristmill.documents import PhaseProgress, Progress, Tally, failures, progress, with_parts
@@ -21,7 +21,9 @@ from gristmill.queue import list_queues
 
 EVERY = 0.3  # seconds between looks …
 PATIENCE = 9  # … or so many times as long as a look took
-SERVED_WITHIN = 15.0  # seconds without a worker after which it is told that nobody works
+SERVED_SOON = 2.0  # seconds without a worker after which it is told that there is none …
+SERVED_WITHIN = 15.0  # … and that nobody will come
+SILENCE = 10.0  # seconds after which a document that moves on within its phases has a line again
 QUEUES = ("documents", "ocr", "vector", "graph")
 BAR = 12
 
@@ -31,9 +33,8 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
     open_ = list(ids)
     found: dict[DocumentId, Progress] = {}
     live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not quiet else None
-    told: dict[DocumentId, Any] = {}
     loop = asyncio.get_running_loop()
-    attended = Attended(loop.time())
+    attended, lines = Attended(loop.time()), _Lines()
     with live or nullcontext():
         while True:
             looking = loop.time()
@@ -51,10 +52,12 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
             if live:
                 live.update(board(list(found.values()), rows=err.height - 3), refresh=True)
             elif not quiet:
-                _tell_changes(looked, told)
+                lines.tell(looked, loop.time())
             open_ = [one.id for one in looked if not one.ended]
             if not open_:
                 return [found[id_] for id_ in sorted(found)]
+            if attended.lonely(loop.time()):
+                warn("No worker is there yet: gristmill up, or gristmill worker, starts one.")
             if not served:
                 raise Refused(
                     "Nobody works on these documents: start gristmill up, or gristmill worker, and look again with "
@@ -68,6 +71,12 @@ class Attended:
 
     def __init__(self, now: float) -> None:
         self._last = now
+        self._told = False
+
+    def lonely(self, now: float) -> bool:
+        """Whether nobody has worked for a moment; once."""
+        self._told, before = self._told or now - self._last > SERVED_SOON, self._told
+        return self._told and not before
 
     def still(self, anybody: bool, now: float) -> bool:
         """Whether somebody works, or did a short while ago."""
@@ -86,13 +95,19 @@ async def _anybody_works(tx: Any) -> bool:
     return any(reports[name].workers for name in QUEUES if name in reports)
 
 
-def _tell_changes(found: Sequence[Progress], told: dict[DocumentId, Any]) -> None:
-    """Without a terminal, a line whenever a document moves on."""
-    for one in found:
-        state = (one.status, one.summary) if one.ended else one.status
-        if told.get(one.id) != state:
-            told[one.id] = state
-            err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
+class _Lines:
+    """Without a terminal: a line whenever a document moves on, at once to another status, now and then within one."""
+
+    def __init__(self) -> None:
+        self._told: dict[DocumentId, tuple[str, str, float]] = {}
+
+    def tell(self, found: Sequence[Progress], now: float) -> None:
+        for one in found:
+            status, summary, at = self._told.get(one.id, ("", "", now))
+            moved = one.summary != summary and (one.ended or now - at > SILENCE)
+            if one.status != status or moved:
+                self._told[one.id] = one.status, one.summary, now
+                err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
 
 
 def as_dict(one: Progress) -> dict[str, Any]:

@@ -217,6 +217,8 @@ async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event,
                 say_json(plain(one))
             elif one.status in ("failed", "cancelled", "refused"):
                 err.print(f"{one.name}: {one.status}, {one.reason}", soft_wrap=True)
+            elif one.status != "unchanged" and not err.is_terminal:  # in a terminal, the board shows it
+                err.print(f"{one.name}: {one.status}", soft_wrap=True)
 
 
 async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:

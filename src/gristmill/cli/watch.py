@@ -66,7 +66,7 @@ def first_look(folder: Path, data: Path) -> list[Path]:
     meant = [file for file in files if not visible.is_litter(file)]
     if len(meant) < len(files):
         left = counted(len(files) - len(meant), "file")
-        warn(f"{left} that editors, downloads or packages leave lying about are left out: gristmill add takes them in.")
+        warn(f"What editors, downloads and packages leave lying about is left out ({left}): gristmill add takes it in.")
     return meant
 
 

@@ -64,7 +64,10 @@ def files_at(path: Path) -> list[Path]:
 
 
 def _meant(path: str) -> list[Path]:
-    return sorted(_within(path)) if os.path.isdir(path) else [Path(path)]
+    """A link that somebody names is meant as what it leads to."""
+    if os.path.isdir(path):
+        return sorted(_within(path))
+    return [Path(os.path.realpath(path) if os.path.isfile(path) else path)]
 
 
 def _within(folder: str) -> Iterator[Path]:
@@ -108,9 +111,15 @@ def _opened(path: Path, max_bytes: int) -> BinaryIO:
         raise Permanent("it is a link to a folder, which is not followed: add that folder itself")
     if not stat.S_ISREG(mode):  # whoever opens a pipe waits for a writer
         raise Permanent("it is neither a file nor a folder")
+    if path.is_symlink():  # whoever may put one into a folder would read by us what is closed to him
+        raise Permanent("it is a link to a file, which is not followed: add that file itself")
     if about.st_size > max_bytes:
         raise refusals.too_large(about.st_size, max_bytes)
-    return path.open("rb")
+    return open(path, "rb", opener=_unlinked)
+
+
+def _unlinked(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)  # it may have become a link since
 
 
 async def _add_open(db: Database, file: BinaryIO, name: str, urn: str, scope: Scope, urgency: Urgency) -> Added:

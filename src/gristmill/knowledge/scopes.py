@@ -22,8 +22,10 @@ class Scope:
         if self.client.upper() == "GLOBAL":
             raise Refused("GLOBAL is everybody's, and no client: name none to mean it.")
         for name in (self.client, self.project):
-            if name != name.strip() or not name.isprintable():
-                raise Refused(f"{name!r} is no name for a client or project: use printable letters, no space around.")
+            if name != name.strip() or not name.isprintable() or "/" in name:
+                raise Refused(
+                    f"{name!r} is no name for a client or project: use printable letters, no slash, no space around."
+                )
 
     def __str__(self) -> str:
         return "/".join(part for part in (self.client, self.project) if part) or "GLOBAL"
