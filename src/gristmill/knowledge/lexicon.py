@@ -23,7 +23,7 @@ SQL = queries("gristmill.knowledge", "lexicon.sql")
 
 MOST_WORDS = 48  # of a query, the rarest: a page pasted into the search box has hundreds
 LOOKED_UP = 2_000  # … of these first terms
-UBIQUITOUS = 0.2  # a word that so many of the chunks have says little (SciFact: nDCG@10 0.684, with all words 0.682) …
+UBIQUITOUS = 0.2  # a word that so many of the chunks have says little, and has the longest postings …
 ENOUGH = 1_000  # … where there are enough chunks to say so
 
 
