@@ -24,7 +24,7 @@ from math import log2  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from gristmill.db import Database, Embedded, Tx, open_database  # noqa: E402
+from gristmill.db import Database, Embedded, Tx, Vector, open_database  # noqa: E402
 from gristmill.ids import DocumentId, ScopeId  # noqa: E402
 from gristmill.knowledge import GLOBAL, chunks, lexicon, make_searchable, scope_id, search, terms_of, vectors  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
@@ -149,7 +149,7 @@ async def speed(embedder: MiniLm, size: int) -> dict[str, float]:
                 vector = await embedder.question(query)
                 parts["embed"].append(time.perf_counter() - began)
                 began = time.perf_counter()
-                cursor = await connection.execute(NEAREST, [vectors.written(vector)])
+                cursor = await connection.execute(NEAREST, [Vector(vector)])
                 assert len(await cursor.fetchall()) == min(K, size)
                 bare.append(time.perf_counter() - began)
                 began = time.perf_counter()

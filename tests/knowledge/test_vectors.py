@@ -303,6 +303,21 @@ async def test_a_filter_that_leaves_few_documents_looks_at_few(db: Database) -> 
             assert looked_at(plan[0]["Plan"]) < 100, name
 
 
+async def test_the_plan_of_the_index_is_kept(db: Database) -> None:
+    one = Database(db.url, size=1)
+    async with db.transaction() as tx:
+        model = await vectors.register(tx, FakeEmbedder())
+        scope = await scope_id(tx, GLOBAL)
+    async with one, one.reading() as tx:
+        (near,) = await FakeEmbedder().embed(["mill"])
+        for _ in range(20):
+            await vectors.near(tx, model, near, [scope], 1_000_000, vectors.Filter(), 100)
+        plans = await tx.all(
+            "SELECT generic_plans FROM pg_prepared_statements WHERE statement LIKE '%%hnsw.ef_search%%'"
+        )
+    assert [row.generic_plans > 0 for row in plans] == [True]
+
+
 def looked_at(plan: dict[str, Any]) -> int:
     """Rows of documents that a plan reads, with those it throws away."""
     here = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]

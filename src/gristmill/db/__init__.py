@@ -7,6 +7,7 @@ from gristmill.db.pool import Connection, Database, open_database, plainly, with
 from gristmill.db.programs import programs_for
 from gristmill.db.sql import Query, array, numbered, queries
 from gristmill.db.tx import Row, Tx
+from gristmill.db.vector import Vector, vector_received
 
 __all__ = [
     "Connection",
@@ -17,6 +18,7 @@ __all__ = [
     "Row",
     "SchemaState",
     "Tx",
+    "Vector",
     "array",
     "bring_up_to_date",
     "numbered",
@@ -25,5 +27,6 @@ __all__ = [
     "programs_for",
     "queries",
     "schema_state",
+    "vector_received",
     "without_secret",
 ]

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Any
 
 from psycopg import AsyncConnection
-from psycopg.rows import TupleRow, namedtuple_row
+from psycopg.rows import TupleRow, namedtuple_row, tuple_row
 
 from gristmill.db.sql import Query
 
@@ -39,6 +39,13 @@ class Tx:
         cursor = self._connection.cursor(row_factory=namedtuple_row, binary=True)
         await cursor.execute(query, params)
         return await cursor.fetchall()
+
+    async def pairs(self, query: Query, **params: Any) -> dict[Any, Any]:
+        """What stands in the second column, by the first; in the server's own form."""
+        await self.flush()
+        cursor = self._connection.cursor(row_factory=tuple_row, binary=True)
+        await cursor.execute(query, params)
+        return dict(await cursor.fetchall())
 
     async def portions(self, query: Query, size: int, **params: Any) -> AsyncGenerator[list[Row]]:
         """As `all`, so many rows at a time: for what does not fit into memory."""

@@ -5,12 +5,11 @@ from array import array as packed
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
-from gristmill.db import Database, Row, Tx, array, numbered, queries
+from gristmill.db import Database, Row, Tx, Vector, array, numbered, queries, vector_received
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
@@ -22,7 +21,6 @@ from gristmill.tasks import FillVectors
 
 SQL = queries("gristmill.knowledge", "vectors.sql")
 MOST_DIMENSIONS = 2000  # that an HNSW index can hold
-HEADER = 4  # bytes before the numbers of a vector as PostgreSQL sends it
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ async def unseen(tx: Tx, current: Model) -> str | None:
 async def known(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """The vectors that this model has already made of texts with these hashes."""
     rows = await tx.all(SQL["known"], model=model, hashes=list(set(hashes)))
-    return {row.hash: _received(row.vector) for row in rows}
+    return {row.hash: vector_received(row.vector) for row in rows}
 
 
 Embedders = Embedder | Sequence[Embedder]  # the one of the settings, and then what else is at hand
@@ -162,20 +160,21 @@ async def near(
         few = await _few(tx, scopes, only)
         if len(few) <= FEW:
             return await cosines(tx, model, vector, few, most)
-    asked = {"scopes": scopes, "near": written(vector), **only.asked}
-    by_index = numbered(SQL["nearest"], model=model.id, dimensions=model.dimensions, most=most)
-    rows = await tx.bare(by_index, **asked, farthest=str(FARTHEST))
-    if len(rows) < most:  # the index gave up among the vectors of others
-        rows = await tx.bare(SQL["nearest_of_all"], **asked, model=model.id, most=most)
-    return dict(rows)
+    asked = {"scopes": array(scopes), "near": Vector(vector), **only.asked}
+    by_index = SQL["nearest"] if only.passes_all else SQL["nearest_passing"]
+    by_index = numbered(by_index, model=model.id, dimensions=model.dimensions, most=most, farthest=FARTHEST)
+    found = await tx.pairs(by_index, **asked)
+    if len(found) < most:  # the index gave up among the vectors of others
+        found = await tx.pairs(SQL["nearest_of_all"], **asked, model=model.id, most=most)
+    return found
 
 
 async def cosines(
     tx: Tx, model: Model, vector: bytes, chunks: Sequence[int], most: int | None = None
 ) -> dict[int, float]:
     """Those of these chunks, or of the most similar among them."""
-    asked = {"model": model.id, "near": written(vector), "chunks": array(chunks), "most": most}
-    return dict(await tx.bare(SQL["nearest_of"], **asked) if chunks else [])
+    asked = {"model": model.id, "near": Vector(vector), "chunks": array(chunks), "most": most}
+    return await tx.pairs(SQL["nearest_of"], **asked) if chunks else {}
 
 
 async def _few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
@@ -228,7 +227,7 @@ async def _filled(db: Database, model: Model, embedder: Embedder, after: int) ->
         vectors = await Windowed(embedder).embed([chunk.embedded for chunk in found])  # parts of notes may be long
         async with db.transaction() as tx:
             for chunk, vector in zip(found, vectors, strict=True):
-                await tx.execute(SQL["add_vector"], model=model.id, chunk=chunk.id, vector=written(vector))
+                await tx.execute(SQL["add_vector"], model=model.id, chunk=chunk.id, vector=Vector(vector))
         after = found[-1].id
     return after
 
@@ -245,17 +244,9 @@ async def _drop_others(db: Database, model: Model) -> None:
             after = await tx.value(SQL["drop_others"], model=model.id, after=after, most=DROPPED)
 
 
-@lru_cache(maxsize=16)
 def written(vector: bytes) -> str:
-    """As PostgreSQL reads it; nine digits are all that four bytes hold. A query's own is asked for twice."""
+    """As PostgreSQL reads it; nine digits are all that four bytes hold."""
     numbers = packed("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()
     return "[" + ",".join(["%.9g"] * len(numbers)) % tuple(numbers) + "]"
-
-
-def _received(sent: bytes) -> bytes:
-    """As embedders make it: what PostgreSQL sends has a header and its bytes the other way round."""
-    numbers = packed("f", sent[HEADER:])
-    numbers.byteswap()
-    return numbers.tobytes()

@@ -54,12 +54,12 @@ VALUES (%(chunk)s, %(scope)s, %(language)s, %(length)s, %(terms)s::jsonb)
 ON CONFLICT (chunk) DO NOTHING;
 
 -- name: nearest
--- By the index of one model; the scan goes on until enough pass the filter, or a narrow one would leave few or none of the
--- first hundred. What is in braces is in the index, or decides on the plan, which is kept: making one takes a tenth of the time.
+-- By the index of one model. What is in braces is in the index, or decides on the plan; and nothing here depends on a
+-- parameter that would: so the plan is kept, and to make one takes a tenth of the time.
 WITH patience AS MATERIALIZED (
   SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
      AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
-     AND set_config('hnsw.max_scan_tuples', %(farthest)s, true) IS NOT NULL
+     AND set_config('hnsw.max_scan_tuples', '{farthest}', true) IS NOT NULL
      AND set_config('hnsw.scan_mem_multiplier', '8', true) IS NOT NULL AS given
 )
 SELECT near.chunk, near.similarity
@@ -68,10 +68,25 @@ SELECT near.chunk, near.similarity
    SELECT e.chunk, 1 - (e.vector::vector({dimensions}) <=> %(near)s::vector) AS similarity
      FROM embedding e
     WHERE patience.given AND e.model = {model} AND e.scope = ANY(%(scopes)s::int[])
-      AND (%(types)s::text[] IS NULL AND %(after)s::timestamptz IS NULL
-           OR EXISTS (SELECT FROM chunk c JOIN document d ON d.id = c.document
-                       WHERE c.id = e.chunk AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
-                         AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')))
+    ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
+
+-- name: nearest_passing
+-- The scan goes on until enough pass the filter, or a narrow one would leave few or none of the first hundred.
+WITH patience AS MATERIALIZED (
+  SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
+     AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
+     AND set_config('hnsw.max_scan_tuples', '{farthest}', true) IS NOT NULL
+     AND set_config('hnsw.scan_mem_multiplier', '8', true) IS NOT NULL AS given
+)
+SELECT near.chunk, near.similarity
+  FROM patience
+ CROSS JOIN LATERAL (
+   SELECT e.chunk, 1 - (e.vector::vector({dimensions}) <=> %(near)s::vector) AS similarity
+     FROM embedding e
+    WHERE patience.given AND e.model = {model} AND e.scope = ANY(%(scopes)s::int[])
+      AND EXISTS (SELECT FROM chunk c JOIN document d ON d.id = c.document
+                   WHERE c.id = e.chunk AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
+                     AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity'))
     ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
 
 -- name: nearest_of
