@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 from math import log
+from typing import Any
 
 import pytest
 from shelf import placed
@@ -284,7 +285,18 @@ async def test_a_page_of_words_is_answered_by_the_rarest_wherever_their_terms_li
     assert found == pytest.approx(expected(texts | more, " ".join(asked)), rel=1e-4)
 
 
-async def test_a_word_that_is_everywhere_is_looked_up_where_it_is_all_that_was_asked_for(db: Database) -> None:
+async def test_a_word_that_is_everywhere_is_looked_up_where_it_is_all_that_was_asked_for(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = 0
+    look_up = lexicon._looked_up
+
+    async def counted(*args: Any) -> Any:
+        nonlocal times
+        times += 1
+        return await look_up(*args)
+
+    monkeypatch.setattr(lexicon, "_looked_up", counted)
     async with db.transaction() as tx:
         await filled(tx, 1_100)
         await tx.execute("UPDATE fresh_terms SET terms = terms || '{\"the\": 2}'")
@@ -292,3 +304,4 @@ async def test_a_word_that_is_everywhere_is_looked_up_where_it_is_all_that_was_a
     async with db.transaction() as tx:
         alone = await lexicon.find(tx, [ScopeId(await tx.value("SELECT id FROM scope"))], "the", ["en"])
     assert len(alone.ranked().chunks) == 1_100
+    assert times == 1

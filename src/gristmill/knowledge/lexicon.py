@@ -8,7 +8,7 @@ from itertools import islice
 from math import log
 from typing import TYPE_CHECKING
 
-from gristmill.db import Database, Row, Tx, queries
+from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.ids import ChunkId, ScopeId
 from gristmill.knowledge.terms import Wanted, wanted
 from gristmill.queue import Done, Envelope, Unique, add_schedule
@@ -33,6 +33,11 @@ class Found:
 
     words: list[Wanted]
     book: "_Book"
+
+    @property
+    def postings(self) -> int:
+        """How many there are to rank."""
+        return sum(len(part) for parts in self.book.lists.values() for part in parts)
 
     def ranked(self) -> "Ranking":
         """Every chunk that has one of the words, scored by BM25."""
@@ -75,7 +80,7 @@ async def _looked_up(
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     terms = sorted({term for word in words for term in word.terms})
-    asked = {"scopes": scopes, "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
+    asked = {"scopes": array(scopes), "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
     rows = await tx.bare(SQL["terms"], **asked)
     (corpus,) = (row for row in rows if row.term is None)
     book = _Book(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())

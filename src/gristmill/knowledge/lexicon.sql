@@ -2,12 +2,14 @@
 
 -- name: terms
 -- All that BM25 asks of these scopes, in one statement and so of one moment: a fold moves terms from place to place. One
--- row is the corpus itself: how many chunks, of which length together, and which are gone. Others say how many chunks of a segment have
--- a term, with their postings unless too many of all chunks have it; and the last, which chunks in no segment have it.
+-- row is the corpus itself: how many chunks, of which length together, and which are gone. Others say how many chunks of a
+-- segment have a term, with their postings unless too many of all chunks have it and fewer have another; and the last,
+-- which chunks in no segment have it.
 WITH old AS MATERIALIZED (
   SELECT id, size, length FROM segment WHERE scope = ANY(%(scopes)s)
 ), corpus AS MATERIALIZED (
-  SELECT o.size + f.size AS size, o.length + f.length AS length
+  SELECT o.size + f.size AS size, o.length + f.length AS length,
+         greatest(%(share)s::float8 * (o.size + f.size), %(few)s) AS many
     FROM (SELECT coalesce(sum(size), 0)::bigint AS size, coalesce(sum(length), 0)::bigint AS length FROM old) o,
          (SELECT count(*) AS size, coalesce(sum(length), 0)::bigint AS length
             FROM fresh_terms WHERE scope = ANY(%(scopes)s)) f
@@ -16,13 +18,15 @@ WITH old AS MATERIALIZED (
     FROM unnest(%(terms)s::text[]) AS w (term) CROSS JOIN old
    CROSS JOIN LATERAL (SELECT data, octet_length(data) / %(posting)s AS chunks
                          FROM posting WHERE segment = old.id AND term = w.term LIMIT 1) p
+), compared AS (
+  SELECT term, chunks, data, everywhere, min(everywhere) OVER () AS fewest FROM gathered
 )
 SELECT NULL AS term, size AS chunks, length, NULL::bytea AS data,
        ARRAY(SELECT chunk FROM gone_chunk WHERE scope = ANY(%(scopes)s)) AS ids, NULL::int[] AS lengths, NULL::int[] AS counts
   FROM corpus
 UNION ALL
-SELECT term, chunks, NULL, CASE WHEN everywhere <= greatest(%(share)s::float8 * size, %(few)s) THEN data END, NULL, NULL, NULL
-  FROM gathered, corpus
+SELECT term, chunks, NULL, CASE WHEN everywhere <= many OR (fewest > many AND many > 0) THEN data END, NULL, NULL, NULL
+  FROM compared, corpus
 UNION ALL
 SELECT w.term, count(*), NULL, NULL, array_agg(f.chunk), array_agg(f.length), array_agg((f.terms -> w.term)::int)
   FROM fresh_terms f, unnest(%(terms)s::text[]) AS w (term)
