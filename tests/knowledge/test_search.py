@@ -304,6 +304,18 @@ async def test_no_document_crowds_out_the_others_and_copies_fall_behind(db: Data
     assert short.hash == copy.hash
 
 
+async def test_others_are_found_behind_however_many_of_one_document_are_better(db: Database) -> None:
+    sentence = "The mill, the mill and mill number {}. " + "Filler stands here for length. " * 30
+    async with db.transaction() as tx:
+        await written(tx, "\n\n".join(f"# Part {n}\n\n" + sentence.format(n) for n in range(20)), name="long")
+        for n in range(3):
+            await written(
+                tx, f"Only once a mill in the {n} notes. " + f"Other words of note {n}. " * 30, name=f"note{n}"
+            )
+    hits = await search(db, None, "mill", limit=6)
+    assert sorted(hit.name for hit in hits) == ["long"] * 3 + ["note0", "note1", "note2"]
+
+
 async def test_an_older_version_yields_to_the_newer(db: Database) -> None:
     async with db.transaction() as tx:
         (old,) = await written(tx, "mill mill mill, the old words", urn="file:///a", version=1)

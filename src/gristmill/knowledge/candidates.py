@@ -1,7 +1,7 @@
 """What may be a hit: looked for by words and by meaning at a time, and scored by both."""
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 SQL = queries("gristmill.knowledge", "candidates.sql")
+
+MANY = 50_000  # postings, which take so long to rank that a vector would have to wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +43,38 @@ async def seen(db: Database, scope: Scope) -> Sight:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What may be a hit, with both of its scores."""
+    """What may be a hit, with its scores."""
 
     marks: Marks  # of the words that were found
     best: float  # the BM25 that a chunk with all the words would come near to
     bm25: dict[int, float]  # of each of them; 0 for one that has none of the words
     similar: dict[int, float]
-    alpha: float  # as asked, or 0 where there are no vectors
+    scores: dict[int, float]  # of those that have one
     note: str | None
-    floor: float = 0.0  # the least cosine of a chunk that has none of the words
 
-    def scored(self) -> list[int]:
-        """Best first. Both kinds of score are absolute: what does not match adds nothing, however few there are."""
-        scores = {chunk: self.score(chunk) for chunk in self.bm25}
-        return sorted((chunk for chunk in scores if scores[chunk] > 0), key=lambda chunk: (-scores[chunk], chunk))
-
-    def score(self, chunk: int) -> float:
-        """0 for what is merely nearest: something always is, and a question about nothing here finds nothing."""
-        words, meaning = self.bm25.get(chunk, 0.0), self.similar.get(chunk, 0.0)
-        if words > 0:
-            return self.alpha * max(meaning, 0.0) + (1 - self.alpha) * words / self.best
-        return self.alpha * meaning if meaning >= self.floor else 0.0
+    def ranked(self) -> list[int]:
+        """Best first."""
+        return [chunk for _, chunk in sorted([(-score, chunk) for chunk, score in self.scores.items()])]
 
     def lexical(self, chunk: int) -> float:
         return self.bm25.get(chunk, 0.0) / self.best if self.best else 0.0
+
+
+def fused(
+    bm25: Mapping[int, float], best: float, similar: Mapping[int, float], alpha: float, floor: float
+) -> dict[int, float]:
+    """Both kinds of score are absolute: what does not match adds nothing, however few there are.
+
+    What is merely nearest has none: something always is, and a question about nothing here finds nothing.
+    """
+    scores: dict[int, float] = {}
+    for chunk, words in bm25.items():
+        meaning = similar.get(chunk, 0.0)
+        if words > 0:
+            scores[chunk] = alpha * max(meaning, 0.0) + (1 - alpha) * words / best
+        elif meaning >= floor:
+            scores[chunk] = alpha * meaning
+    return {chunk: score for chunk, score in scores.items() if score > 0}
 
 
 async def candidates_for(
@@ -81,9 +91,9 @@ async def candidates_for(
     words, meaning = await _both(by_words, by_meaning)
     similar = words.similar | meaning.similar
     others = [chunk for chunk in meaning.similar if chunk not in words.bm25]
-    bm25 = words.bm25 | words.ranking.scored(others)
-    alpha = alpha if meaning.answer.vector else 0.0
-    return Candidates(words.marks, words.ranking.best, bm25, similar, alpha, meaning.note, meaning.answer.floor)
+    bm25, best = words.bm25 | words.ranking.scored(others), words.ranking.best
+    scores = fused(bm25, best, similar, alpha if meaning.answer.vector else 0.0, meaning.answer.floor)
+    return Candidates(words.marks, best, bm25, similar, scores, meaning.note)
 
 
 async def _both(one: Awaitable[A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
@@ -112,8 +122,10 @@ async def _by_words(
 ) -> _Words:
     async with db.reading() as tx:
         found = await lexicon.find(tx, sight.scopes, query, sight.languages)
-    answer = await question.answer(sight.model)  # then the index of vectors is at work while we rank
+    if found.postings > MANY:
+        await question.answer(sight.model)  # then the index of vectors is at work meanwhile
     ranking = found.ranked()
+    answer = await question.answer(sight.model)
     marks = Marks(term for word in found.words for term in word.terms)
     if alpha == 1 and answer.vector:
         return _Words(ranking, marks, {}, {})

@@ -88,7 +88,7 @@ async def search(
     candidates = await candidates_for(db, sight, question, asked, alpha, only, max(most, CANDIDATES))
     hits.note = candidates.note
     async with db.reading() as tx:
-        best = spread(await _looked_at(tx, candidates, sight.scopes, only, query, most), limit)
+        best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
         hits += [_hit(row, candidates) for row in best]
         if expand and hits:
             hits += await _expanded(tx, hits, candidates, sight.scopes, only, expand, limit)
@@ -111,13 +111,24 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
 # --- hits
 
 
-async def _looked_at(
-    tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, most: int
+async def _best(
+    tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, limit: int, most: int
 ) -> list[Row]:
-    """The best candidates in full; those that lack a quoted phrase fall behind."""
+    """The best candidates, spread over sources; those that lack a quoted phrase fall behind.
+
+    A few more than are shown are mostly enough: the others are read where these repeat themselves.
+    """
     phrases = [_folded(next(filter(None, one))) for one in QUOTED.findall(query)]
-    rows = await _details(tx, candidates.scored()[: most if not phrases else None], scopes, only)
-    return sorted(rows, key=lambda row: not all(phrase in _folded(row.text) for phrase in phrases)) if phrases else rows
+    ranked = candidates.ranked()
+    enough = limit + limit // 2
+    rows, first, behind = list[Row](), list[Row](), list[Row]()
+    for portion in [ranked] if phrases else [ranked[:enough], ranked[enough:most]]:
+        rows += await _details(tx, portion, scopes, only)
+        rows.sort(key=lambda row: not all(phrase in _folded(row.text) for phrase in phrases))
+        first, behind = spread(rows, limit)
+        if len(first) == limit:
+            break
+    return (first + behind)[:limit]
 
 
 def _folded(text: str) -> str:
@@ -125,14 +136,14 @@ def _folded(text: str) -> str:
 
 
 async def _details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
-    rows = await tx.all(SQL["details"], chunks=array(chunks), scopes=scopes, **only.asked)
+    rows = await tx.bare(SQL["details"], chunks=array(chunks), scopes=array(scopes), **only.asked) if chunks else []
     found = {row.id: row for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 
 
 def _hit(row: Row, candidates: Candidates) -> Hit:
     return Hit(
-        score=round(candidates.score(row.id), 4), lexical=round(candidates.lexical(row.id), 4),
+        score=round(candidates.scores.get(row.id, 0.0), 4), lexical=round(candidates.lexical(row.id), 4),
         bm25=round(candidates.bm25.get(row.id, 0.0), 4), similarity=candidates.similar.get(row.id), chunk=row.id,
         document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, version=row.version,
         client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop, kind=row.kind,
@@ -141,8 +152,8 @@ def _hit(row: Row, candidates: Candidates) -> Hit:
     )  # fmt: skip
 
 
-def spread(best: Sequence[Row], limit: int) -> list[Row]:
-    """The best; what repeats another, an older version, or the fourth of one document come after all others."""
+def spread(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
+    """So many of the best, and what comes behind: older versions, what repeats another, the fourth of one document."""
     newest: dict[tuple[str, str, str], int] = {}
     for row in best:
         source = (row.client, row.project, row.urn)
@@ -151,8 +162,8 @@ def spread(best: Sequence[Row], limit: int) -> list[Row]:
     texts: list[frozenset[str]] = []
     first, behind = list[Row](), list[Row]()
     for row in best:
-        words = frozenset(row.text.lower().split())
         old = row.version < newest[row.client, row.project, row.urn]
+        words = frozenset(row.text.lower().split())
         if old or shown[row.document] >= PER_DOCUMENT or any(_alike(words, other) for other in texts):
             behind.append(row)
             continue
@@ -161,7 +172,7 @@ def spread(best: Sequence[Row], limit: int) -> list[Row]:
         first.append(row)
         if len(first) == limit:
             break
-    return (first + behind)[:limit]
+    return first, behind
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
