@@ -308,6 +308,25 @@ async def test_a_nice_child_steps_back_for_whoever_else_needs_the_processor() ->
     await pool.close()
 
 
+async def test_a_call_apart_leaves_us_our_core_and_the_next_may_run_anywhere(pool: ProcessPool) -> None:
+    ours = os.sched_getaffinity(0)
+    if len(ours) == 1:
+        pytest.skip("there is one core")
+    apart = await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True)
+    assert len(apart) == len(ours) - 1
+    assert apart < ours
+    assert await pool.run(os.sched_getaffinity, 0, timeout=LONG) == ours
+
+
+async def test_a_call_apart_is_made_where_there_is_one_core(pool: ProcessPool) -> None:
+    ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(ours)})
+    try:
+        assert await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True) == {min(ours)}
+    finally:
+        os.sched_setaffinity(0, ours)
+
+
 async def test_among_many_calls_and_crashes_each_gets_its_own_answer() -> None:
     before, pool = children(), ProcessPool(3)
     lots = [(operator.add, number, 1) for number in range(200)]

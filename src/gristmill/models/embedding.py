@@ -97,7 +97,7 @@ class MiniLm:
 
     async def question(self, text: str) -> bytes:
         """The vector of what somebody searches for: from weights of eight bits, which take less time to go through."""
-        return await self._pool.run(_question, text, timeout=self._timeout, memory=self._memory)
+        return await self._pool.run(_question, text, timeout=self._timeout, memory=self._memory, apart=True)
 
     async def close(self) -> None:
         """Nothing: the pool is its maker's."""
