@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,11 @@ def crash_with_helper(file: str) -> None:
 def note(file: str, word: str) -> None:
     with Path(file).open("a") as out:
         out.write(f"{word}\n")
+
+
+def start_thread() -> None:
+    threading.Thread(target=time.sleep, args=[1000], daemon=True).start()
+
+
+def cores_of_threads() -> set[frozenset[int]]:
+    return {frozenset(os.sched_getaffinity(int(thread))) for thread in os.listdir("/proc/self/task")}

@@ -29,6 +29,7 @@ from chores import (
     Unreadable,
     Unwritable,
     allocate,
+    cores_of_threads,
     count_and_hang,
     count_slowly,
     crash_with_helper,
@@ -38,10 +39,12 @@ from chores import (
     note,
     remember,
     sockets,
+    start_thread,
     translate_lack_of_memory,
 )  # fmt: skip
 
 from gristmill.errors import Permanent, Transient
+from gristmill.queue import cores
 from gristmill.queue.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
 
 LONG = 30.0  # a bound that only a broken pool reaches
@@ -308,23 +311,40 @@ async def test_a_nice_child_steps_back_for_whoever_else_needs_the_processor() ->
     await pool.close()
 
 
-async def test_a_call_apart_leaves_us_our_core_and_the_next_may_run_anywhere(pool: ProcessPool) -> None:
+async def test_on_a_quiet_machine_a_call_apart_leaves_us_our_core(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours = os.sched_getaffinity(0)
-    if len(ours) == 1:
-        pytest.skip("there is one core")
-    apart = await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True)
-    assert len(apart) == len(ours) - 1
-    assert apart < ours
+    monkeypatch.setattr(cores, "is_quiet", lambda: True)
+    for core in ours:
+        monkeypatch.setattr(cores, "our_core", lambda core=core: core)
+        assert await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True) == (ours - {core} or ours)
     assert await pool.run(os.sched_getaffinity, 0, timeout=LONG) == ours
 
 
-async def test_a_call_apart_is_made_where_there_is_one_core(pool: ProcessPool) -> None:
-    ours = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(ours)})
-    try:
-        assert await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True) == {min(ours)}
-    finally:
-        os.sched_setaffinity(0, ours)
+async def test_on_a_busy_machine_every_call_may_run_anywhere(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "is_quiet", lambda: False)
+    assert await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True) == os.sched_getaffinity(0)
+
+
+async def test_a_thread_that_was_started_apart_may_run_anywhere_afterwards(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "is_quiet", lambda: True)
+    await pool.run(start_thread, timeout=LONG, apart=True)
+    assert await pool.run(cores_of_threads, timeout=LONG) == {frozenset(os.sched_getaffinity(0))}
+
+
+async def test_a_machine_is_quiet_when_nobody_else_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    load = tmp_path / "loadavg"
+    monkeypatch.setattr(cores, "LOAD", load)
+    for text, quiet in (("0.1 0.2 0.3 1/99 7", True), ("0.1 0.2 0.3 2/99 7", False), ("", False), ("no load", False)):
+        load.write_text(text)
+        assert cores.is_quiet() is quiet
+    load.unlink()
+    assert cores.is_quiet() is False
 
 
 async def test_among_many_calls_and_crashes_each_gets_its_own_answer() -> None:

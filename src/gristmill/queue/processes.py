@@ -6,7 +6,6 @@ concurrent.futures gives up the whole pool when one child dies. Here a SIGKILL i
 """
 
 import asyncio
-import ctypes
 import errno
 import os
 import pickle
@@ -23,6 +22,7 @@ from typing import Any, TypeVar, cast
 from gristmill.errors import Permanent, Transient
 from gristmill.queue import child as inside
 from gristmill.queue.child import CALL, NEWS, REPLY, OutOfMemory, Reader
+from gristmill.queue.cores import placed
 from gristmill.settings import environment
 
 R = TypeVar("R")
@@ -30,7 +30,6 @@ R = TypeVar("R")
 START = 60.0  # seconds a child may take until it is ready: imports on a busy machine
 SMALL = 65_536  # bytes of a call that is sent as one
 FAREWELL = 2.0  # seconds an idle child may take to end by itself
-LIBC = ctypes.CDLL(None)
 # Memory in pieces of 2 MB where the system has them: a model goes through all its weights for each answer, and to look
 # up where a piece lies is a tenth of that.
 LARGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -73,8 +72,8 @@ class ProcessPool:
         """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had.
 
         The function finds `about` in `child.about`; `hear` gets what it says on its way with `child.tell`. The time of
-        a call `in_steps` begins anew with each word. One that is made `apart` leaves us the core that we are on: for
-        callers who have more to do meanwhile, and are in a hurry.
+        a call `in_steps` begins anew with each word. One that is made `apart` leaves us the core that we are on, if
+        nobody else is at work: for callers who have more to do meanwhile, and are in a hurry.
         """
         terms = _Terms(timeout, memory, hear, in_steps, apart)
         call = _written(function, args, about)
@@ -188,7 +187,7 @@ class _Child(asyncio.Protocol):
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.usable = True
         self.calls = -1  # the greeting is none
-        self._apart = False
+        self._confined = False
 
     async def connect(self) -> None:
         """Returns when the child is ready for calls."""
@@ -206,8 +205,8 @@ class _Child(asyncio.Protocol):
         self._terms = terms
         self._reply = self._loop.create_future()
         self._wind_up()
-        if terms.apart or self._apart:
-            self._place(apart=terms.apart)
+        if terms.apart or self._confined:
+            self._confined = placed(self._process.pid, apart=terms.apart, confined=self._confined)
         length = sum(map(len, call))
         parts = [CALL.pack(length, terms.memory or 0), *call]
         # in one go, lest it wakes up for each; but joining tens of megabytes would copy them
@@ -221,14 +220,6 @@ class _Child(asyncio.Protocol):
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-
-    def _place(self, *, apart: bool) -> None:
-        """Lets it run on any core, or on any but ours: the system likes to wake those up together who talk together."""
-        cores = os.sched_getaffinity(0)
-        others = cores - {LIBC.sched_getcpu()} if apart else cores
-        with suppress(OSError):  # it is gone, or may not be moved
-            os.sched_setaffinity(self._process.pid, others or cores)
-        self._apart = apart
 
     def _wind_up(self) -> None:
         if self._timer is not None:
