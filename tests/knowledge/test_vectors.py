@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from shelf import chunked, placed, searchable
 
-from gristmill.db import Database
+from gristmill.db import Database, Vector
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, Embedders, scope_id, search, terms_of, vectors
+from gristmill.knowledge import GLOBAL, Embedders, Scope, scope_id, search, terms_of, vectors
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
 from gristmill.queue import Done, Envelope, Skip, Worker, bound, on
@@ -303,15 +303,31 @@ async def test_a_filter_that_leaves_few_documents_looks_at_few(db: Database) -> 
             assert looked_at(plan[0]["Plan"]) < 100, name
 
 
-async def test_the_plan_of_the_index_is_kept(db: Database) -> None:
-    one = Database(db.url, size=1)
+async def test_the_plan_of_the_index_is_kept_however_many_scopes_there_are(db: Database) -> None:
+    embedder = FakeEmbedder()
+    (near,) = await embedder.embed(["mill"])
     async with db.transaction() as tx:
-        model = await vectors.register(tx, FakeEmbedder())
-        scope = await scope_id(tx, GLOBAL)
+        model = await vectors.register(tx, embedder)
+        scopes = [await scope_id(tx, Scope(f"client {n}")) for n in range(20)]
+        for n, scope in enumerate(scopes):  # most of them are the first one's
+            await tx.execute(
+                """WITH b AS (INSERT INTO blob VALUES (sha256(%(name)s::bytea), 0)), d AS (
+                     INSERT INTO document (scope, urn, version, hash, name, type, pages, task, opening)
+                     VALUES (%(scope)s, %(name)s, 1, sha256(%(name)s::bytea), '', 'text', 1, 0, 0) RETURNING id
+                   ), c AS (
+                     INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, text, hash)
+                     SELECT %(scope)s, d.id, 1, n, 0, 0, 1, '', '' FROM d, generate_series(1, %(size)s) n RETURNING id
+                   )
+                   INSERT INTO embedding (model, chunk, scope, vector)
+                   SELECT %(model)s, c.id, %(scope)s, %(vector)s::vector FROM c""",
+                name=f"test:{n}", scope=scope, size=50 if n else 3_000, model=model.id, vector=Vector(near),
+            )  # fmt: skip
+    async with await db.connect("test") as connection:
+        await connection.execute("ANALYZE embedding")
+    one = Database(db.url, size=1)
     async with one, one.reading() as tx:
-        (near,) = await FakeEmbedder().embed(["mill"])
         for _ in range(20):
-            await vectors.near(tx, model, near, [scope], 1_000_000, vectors.Filter(), 100)
+            await vectors.near(tx, model, near, scopes[:1], 1_000_000, vectors.Filter(), 100)
         plans = await tx.all(
             "SELECT generic_plans FROM pg_prepared_statements WHERE statement LIKE '%%hnsw.ef_search%%'"
         )

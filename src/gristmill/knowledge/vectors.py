@@ -161,8 +161,8 @@ async def near(
         if len(few) <= FEW:
             return await cosines(tx, model, vector, few, most)
     asked = {"scopes": array(scopes), "near": Vector(vector), **only.asked}
-    by_index = SQL["nearest"] if only.passes_all else SQL["nearest_passing"]
-    by_index = numbered(by_index, model=model.id, dimensions=model.dimensions, most=most, farthest=FARTHEST)
+    nearest = SQL["nearest"] if only.passes_all else SQL["nearest_passing"]
+    by_index = numbered(nearest, model=model.id, dimensions=model.dimensions, most=most, farthest=FARTHEST)
     found = await tx.pairs(by_index, **asked)
     if len(found) < most:  # the index gave up among the vectors of others
         found = await tx.pairs(SQL["nearest_of_all"], **asked, model=model.id, most=most)

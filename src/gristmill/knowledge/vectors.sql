@@ -55,7 +55,8 @@ ON CONFLICT (chunk) DO NOTHING;
 
 -- name: nearest
 -- By the index of one model. What is in braces is in the index, or decides on the plan; and nothing here depends on a
--- parameter that would: so the plan is kept, and to make one takes a tenth of the time.
+-- parameter that would (of `scope = ANY(…)` it matters how many there are): so the plan is kept, and to make one takes a
+-- tenth of the time.
 WITH patience AS MATERIALIZED (
   SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
      AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
@@ -67,7 +68,7 @@ SELECT near.chunk, near.similarity
  CROSS JOIN LATERAL (
    SELECT e.chunk, 1 - (e.vector::vector({dimensions}) <=> %(near)s::vector) AS similarity
      FROM embedding e
-    WHERE patience.given AND e.model = {model} AND e.scope = ANY(%(scopes)s::int[])
+    WHERE patience.given AND e.model = {model} AND array_position(%(scopes)s::int[], e.scope) IS NOT NULL
     ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
 
 -- name: nearest_passing
@@ -83,7 +84,7 @@ SELECT near.chunk, near.similarity
  CROSS JOIN LATERAL (
    SELECT e.chunk, 1 - (e.vector::vector({dimensions}) <=> %(near)s::vector) AS similarity
      FROM embedding e
-    WHERE patience.given AND e.model = {model} AND e.scope = ANY(%(scopes)s::int[])
+    WHERE patience.given AND e.model = {model} AND array_position(%(scopes)s::int[], e.scope) IS NOT NULL
       AND EXISTS (SELECT FROM chunk c JOIN document d ON d.id = c.document
                    WHERE c.id = e.chunk AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
                      AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity'))
