@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from shelf import chunked, placed, searchable
@@ -16,7 +16,7 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
-from gristmill.knowledge.search import FAN
+from gristmill.knowledge.search import FAN, spread
 from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
 from gristmill.knowledge.terms import forms, wanted
 from gristmill.models import FakeEmbedder
@@ -325,6 +325,53 @@ async def test_an_older_version_yields_to_the_newer(db: Database) -> None:
         (other,) = await written(tx, "Something that has a mill, too, and many other words besides that.")
     assert [hit.chunk for hit in await search(db, None, "mill")][-1] == old.id
     assert {hit.chunk for hit in await search(db, None, "mill")} == {old.id, new.id, other.id}
+
+
+@pytest.mark.parametrize(("limit", "between"), [(1, 0), (10, 16)])
+async def test_an_older_version_yields_to_one_that_is_found_far_behind_it(
+    db: Database, limit: int, between: int
+) -> None:
+    async with db.transaction() as tx:
+        (old,) = await written(tx, "mill mill mill mill mill", urn="file:///a", version=1)
+        for n in range(between):
+            await written(tx, f"The mill and the mill of number {n} and {n + 100} and {n + 200}.")
+        (new,) = await written(
+            tx, "The mill, in the new words of a text so much longer than the one before.", urn="file:///a", version=2
+        )
+    found = [hit.chunk for hit in await search(db, None, "mill", limit=limit)]
+    assert old.id not in found
+    assert limit > 1 or found == [new.id]
+
+
+class Found(NamedTuple):
+    """As much of a row as is compared."""
+
+    id: int
+    document: int
+    client: str
+    project: str
+    urn: str
+    version: int
+    text: str
+
+
+def test_what_repeats_another_is_found_among_a_thousand_as_among_two() -> None:
+    rng = random.Random(7)
+    texts = [" ".join(rng.choices([f"w{n}" for n in range(3_000)], k=130)) for _ in range(1_000)]
+    texts += [text.replace(text.split()[0], "another") for text in texts[::50]]
+    rows = [Found(id, id, "", "", str(id), 1, text) for id, text in enumerate(texts)]
+    first, behind = spread(rows, 2_000)
+    assert [row.id for row in behind] == list(range(1_000, 1_020))
+    assert len(first) == 1_000
+
+
+async def test_a_quoted_phrase_is_found_behind_many_that_have_its_words(db: Database) -> None:
+    async with db.transaction() as tx:
+        for n in range(150):
+            await written(tx, f"mill of stone, mill of stone, mill of stone {n}")
+        (phrase,) = await written(tx, "Once there was, among so many other things, one stone mill at the river side.")
+    hits = await search(db, None, '"stone mill"', limit=3)
+    assert hits[0].chunk == phrase.id
 
 
 # --- clients

@@ -20,7 +20,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 SQL = queries("gristmill.knowledge", "candidates.sql")
 
-MANY = 50_000  # postings, which take so long to rank that a vector would have to wait
+MANY = 50_000  # postings take so long to rank that the index would wait for us to pass the vector on
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,15 +37,20 @@ class Found:
     @property
     def postings(self) -> int:
         """How many there are to rank."""
-        return sum(len(part) for parts in self.book.lists.values() for part in parts)
+        return sum(len(part) for parts in self._lists().values() for part in parts)
 
     def ranked(self) -> "Ranking":
         """Every chunk that has one of the words, scored by BM25."""
         from gristmill.knowledge import postings  # noqa: PLC0415 numpy takes a tenth of a second: only for who searches
 
-        joined = {term: postings.joined(parts) for term, parts in self.book.lists.items()}
+        joined = {term: postings.joined(parts) for term, parts in self._lists().items()}
         of_words = [([joined[term] for term in word.terms if term in joined], word.times) for word in self.words]
         return postings.ranked(postings.Corpus(self.book.size, self.book.length), of_words, self.book.gone)
+
+    def _lists(self) -> "dict[str, list[Postings]]":
+        """Those of its words; others may have been read with them."""
+        terms = {term for word in self.words for term in word.terms}
+        return {term: parts for term, parts in self.book.lists.items() if term in terms}
 
 
 async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterable[str | None]) -> Found:

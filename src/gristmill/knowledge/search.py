@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import ceil
 
 from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.errors import Refused
@@ -19,7 +20,8 @@ from gristmill.knowledge.vectors import Embedders, Filter
 
 SQL = queries("gristmill.knowledge", "search.sql")
 
-CANDIDATES = 100  # of each kind, at least
+CANDIDATES = 100  # of each kind, at least …
+PHRASED = 500  # … and where something is quoted, which the best may lack
 CHOICE = 3  # times the limit are looked at closely, so that there is a choice of sources …
 SPARE = 20  # … and so many more than the limit at least
 PER_DOCUMENT = 3  # hits of one document before others had their turn
@@ -82,10 +84,11 @@ async def search(
     if not query.strip():
         return hits
     most = max(limit * CHOICE, limit + SPARE)
+    wide = max(most, PHRASED if _phrases(query) else CANDIDATES)
     asked = query[:LONGEST_QUERY]
     question = Question(embedders if alpha else [], asked)
     sight = await seen(db, scope)
-    candidates = await candidates_for(db, sight, question, asked, alpha, only, max(most, CANDIDATES))
+    candidates = await candidates_for(db, sight, question, asked, alpha, only, wide)
     hits.note = candidates.note
     async with db.reading() as tx:
         best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
@@ -116,9 +119,10 @@ async def _best(
 ) -> list[Row]:
     """The best candidates, spread over sources; those that lack a quoted phrase fall behind.
 
-    A few more than are shown are mostly enough: the others are read where these repeat themselves.
+    A few more than are shown are mostly enough. The others are read where these repeat themselves, and where one of
+    them is outdated: what takes its place may be among the others.
     """
-    phrases = [_folded(next(filter(None, one))) for one in QUOTED.findall(query)]
+    phrases = _phrases(query)
     ranked = candidates.ranked()
     enough = limit + limit // 2
     rows, first, behind = list[Row](), list[Row](), list[Row]()
@@ -126,9 +130,13 @@ async def _best(
         rows += await _details(tx, portion, scopes, only)
         rows.sort(key=lambda row: not all(phrase in _folded(row.text) for phrase in phrases))
         first, behind = spread(rows, limit)
-        if len(first) == limit:
+        if len(first) == limit and not any(row.outdated for row in first):
             break
     return (first + behind)[:limit]
+
+
+def _phrases(query: str) -> list[str]:
+    return [_folded(next(filter(None, one))) for one in QUOTED.findall(query)]
 
 
 def _folded(text: str) -> str:
@@ -159,23 +167,39 @@ def spread(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
         source = (row.client, row.project, row.urn)
         newest[source] = max(newest.get(source, 0), row.version)
     shown: Counter[DocumentId] = Counter()
-    texts: list[frozenset[str]] = []
+    said = _Said()
     first, behind = list[Row](), list[Row]()
     for row in best:
         old = row.version < newest[row.client, row.project, row.urn]
-        words = frozenset(row.text.lower().split())
-        if old or shown[row.document] >= PER_DOCUMENT or any(_alike(words, other) for other in texts):
+        if old or shown[row.document] >= PER_DOCUMENT or said.before(row.text):
             behind.append(row)
             continue
         shown[row.document] += 1
-        texts.append(words)
         first.append(row)
         if len(first) == limit:
             break
     return first, behind
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+class _Said:
+    """Texts that were shown. Two of them that are alike share one of their first few words, in whatever order these are
+    put: only such are compared, or a thousand would be compared with each other."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[frozenset[int]]] = {}
+
+    def before(self, text: str) -> bool:
+        """Whether one that is alike was shown; else this one is from now on."""
+        words = frozenset(map(hash, text.lower().split()))  # numbers are put in order in no time
+        few = sorted(words)[: len(words) - ceil(ALIKE * len(words)) + 1]
+        if any(_alike(words, other) for word in few for other in self._texts.get(word, ())):
+            return True
+        for word in few:
+            self._texts.setdefault(word, []).append(words)
+        return False
+
+
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
     if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
         return False
     common = len(one & other)
