@@ -218,6 +218,52 @@ def test_a_surname_alone_is_the_person_named_in_full_nearby() -> None:
     assert {key for key in keys(drawn) if key.startswith("person")} == {"person::alex mercer", "person::taylor cruz"}
 
 
+TRANSCRIPT = """
+    Anna Weber: Hat Jana Nováková den Vertrag PROJ-123 schon unterschrieben?
+    Chidi Okafor: Ja, gestern.
+    Anna Weber: Sehr gut.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [
+        (TRANSCRIPT, {"anna weber", "chidi okafor"}),
+        (f"{TRANSCRIPT}Action Items: Vertrag senden.\nTODO: Termin.\nDatum: 5. Mai.", {"anna weber", "chidi okafor"}),
+        ("[10:02] Anna: hallo zusammen\n[10:03] Chidi: moin", {"anna", "chidi"}),
+        ("[00:00:02] Dr. Anna Weber (Acme): hallo\n[00:00:09] Note: Ende", {"anna weber"}),
+        ("12/05/2026, 10:02 - Anna: hallo\n12/05/2026, 10:03 - Jan van der Berg: moin", {"anna", "jan van der berg"}),
+        ("**Anna Weber** (10:02)\nHallo zusammen\n\n**Chidi Okafor** (10:03)\nMoin", {"anna weber", "chidi okafor"}),
+        ("- **Anna Weber:** Und?\n- **Chidi Okafor:** Ja.\n- **Anna Weber:** Gut.", {"anna weber", "chidi okafor"}),
+    ],
+)
+def test_whoever_speaks_is_a_person_in_any_language(text: str, people: set[str]) -> None:
+    drawn = draw(text, language="de")
+    assert {one.key for one in drawn.entities if one.type == "person"} == {f"person::{one}" for one in people}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Note: Es geht los.\nSummary: Alles gut.\nTODO: Mehr davon.\nAction items: Keine.\nDate: Montag.",
+        "Zahlung Netto: 30 Tage\nErste Rate: 5 Prozent\nZahlung Netto: 10 Tage\nErste Rate: 2 Prozent",
+        "Name: Anna\nAlter: 5\nName: Chidi\nAlter: 6",
+        "10:00 Willkommen: im Saal\n10:30 Kaffee: im Foyer",
+        "**Kaffee Trinken** (10:30)\n\n**Mittag Essen** (12:30)",
+        "[10:02] ERROR: nichts geht\n[10:03] Warning: gar nichts",
+        "Gewählter Gerichtsstand: Es gilt das Recht von Brünn.\n\nSchriftliche Form: Änderungen sind zu schreiben.",
+    ],
+)
+def test_what_merely_stands_before_a_colon_is_nobody(text: str) -> None:
+    assert not [one.key for one in draw(text, language="de").entities if one.type == "person"]
+
+
+def test_what_one_says_is_no_sentence_of_another() -> None:
+    drawn = draw("[10:02] Anna: has anybody seen PROJ-123?\n[10:03] Chidi: Jane Doe paid Acme Ltd for it")
+    assert {"person::anna RELATED_TO id::PROJ-123", "person::jane doe PAID organisation::acme ltd"} <= facts(drawn)
+    assert not any({"id::PROJ-123", "person::chidi"} == {one.source, one.target} for one in drawn.relations)
+
+
 def test_other_languages_are_not_read_by_the_english_model() -> None:
     drawn = draw("Die Müller GmbH hat den Vertrag mit Jana Nováková unterschrieben.", language="de")
     assert keys(drawn) == {"organisation::müller gmbh", "name::jana nováková"}

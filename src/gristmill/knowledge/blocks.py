@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from gristmill.models import LEVELS, SPEAKER
+
 Kind = Literal["prose", "table", "code", "log"]
 
 # Lines are as long as somebody makes them: no pattern here may try a run of blanks, dots or hashes from each of its
@@ -21,9 +23,7 @@ TIMED = re.compile(
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d)|\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d)"
     r"[\d:.,]*(Z| ?[+-]\d\d:?\d\d| UTC)?[\])>]?[ \t|–-]*"
 )  # a `stamp` is a time as only machines write it
-LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC"
 LEVEL = re.compile(rf"[\[(<]?({LEVELS})\b")
-SPEAKER = re.compile(rf"(?!(?i:{LEVELS})\b)[^\W\d_a-z][\w.'’-]*(\s[^\W\d_a-z][\w.'’-]*){{0,3}}( \([^()]*\))?:(\s|$)")
 LOGGING = re.compile(
     rf"\b({LEVELS})\b|^({LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
 )

