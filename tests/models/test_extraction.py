@@ -218,6 +218,48 @@ def test_a_surname_alone_is_the_person_named_in_full_nearby() -> None:
     assert {key for key in keys(drawn) if key.startswith("person")} == {"person::alex mercer", "person::taylor cruz"}
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "named"),
+    [
+        ("The agreement Between Brunhild Okafor and Jonas Petersen is signed.", "en", "person::brunhild okafor"),
+        ("It was sent by Hausmeister Jürgen Größmann to the office.", "en", "person::jürgen grössmann"),
+        ("Dabei war auch der Hausmeister Jürgen Größmann.", "de", "name::jürgen grössmann"),
+        ("Dabei war auch die Abteilungsleiterin Anna Kraus.", "de", "name::anna kraus"),
+        ("Dabei war auch Herr Dr. Weber.", "de", "person::weber"),
+        ("Den Schlüssel hat Frau Anna Kraus noch.", "de", "person::anna kraus"),
+        ("Dabei war auch Anna Hofmeister.", "de", "name::anna hofmeister"),
+    ],
+)
+def test_what_stands_before_a_name_is_no_part_of_it(text: str, language: str, named: str) -> None:
+    found = keys(draw(text, language=language))
+    assert named in found
+    assert not any(key.endswith(f" {named.partition('::')[2]}") for key in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("The Corvane Bearings catalogue says so, and Corvane told us.", "organisation::corvane bearings"),
+        ("The Harrow Trust, 4 Chapel Row, Aldermoor, is represented by its chair.", "place::aldermoor"),
+        ("# Site meeting Aldermoor, 26 May 2026", "place::aldermoor"),
+    ],
+)
+def test_a_single_word_is_no_person_where_its_surroundings_say_what_it_is(text: str, named: str) -> None:
+    found = keys(draw(text))
+    assert named in found
+    assert not any(key.startswith("person") for key in found)
+
+
+def test_a_person_with_a_title_is_not_the_company_of_that_name() -> None:
+    drawn = draw("Mr. Miller of Miller & Sons Ltd paid. Miller was late.")
+    assert [one.count for one in drawn.entities if one.key == "person::miller"] == [2]
+
+
+def test_a_company_does_not_begin_in_the_paragraph_before() -> None:
+    drawn = draw("4 Chapel Row, Aldermoor\n\nWeir & Wheel Ltd\n17 Sluice Lane", language="xx")
+    assert {one.key for one in drawn.entities if one.type == "organisation"} == {"organisation::weir & wheel ltd"}
+
+
 TRANSCRIPT = """
     Anna Weber: Hat Jana Nováková den Vertrag PROJ-123 schon unterschrieben?
     Chidi Okafor: Ja, gestern.

