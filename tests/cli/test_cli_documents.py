@@ -212,6 +212,34 @@ def test_a_list_says_that_it_is_not_all_and_why_it_is_empty(cli, folder):
     assert cli("documents", "--client", "acme").out.startswith("No document is like that")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "documents", "search plan --alpha 0", "graph find plan", "graph show plan", "graph path a b", "graph stats",
+        "graph export g.graphml",
+    ],
+)  # fmt: skip
+def test_a_client_or_project_that_has_nothing_is_told_from_one_in_which_nothing_is_found(
+    cli, folder, words, monkeypatch
+):
+    monkeypatch.setattr(
+        "gristmill.cli.output._warned", set()
+    )  # a sentence is told once, and every command is a new one
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder, "--client", "acme", "--project", "mill")
+    lack = "Nothing belongs to {}: gristmill documents lists what there is, and whose it is.\n"
+    assert lack.format("acmee") in cli(*words.split(), "--client", "acmee").err
+    assert lack.format("acme/mil") in cli(*words.split(), "--client", "acme", "--project", "mil").err
+    for known in (("--client", "acme"), ("--client", "acme", "--project", "mill"), ()):
+        assert "Nothing belongs" not in cli(*words.split(), *known).err
+
+
+def test_programs_are_told_in_their_own_way_that_a_client_has_nothing(cli):
+    assert cli("documents", "--client", "acme", "--json").json == []
+    found = cli("search", "plan", "--alpha", "0", "--client", "acme", "--json").json
+    assert (found["note"].startswith("Nothing belongs to acme"), found["hits"]) == (True, [])
+
+
 @pytest.mark.parametrize("query", ["", "  "])
 def test_a_search_for_nothing_is_a_mistake_in_use(cli, query):
     said = cli("search", query)

@@ -8,10 +8,11 @@ from rich.console import RenderableType
 
 from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, err, short, table
-from gristmill.cli.scopes import scope_of
+from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, listing
 from gristmill.ids import DocumentId
+from gristmill.knowledge import GLOBAL
 
 NOTHING = "There are no documents: gristmill add PATH takes some in."
 NONE_OF_THEM = "No document is like that: gristmill documents, without options, lists all."
@@ -52,9 +53,10 @@ def documents(
 async def _list(
     client: str | None, project: str | None, status: str | None, limit: int, before: int | None
 ) -> list[Progress]:
-    if client or project:
-        scope_of(client or None, project)  # an empty client means here what is everybody's, and without one all
+    # an empty client means here what is everybody's, and without one all
+    scope = scope_of(client or None, project) if client or project else GLOBAL
     async with session() as at, at.db.transaction() as tx:
+        await heed(tx, scope)
         earlier = None if before is None else DocumentId(before)
         return await listing(tx, client=client, project=project, status=status, limit=limit, before=earlier)
 

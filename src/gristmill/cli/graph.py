@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from gristmill.cli.output import Json, emit, err, facts, short, table
-from gristmill.cli.scopes import scope_of
+from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
 from gristmill.documents import counted
@@ -170,11 +170,13 @@ def rm(
 
 async def _show(scope: Scope, node: str, limit: int) -> graph.Node:
     async with session() as at, at.db.transaction() as tx:
+        await heed(tx, scope)
         return await graph.node(tx, scope, node, limit=limit)
 
 
 async def _path(scope: Scope, source: str, target: str, hops: int) -> list[dict[str, Any]] | None:
     async with session() as at, at.db.transaction() as tx:
+        await heed(tx, scope)
         steps = await graph.path(tx, scope, source, target, hops=hops)
         if steps is None:
             return None
@@ -183,11 +185,13 @@ async def _path(scope: Scope, source: str, target: str, hops: int) -> list[dict[
 
 async def _find(scope: Scope, text: str, limit: int) -> list[graph.Found]:
     async with session() as at, at.db.transaction() as tx:
+        await heed(tx, scope)
         return await graph.find(tx, scope, text, limit=limit)
 
 
 async def _stats(scope: Scope) -> graph.Counts:
     async with session() as at, at.db.transaction() as tx:
+        await heed(tx, scope)
         return await graph.counts(tx, scope)
 
 
@@ -200,6 +204,7 @@ async def _export(scope: Scope, file: Path, special: bool) -> int:
     async with session() as at:
         moment = {"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"}
         async with await at.db.connect("export", **moment) as connection, connection.transaction():
+            await heed(Tx(connection), scope)
             try:
                 with _opened(draft) as out, err.status("Writing …"):
                     async for piece in graph.export(Tx(connection), scope):

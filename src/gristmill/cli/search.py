@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gristmill.cli.output import Json, Misused, emit, warn
-from gristmill.cli.scopes import scope_of
+from gristmill.cli.scopes import lack_of, scope_of
 from gristmill.cli.session import Session, instant, run, session
 from gristmill.documents import types
 from gristmill.errors import GristmillError, Refused
@@ -55,7 +55,11 @@ async def _search(
     async with session() as at:
         if type is not None:
             await _refuse_unknown(at, scope, type)
-        return await find(at, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
+        async with at.db.transaction() as tx:
+            lack = await lack_of(tx, scope)
+        hits = await find(at, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
+    hits.note = " ".join(one for one in (lack, hits.note) if one) or None
+    return hits
 
 
 async def _refuse_unknown(at: Session, scope: Scope, type: str) -> None:

@@ -46,3 +46,8 @@ async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
 async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
     """What is seen from here: GLOBAL; by a client, all of its own; by a project, itself and its client's level."""
     return await tx.value(SQL["visible"], client=scope.client, project=scope.project)
+
+
+async def holds_anything(tx: Tx, scope: Scope) -> bool:
+    """Whether something is its own, or that of one of its projects; what else is seen from there does not count."""
+    return await tx.value(SQL["holds_anything"], client=scope.client, project=scope.project)
