@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,15 @@ from pathlib import Path
 import pytest
 from desk import MILL, within
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
+
+from shelf import chunked, placed, searchable
+
 from gristmill.cli.grinding import SERVED_SOON, SERVED_WITHIN, Attended, follow, pause
 from gristmill.cli.session import Session
 from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
-from gristmill.db import Database, Embedded, open_database
+from gristmill.db import Database, Embedded, Tx, open_database
 from gristmill.documents import remove
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
@@ -127,6 +132,25 @@ def test_of_very_many_parts_the_first_are_shown_and_the_others_counted(cli, fold
     assert "part-1500" in said.out, "what is not done is shown before the others"
     assert "… and 1,440 more parts: --json" in said.out
     assert len(cli("document", "show", 1, "--json").json["parts"]) == 1500
+
+
+async def _attached(tx: Tx) -> None:
+    """A plan that came with a letter."""
+    letter, plan = await placed(tx, name="letter.eml"), await placed(tx, name="plan.md", title="The plan")
+    within_it = "UPDATE document SET container = %(letter)s WHERE id = %(plan)s"
+    await tx.execute(within_it, letter=letter, plan=plan)
+    for chunk in await chunked(tx, plan, "New millstones come in May."):
+        await searchable(tx, chunk)
+
+
+def test_what_lies_in_a_mail_says_in_which_wherever_it_is_listed(cli, url):
+    within(url, _attached)
+    assert "plan.md in letter.eml " in cli("documents").out
+    assert "letter.eml in" not in cli("documents").out
+    assert [one["part_of"] for one in cli("documents", "--json").json] == ["letter.eml", None]
+    assert "plan.md  in letter.eml  page 1" in cli("search", "millstones", "--alpha", "0").out
+    (hit,) = cli("search", "millstones", "--alpha", "0", "--json").json["hits"]
+    assert hit["part_of"] == "letter.eml"
 
 
 def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder, url):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.console import RenderableType
+from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, err, short, table
@@ -64,12 +65,17 @@ async def _list(
 def _view(found: Sequence[Progress], empty: str) -> RenderableType:
     owned = any(one.client for one in found)  # what is everybody's alone needs no column
     rows = [
-        (str(one.id), short(one.name, 40), one.type, *[_whose(one)] * owned, one.status, *map(counts, one.phases),
+        (str(one.id), _file(one), one.type, *[_whose(one)] * owned, one.status, *map(counts, one.phases),
          one.summary)
         for one in found
     ]  # fmt: skip
     columns = (">id", "~file", "type", *["~client"] * owned, "status", "ocr", "vector", "graph", "")
     return table(columns, rows, empty=empty)
+
+
+def _file(one: Progress) -> Text:
+    """Its name, and that of what it lies in: that is cut first where a screen is narrow."""
+    return Text.assemble(short(one.name, 40), (f" in {short(one.part_of, 40)}" if one.part_of else "", "dim"))
 
 
 def _whose(one: Progress) -> str:

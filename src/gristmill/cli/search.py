@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, emit, warn
+from gristmill.cli.output import Json, Misused, emit, short, warn
 from gristmill.cli.scopes import lack_of, scope_of
 from gristmill.cli.session import Session, instant, run, session
 from gristmill.documents import types
@@ -103,7 +103,8 @@ def hits_view(hits: Hits, query: str) -> RenderableType:
 def _hit(n: int, hit: Hit) -> RenderableType:
     head = Text.assemble(
         (f"{n:>2}. ", "dim"), (hit.title or hit.name, "bold"), (f"  {hit.name}" if hit.title else "", "dim"),
-        (f"  page {hit.page}", "cyan"), (f"  {hit.start}–{hit.stop}", "dim"),
+        (f"  in {short(hit.part_of, 40)}" if hit.part_of else "", "dim"), (f"  page {hit.page}", "cyan"),
+        (f"  {hit.start}–{hit.stop}", "dim"),
     )  # fmt: skip
     meaning = "–" if hit.similarity is None else f"{hit.similarity:.2f}"
     parts = f"    {hit.score:.3f} = words {hit.lexical:.2f}, meaning {meaning}"

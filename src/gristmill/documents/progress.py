@@ -41,6 +41,7 @@ class Progress:
     type: str | None
     title: str | None
     container: DocumentId | None
+    part_of: str | None  # the container's name
     added_at: datetime
     completed_at: datetime | None
     status: str
@@ -169,7 +170,7 @@ def _progress(row: Any) -> Progress:
     chunks = row.total_chunks
     return Progress(
         id=row.id, name=row.filename, client=row.client, project=row.project, urn=row.urn, version=row.version,
-        type=row.type, title=row.title, container=row.container, added_at=row.added_at,
+        type=row.type, title=row.title, container=row.container, part_of=row.part_of, added_at=row.added_at,
         completed_at=row.completed_at, status=row.status, pages=row.total_pages,
         phases=(
             PhaseProgress(OCR, row.ocr_status, row.ocr_completed_pages, row.ocr_failed_pages, row.total_pages or 0),

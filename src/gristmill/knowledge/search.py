@@ -48,6 +48,7 @@ class Hit:
     title: str | None
     type: str | None
     urn: str
+    part_of: str | None  # the name of the mail, mailbox or file that it lies in
     version: int
     client: str
     project: str
@@ -153,9 +154,9 @@ def _hit(row: Row, candidates: Candidates) -> Hit:
     return Hit(
         score=round(candidates.scores.get(row.id, 0.0), 4), lexical=round(candidates.lexical(row.id), 4),
         bm25=round(candidates.bm25.get(row.id, 0.0), 4), similarity=candidates.similar.get(row.id), chunk=row.id,
-        document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, version=row.version,
-        client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop, kind=row.kind,
-        language=row.language, heading=row.heading, text=row.text,
+        document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, part_of=row.part_of,
+        version=row.version, client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop,
+        kind=row.kind, language=row.language, heading=row.heading, text=row.text,
         snippet=snippet_of(row.text, row.language, candidates.marks),
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 -- name: details
 -- the scopes once more: whatever was thought to match, nothing else is ever shown
 SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, d.name, d.title, d.type,
-       d.urn, d.version, s.client, s.project,
+       d.urn, (SELECT name FROM document WHERE id = d.container) AS part_of, d.version, s.client, s.project,
        EXISTS (SELECT FROM document n WHERE n.scope = d.scope AND n.urn = d.urn AND n.version > d.version) AS outdated
   FROM chunk c JOIN document d ON d.id = c.document JOIN scope s ON s.id = d.scope
  WHERE c.id = ANY(%(chunks)s) AND c.scope = ANY(%(scopes)s::int[])
