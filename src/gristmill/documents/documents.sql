@@ -133,7 +133,8 @@ DELETE FROM blob b WHERE b.hash = ANY (%(hashes)s) AND NOT EXISTS (SELECT FROM d
 
 -- name: progress
 SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
-       (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of, ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
+       (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
+       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
        vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
   FROM document_progress
  WHERE id = ANY (%(ids)s) ORDER BY id;
@@ -141,7 +142,8 @@ SELECT id, filename, client, project, urn, version, type, title, container, adde
 -- name: listing
 -- all, or those that are completed
 SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
-       (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of, ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
+       (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
+       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
        vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
   FROM document_progress
  WHERE id < %(before)s AND (%(status)s::text IS NULL OR completed_at IS NOT NULL)
@@ -151,7 +153,8 @@ SELECT id, filename, client, project, urn, version, type, title, container, adde
 -- name: listing_incomplete
 -- of those that are not: what most look for, and few of many
 SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
-       (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of, ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
+       (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
+       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
        vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
   FROM document_progress
  WHERE id < %(before)s AND completed_at IS NULL AND status = %(status)s::task_status

@@ -156,9 +156,8 @@ def _parsed(
     doc = model.make_doc(text)
     for token in doc:
         if token.idx in starts or token.idx in voices:
-            token.is_sent_start = (
-                True  # no name and no sentence goes across; nor does who speaks belong to what is said
-            )
+            # no name and no sentence goes across; nor does who speaks belong to what is said
+            token.is_sent_start = True
     doc = model(doc)
     named = _named(doc, starts, shapes, into)
     places = _tokens(doc, named)
