@@ -452,6 +452,17 @@ async def test_the_graph_adds_what_is_related_marked_as_such_and_never_ahead(db:
     assert two[0].score > two[1].score > two[-1].score
 
 
+async def test_the_graph_is_followed_by_the_aliases_of_the_client(db: Database) -> None:
+    async with db.transaction() as tx:
+        (hit,) = await written(tx, "Ann owns the mill.", scope=ACME)
+        (near,) = await written(tx, "Annie knows Bob.")
+        await named(tx, hit, "person::ann")
+        await named(tx, near, "person::annie", "person::bob")
+        await tx.execute("INSERT INTO alias VALUES ('acme', 'person::annie', 'person::ann')")
+    found = await search(db, None, "mill", ACME, expand=1)
+    assert [(one.chunk, one.via) for one in found] == [(hit.id, ()), (near.id, ("person::bob",))]
+
+
 @pytest.mark.parametrize("only", [{"type": "mail"}, {"after": datetime(2026, 1, 1, tzinfo=UTC)}])
 async def test_a_filter_leaves_what_is_related_and_fits_however_much_does_not(
     db: Database, only: dict[str, Any]

@@ -95,7 +95,7 @@ async def search(
         best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
         hits += [_hit(row, candidates) for row in best]
         if expand and hits:
-            hits += await _expanded(tx, hits, candidates, sight.scopes, only, expand, limit)
+            hits += await _expanded(tx, hits, candidates, scope.client, sight.scopes, only, expand, limit)
     return hits
 
 
@@ -211,13 +211,14 @@ def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
 
 
 async def _expanded(
-    tx: Tx, hits: Sequence[Hit], candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, hops: int, most: int
-) -> list[Hit]:
+    tx: Tx, hits: Sequence[Hit], candidates: Candidates, client: str, scopes: Sequence[ScopeId], only: Filter,
+    hops: int, most: int,
+) -> list[Hit]:  # fmt: skip
     """What is related to what the hits name, at most as many again; it never overtakes a hit."""
     known = [hit.chunk for hit in hits]
     naming = FAN if only.passes_all else FAN * SIFTED
     rows = await tx.all(
-        SQL["expand"], chunks=known, scopes=scopes, hops=hops, fan=FAN, naming=naming, most=most,
+        SQL["expand"], chunks=known, client=client, scopes=scopes, hops=hops, fan=FAN, naming=naming, most=most,
         **only.asked,
     )  # fmt: skip
     led = {row.chunk: row for row in rows}

@@ -11,16 +11,22 @@ SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading,
    AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
 
 -- name: expand
--- chunks that name what stands in a relation to something the best hits name; near ones first, then those that name more
+-- chunks that name what stands in a relation to something the best hits name, under whatever alias of the client; near
+-- ones first, then those that name more
 WITH RECURSIVE related (key, hops) AS (
-  SELECT DISTINCT key, 0 FROM mention WHERE chunk = ANY(%(chunks)s) AND scope = ANY(%(scopes)s::int[])
+  SELECT DISTINCT coalesce(a.key, m.key), 0
+    FROM mention m LEFT JOIN alias a ON a.client = %(client)s AND a.alias = m.key
+   WHERE m.chunk = ANY(%(chunks)s) AND m.scope = ANY(%(scopes)s::int[])
   UNION
-  SELECT n.key, r.hops + 1
+  SELECT coalesce(a.key, n.key), r.hops + 1
     FROM related r
    CROSS JOIN LATERAL (
-     (SELECT target AS key FROM relation WHERE source = r.key AND scope = ANY(%(scopes)s::int[]) LIMIT %(fan)s)
+     (SELECT target AS key FROM relation
+       WHERE source = ANY(names_of(%(client)s, ARRAY[r.key])) AND scope = ANY(%(scopes)s::int[]) LIMIT %(fan)s)
      UNION
-     (SELECT source FROM relation WHERE target = r.key AND scope = ANY(%(scopes)s::int[]) LIMIT %(fan)s)) n
+     (SELECT source FROM relation
+       WHERE target = ANY(names_of(%(client)s, ARRAY[r.key])) AND scope = ANY(%(scopes)s::int[]) LIMIT %(fan)s)) n
+    LEFT JOIN alias a ON a.client = %(client)s AND a.alias = n.key
    WHERE r.hops < %(hops)s
 ), nearest AS (
   SELECT key, min(hops) AS hops FROM related GROUP BY key
@@ -28,7 +34,8 @@ WITH RECURSIVE related (key, hops) AS (
   SELECT m.chunk, min(n.hops) AS hops, array_agg(n.key ORDER BY n.hops, n.key) AS keys
     FROM nearest n
    CROSS JOIN LATERAL (SELECT chunk FROM mention
-                        WHERE key = n.key AND scope = ANY(%(scopes)s::int[]) AND chunk <> ALL(%(chunks)s)
+                        WHERE key = ANY(names_of(%(client)s, ARRAY[n.key])) AND scope = ANY(%(scopes)s::int[])
+                          AND chunk <> ALL(%(chunks)s)
                         ORDER BY chunk DESC LIMIT %(naming)s) m
    WHERE n.hops > 0
    GROUP BY m.chunk
