@@ -66,6 +66,15 @@ def test_no_chunk_starts_within_a_sentence() -> None:
     assert starts <= {"The", "Dr.", "Who"}
 
 
+def test_what_nobody_began_with_a_capital_is_divided_where_it_stops() -> None:
+    chat = (
+        "the delivery is late, i think. they wrote, again, about the pump. who pays, then? nobody here knows, ok! " * 30
+    )
+    pieces = chunks.split(chat)
+    assert len(pieces) > 2
+    assert {one.text.split()[0] for one in pieces} <= {"the", "they", "who", "nobody"}
+
+
 @pytest.mark.parametrize(
     ("sentences", "firsts"),
     [

@@ -15,7 +15,7 @@ from gristmill.models import tokens
 
 SQL = queries("gristmill.knowledge", "chunks.sql")
 
-VERSION = 2  # of how a page is divided: another one divides all of them anew when they are made anew
+VERSION = 3  # of how a page is divided: another one divides all of them anew when they are made anew
 SPECIAL = 2  # what the model puts around every text
 LONGEST = 256  # tokens of a chunk, those two included
 BETWEEN = " › "  # the headings of a path
@@ -25,6 +25,7 @@ HEADER = 3  # the header of a table is repeated in no more than this part of the
 STRIDE = 64  # so many characters weigh at least as much as a token: words no model knows, endless blanks
 BREAKS = (
     re.compile(r"\n"),
+    re.compile(r"[.!?…]+[\"'”’»)\]]*\s"),  # what nobody began with a capital is no sentence to us, but it ends as one
     re.compile(r"[;:,)–—،؛]\s|[、，；：]"),
     re.compile(r"\s"),
 )  # where to divide what is too long, best first
