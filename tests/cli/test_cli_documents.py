@@ -233,6 +233,7 @@ def test_a_list_says_that_it_is_not_all_and_why_it_is_empty(cli, folder):
     cli("add", folder)
     assert cli("documents", "--limit", 2).err == "… and older ones: --before 2, or a higher --limit.\n"
     assert cli("documents", "--limit", 3).err == ""
+    assert cli("documents", "--before", 0, "--json").json == []
     assert cli("documents", "--client", "acme").out.startswith("No document is like that")
 
 

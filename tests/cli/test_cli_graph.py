@@ -113,6 +113,9 @@ def test_a_dash_is_standard_output(cli, family, tmp_path):
     said = cli("graph", "export", "-")
     assert (said.code, len(ET.fromstring(said.out)) > 0) == (0, True)
     assert not (tmp_path / "-").exists()
+    both = cli("graph", "export", "-", "--json")
+    assert both.code == 2
+    assert "leave --json out" in both.json["error"]
 
 
 def test_a_folder_is_no_file_to_export_to(cli, family, tmp_path):

@@ -27,6 +27,20 @@ async def family(db: Database) -> Database:
     return db
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("Order PO-20261 there. Later Anna signed PO-2026.", "PO-2026"), ("水車は田中さんのものです。", "田中")],
+)
+async def test_a_node_is_shown_where_it_is_named_and_not_within_a_longer_name(
+    db: Database, text: str, name: str
+) -> None:
+    (chunk,) = await shelve(db, text)
+    async with db.transaction() as tx:
+        await graph.save(tx, chunk, "", Extraction((Entity(f"id::{name}", "id", name),)), b"k")
+        (one,) = (await graph.node(tx, GLOBAL, f"id::{name}")).evidence
+    assert (one.start, one.stop) == (text.rindex(name), text.rindex(name) + len(name))
+
+
 async def test_a_node_shows_its_edges_in_both_directions_and_where_it_is_named(family: Database) -> None:
     async with family.transaction() as tx:
         bob = await graph.node(tx, GLOBAL, "Person::person::BOB")

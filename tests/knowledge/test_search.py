@@ -267,7 +267,11 @@ async def test_what_is_quoted_comes_first(db: Database) -> None:
         await written(tx, "Stone mill, stone stone mill mill.")
         (exact,) = await written(tx, "In the valley there was once upon a time an old mill made of\nstone and wood.")
     assert (await search(db, None, "mill stone"))[0].chunk != exact.id
-    assert (await search(db, None, '"mill made of stone"'))[0].chunk == exact.id
+    quoted = await search(db, None, '"mill made of stone"', alpha=0)
+    assert (quoted[0].chunk, quoted.note) == (exact.id, None)
+    nowhere = await search(db, None, '"stone made of mill"', alpha=0)
+    assert len(nowhere) == 2
+    assert nowhere.note == "Nothing has what is quoted, word for word."
 
 
 async def test_filters_by_type_and_date(db: Database) -> None:

@@ -173,7 +173,12 @@ def workers(row: Any, reports: Sequence[QueueReport]) -> Check:
     unserved = [one.name for one in reports if one.waiting.n and not one.workers and not one.paused]
     if unserved:
         sentence = f"{told[:-1]}; tasks wait where nobody serves: {', '.join(unserved)}."
-        return Check("workers", "warn", sentence, f"Run gristmill worker --queues {','.join(unserved)}.")
+        return Check(
+            "workers",
+            "warn",
+            sentence,
+            f"Run gristmill worker, or for these alone gristmill worker --queues {','.join(unserved)}.",
+        )
     if row.silent:
         return Check("workers", "warn", told, "Their tasks are taken back as soon as any worker runs.")
     if row.lost:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from gristmill.cli.output import Json, emit, err, facts, short, table
+from gristmill.cli.output import Json, Misused, emit, err, facts, short, table
 from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
@@ -107,6 +107,8 @@ def export(
     if file.is_dir():
         raise Refused(f"{file} is a folder: name the file to write, for example {file / 'graph.graphml'}.")
     special = file == STDOUT or (file.exists() and not file.is_file())
+    if json and file == STDOUT:
+        raise Misused("The graph itself goes to standard output: leave --json out, or name a file.")
     size = run(_export(scope_of(client, project), file, special))
     if special:
         err.print(f"Wrote {size:,} bytes to {file}.", soft_wrap=True)  # stdout may be where they went

@@ -28,8 +28,13 @@ QUEUES = ("documents", "ocr", "vector", "graph")
 BAR = 12
 
 
-async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False) -> list[Progress]:
-    """Show these documents, and what is found in them, until all have ended; how they ended."""
+async def follow(
+    db: Database, ids: Iterable[DocumentId], *, quiet: bool = False, staffed: bool = False
+) -> list[Progress]:
+    """Show these documents, and what is found in them, until all have ended; how they ended.
+
+    Where it is not `staffed` by the caller itself, it is told that workers are missing.
+    """
     open_ = list(ids)
     found: dict[DocumentId, Progress] = {}
     live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not quiet else None
@@ -56,7 +61,7 @@ async def follow(db: Database, ids: Iterable[DocumentId], *, quiet: bool = False
             open_ = [one.id for one in looked if not one.ended]
             if not open_:
                 return [found[id_] for id_ in sorted(found)]
-            if attended.lonely(loop.time()):
+            if not staffed and attended.lonely(loop.time()):
                 warn("No worker is there yet: gristmill up, or gristmill worker, starts one.")
             if not served:
                 raise Refused(

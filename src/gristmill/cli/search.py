@@ -102,7 +102,8 @@ def hits_view(hits: Hits, query: str) -> RenderableType:
 
 def _hit(n: int, hit: Hit) -> RenderableType:
     head = Text.assemble(
-        (f"{n:>2}. ", "dim"), (hit.title or hit.name, "bold"), (f"  {hit.name}" if hit.title else "", "dim"),
+        (f"{n:>2}. ", "dim"), (short(hit.title or hit.name, 80), "bold"),
+        (f"  {short(hit.name, 40)}" if hit.title else "", "dim"),
         (f"  in {short(hit.part_of, 40)}" if hit.part_of else "", "dim"), (f"  page {hit.page}", "cyan"),
         (f"  {hit.start}–{hit.stop}", "dim"),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import find, hits_view
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.watch import first_look, taken_in
-from gristmill.documents import Progress, at_work, listing, progress, tally
+from gristmill.documents import Progress, at_work, counted, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Scope, chunks, graph
 from gristmill.settings import environment
@@ -127,7 +127,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
     refused = [one for one in added if one.status == "refused"]
-    found = await follow(at.db, ids, quiet=as_json)
+    found = await follow(at.db, ids, quiet=as_json, staffed=True)
     failed = bool(refused) or not all(one.status == "completed" for one in found)
     if as_json:
         say_json({"documents": [as_dict(one) for one in found], "refused": refused})
@@ -149,8 +149,8 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     chunks = sum(one.phases[1].done for one in found)
     whole = sum(one.status == "completed" for one in found)
     out.print(
-        f"\n{whole} of {len(found)} documents complete: {pages:,} pages, {chunks:,} chunks, "
-        f"{known.nodes:,} nodes and {known.edges:,} edges in the graph."
+        f"\n{whole:,} of {counted(len(found), 'document')} complete: {counted(pages, 'page')}, "
+        f"{counted(chunks, 'chunk')}, {counted(known.nodes, 'node')} and {counted(known.edges, 'edge')} in the graph."
     )
     query = await sample(at, found)
     if query:

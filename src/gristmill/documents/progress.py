@@ -116,7 +116,7 @@ async def listing(
     if client is not None or project is not None:
         scopes = await tx.value(SQL["scopes_of"], client=client, project=project) or []
     which = SQL["listing"] if status in (None, "completed") else SQL["listing_incomplete"]
-    rows = await tx.all(which, scopes=scopes, status=status, before=before or ENDLESS, limit=limit)
+    rows = await tx.all(which, scopes=scopes, status=status, before=ENDLESS if before is None else before, limit=limit)
     return [_progress(row) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
@@ -94,6 +94,8 @@ async def search(
     async with db.reading() as tx:
         best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
         hits += [_hit(row, candidates) for row in best]
+        if best and not _has_all(_phrases(query), best[0]):
+            hits.note = " ".join(filter(None, [hits.note, "Nothing has what is quoted, word for word."]))
         if expand and hits:
             hits += await _expanded(tx, hits, candidates, scope.client, sight.scopes, only, expand, limit)
     return hits
@@ -129,11 +131,15 @@ async def _best(
     rows, first, behind = list[Row](), list[Row](), list[Row]()
     for portion in [ranked] if phrases else [ranked[:enough], ranked[enough:most]]:
         rows += await _details(tx, portion, scopes, only)
-        rows.sort(key=lambda row: not all(phrase in _folded(row.text) for phrase in phrases))
+        rows.sort(key=lambda row: not _has_all(phrases, row))
         first, behind = spread(rows, limit)
         if len(first) == limit and not any(row.outdated for row in first):
             break
     return (first + behind)[:limit]
+
+
+def _has_all(phrases: Iterable[str], row: Row) -> bool:
+    return all(phrase in _folded(row.text) for phrase in phrases)
 
 
 def _phrases(query: str) -> list[str]:

@@ -277,10 +277,13 @@ def _name_of(key: str) -> str:
 
 
 def _evidence(row: Row) -> Evidence:
-    """At the name itself if the page has it as it was found, else at the whole chunk."""
+    """At the name itself if the page has it as it was found, else at the whole chunk.
+
+    It is no part of a longer word if it can be helped: some scripts have no blanks.
+    """
     passage: str = row.passage or row.text
     written = r"\s+".join(re.escape(word) for word in row.name.split())
-    at = re.search(written, passage, re.IGNORECASE)
+    at = re.search(rf"(?<!\w){written}(?!\w)", passage, re.IGNORECASE) or re.search(written, passage, re.IGNORECASE)
     begin, end = (at.start(), at.end()) if at else (0, 0)
     start, stop = (row.start + begin, row.start + end) if at and row.passage else (row.start, row.stop)
     snippet = " ".join(passage[max(begin - AROUND, 0) : end + AROUND].split())
