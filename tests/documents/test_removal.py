@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.db import Database, Tx
-from gristmill.documents import Removed, add_file, load, remove
+from gristmill.documents import Removed, add_again, add_file, load, remove
 from gristmill.documents.intake import add_part
 from gristmill.documents.phases import opening
 from gristmill.documents.reading import Part
@@ -31,6 +31,11 @@ async def removed(db: Database, document: DocumentId) -> Removed:
         return await remove(tx, [document])
 
 
+async def made_anew(db: Database, document: DocumentId) -> None:
+    async with db.transaction() as tx:
+        await add_again(tx, document)
+
+
 async def held_up(db: Database, work: Awaitable[None] | Awaitable[Removed]) -> "asyncio.Task[Removed | None]":
     """Begins it, and comes back when it waits for somebody's lock."""
     task = asyncio.ensure_future(work)
@@ -51,6 +56,47 @@ async def test_of_two_who_remove_a_document_at_the_same_time_one_is_told_that_it
         other = await held_up(db, removed(db, document))
     with pytest.raises(Refused, match="There is no such document"):
         await other
+
+
+async def test_whoever_makes_a_document_anew_while_another_removes_it_is_told_that_it_is_gone(
+    db: Database, tmp_path: Path
+) -> None:
+    document = await added(db, tmp_path / "note.md", "Good day.")
+    async with db.transaction() as tx:
+        await remove(tx, [document])
+        await tx.flush()
+        other = await held_up(db, made_anew(db, document))
+    with pytest.raises(Refused, match=f"There is no document {document}: gristmill documents lists them"):
+        await other
+
+
+async def test_whoever_makes_an_empty_part_anew_while_another_removes_its_container_is_told_that_it_is_gone(
+    db: Database, tmp_path: Path
+) -> None:
+    mail = await added(db, tmp_path / "mail.eml", "Subject: Plan")
+    async with db.transaction() as tx:
+        (document,) = (await load(tx, [mail])).values()
+        await add_part(tx, document, Part("plan.md", b"", "attachment=1"))
+        part: DocumentId = await tx.value("SELECT id FROM document WHERE container IS NOT NULL")
+    async with db.transaction() as tx:
+        await remove(tx, [mail])
+        await tx.flush()
+        other = await held_up(db, made_anew(db, part))
+    with pytest.raises(Refused, match=f"There is no document {part}"):
+        await other
+
+
+async def test_a_document_that_is_removed_while_another_makes_it_anew_leaves_the_new_one(
+    db: Database, tmp_path: Path
+) -> None:
+    document = await added(db, tmp_path / "note.md", "Good day.")
+    async with db.transaction() as tx:
+        new = await add_again(tx, document)
+        await tx.flush()
+        removing = await held_up(db, removed(db, document))
+    await removing
+    async with db.transaction() as tx:
+        assert list(await load(tx, [document, new])) == [new]
 
 
 async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_one_before(

@@ -86,6 +86,13 @@ UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS
 SELECT o.id FROM document d JOIN document o ON o.scope = d.scope AND o.urn = d.urn AND o.version < d.version
  WHERE d.id = %(id)s ORDER BY o.id;
 
+-- name: hold_bytes
+-- before any document: whoever removes some takes his locks in this order, too
+SELECT FROM blob WHERE hash = %(hash)s FOR KEY SHARE;
+
+-- name: hold_document
+SELECT FROM document WHERE id = %(id)s FOR KEY SHARE;
+
 -- name: keep_part
 INSERT INTO kept_part (container, urn) VALUES (%(container)s, %(urn)s);
 

@@ -158,15 +158,21 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     """A new version of a document from the same bytes: what is known already is not computed again."""
     known = (await store.load(tx, [document])).get(document)
     if known is None:
-        raise Refused(f"There is no document {document}: gristmill documents lists them.")
+        raise _gone(document)
     if not known.phases:
         raise Refused(f"Document {document} was not read from a file but written down: whoever did can do so again.")
     last = await store.latest(tx, known.scope, known.urn)
+    if not await store.hold(tx, known):
+        raise _gone(document)
     if last.id != document:
         raise Refused(f"Document {document} has a newer version, which would be undone: reindex document {last.id}.")
     return await store.create(
         tx, known.scope, known.urn, known.hash, known.name, version=last.version + 1, container=known.container
     )
+
+
+def _gone(document: DocumentId) -> Refused:
+    return Refused(f"There is no document {document}: gristmill documents lists them.")
 
 
 async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = ORDINARY) -> None:

@@ -118,6 +118,13 @@ async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
     return await tx.one(SQL["latest"], scope=scope, urn=urn)
 
 
+async def hold(tx: Tx, document: Document) -> bool:
+    """Keep what a new version of it refers to from being removed meanwhile; False if it was removed before."""
+    await tx.all(SQL["hold_bytes"], hash=document.hash)
+    await tx.all(SQL["hold_document"], id=document.container)
+    return bool(await load(tx, [document.id]))
+
+
 async def keep_part(tx: Tx, container: Document, urn: str) -> None:
     """This part is as it was in an older version of the container, and becomes this one's when that goes."""
     await tx.execute(SQL["keep_part"], container=container.id, urn=urn)
