@@ -75,6 +75,21 @@ async def test_what_was_cancelled_halfway_is_not_complete_and_replaces_nothing(m
     assert (await mill.look(old.id)).status == "completed"
 
 
+async def test_a_page_that_was_read_while_its_document_was_cancelled_is_cancelled(mill: Mill) -> None:
+    good = mill.handlers[ReadPage.kind]
+
+    async def read(letter: ReadPage) -> Any:
+        answer = await alone(good, letter)
+        async with mill.db.transaction() as tx:
+            await cancel(tx, [(await load(tx, [letter.document]))[letter.document].task])
+        return answer
+
+    mill.handlers[ReadPage.kind] = on(ReadPage, read)
+    one = await mill.ground("note.md", NOTE)
+    assert [one.status, *(phase.status for phase in one.phases)] == ["cancelled"] * 4
+    assert not await mill.rows("SELECT FROM task WHERE outcome = 'failed'")
+
+
 async def test_a_chunk_shows_how_much_was_drawn_from_it(mill: Mill) -> None:
     await mill.ground("note.md", NOTE)
     (row,) = await mill.rows(

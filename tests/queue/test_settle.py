@@ -234,6 +234,19 @@ async def test_what_would_come_back_is_cancelled_if_somebody_asked_meanwhile(
         await audit(tx)
 
 
+async def test_what_fails_after_somebody_cancelled_it_is_cancelled_and_no_dead_letter(db: Database) -> None:
+    async with db.transaction() as tx:
+        worker, claim = await one_claimed(tx, unique=Unique("key"))
+        await cancel(tx, [claim.id])
+        await settled(tx, worker, [claim], Bury("its group is sealed"))
+        row = await task(tx, claim.id)
+        assert (row.status, row.error, row.fingerprint) == ("cancelled", "cancelled while it ran", None)
+        assert await tx.value("SELECT died_at FROM task WHERE id = %(id)s", id=claim.id) is None
+        assert await history(tx, claim.id) == [(1, "its group is sealed")]
+        assert await tally(tx) == {"cancelled": 1, "prunable": 1}
+        await audit(tx)
+
+
 async def test_tallies_are_exact_over_a_mixed_batch_of_several_queues(db: Database, ledger: str) -> None:
     outcomes: list[Outcome] = [
         Done(), Done(writes("a")), Done(result=1), Skip("no"), Stop(), Bury("bad"), Retry(MINUTE, "busy"),

@@ -253,7 +253,8 @@ SELECT fence(%(n)s::int, count(*)::int),
   FROM closed;
 
 -- name: close
--- processing -> completed | failed | skipped | cancelled, each with its own result or error
+-- processing -> completed | failed | skipped | cancelled, each with its own result or error; what failed -> cancelled where that
+-- was asked meanwhile: its group takes nothing more, so that what it did cannot be written
 WITH moment AS MATERIALIZED (
   SELECT clock() AS now  -- once: it is dear to ask for every row
 ), given AS (
@@ -261,20 +262,30 @@ WITH moment AS MATERIALIZED (
     id bigint, lease bigint, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
 ), gone AS (
   DELETE FROM ticket k USING given g WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
-  RETURNING k.id, k.attempts, k.claimed_at
+  RETURNING k.id, k.attempts, k.claimed_at, k.cancel AND g.outcome = 'failed' AS stopped
 ), closed AS (
   UPDATE task t
-     SET outcome = g.outcome, finished_at = c.now, started_at = gone.claimed_at, attempts = gone.attempts,
-         died_at = CASE WHEN g.outcome = 'failed' THEN c.now END, worker = %(worker)s, result = g.result,
-         error = g.error, fingerprint = g.fingerprint,
+     SET outcome = CASE WHEN gone.stopped THEN 'cancelled' ELSE g.outcome END, finished_at = c.now,
+         started_at = gone.claimed_at, attempts = gone.attempts,
+         died_at = CASE WHEN g.outcome = 'failed' AND NOT gone.stopped THEN c.now END, worker = %(worker)s, result = g.result,
+         error = CASE WHEN gone.stopped THEN %(stopped)s ELSE g.error END,
+         fingerprint = CASE WHEN NOT gone.stopped THEN g.fingerprint END,
          payload = CASE WHEN g.clear AND g.outcome <> 'failed' THEN NULL ELSE t.payload END,
          unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
-  RETURNING t.id, t.outcome, t.attempts, t.error, t.fingerprint,
+  RETURNING t.id, t.queue, gone.stopped, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
+), counted AS (  -- the tally of the batch takes these for failed
+  INSERT INTO queue_tally AS y (queue, worker, cancelled, failed, prunable)
+  SELECT queue, %(worker)s, count(*), -count(*), count(*) FILTER (WHERE prunable)
+    FROM closed WHERE stopped GROUP BY queue ORDER BY queue
+  ON CONFLICT (queue, worker) DO UPDATE
+     SET cancelled = y.cancelled + excluded.cancelled, failed = y.failed + excluded.failed,
+         prunable = y.prunable + excluded.prunable
 ), remembered AS (
   INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
-  SELECT id, attempts, clock(), %(worker)s, error, fingerprint FROM closed WHERE outcome = 'failed'
+  SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
+    FROM gone JOIN given g USING (id) WHERE g.outcome = 'failed'
 )
 SELECT fence(%(n)s::int, count(*)::int),
        CASE WHEN bool_or(followed) THEN conclude(array_agg(id) FILTER (WHERE followed), 'processing') END

@@ -62,7 +62,7 @@ async def settle(
     if plain:
         await tx.execute(SQL["complete"], **completion(worker, plain))
     if closing:
-        await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing))
+        await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing), stopped=Stop().reason)
     if again:
         await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
     if rest:
