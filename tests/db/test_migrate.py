@@ -170,6 +170,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "0011_sight": "f3b6687446ee",
     "0012_evidence": "36f4d5583a98",
     "0013_parts_and_troubles": "0ed9dc2cd1f8",
+    "0014_skipped": "dab4559de8d5",
 }
 BEFORE_NINE = known()[:8]
 

@@ -85,6 +85,9 @@ async def test_a_phase_that_does_not_apply_says_why(mill: Mill) -> None:
     async with mill.db.transaction() as tx:
         assert await skipped(tx, note.id) == [Skipped("ocr", 1, "markdown carries its text and needs no reading")]
         assert await skipped(tx, table.id) == [Skipped("graph", 1, "a table has no sentences to draw from")]
+    assert [phase.status for phase in table.phases] == ["completed", "completed", "skipped"]
+    (page,) = await mill.rows(SHOWN_OF_PAGES, id=table.id)
+    assert page == ("completed", "completed", None, "skipped", "a table has no sentences to draw from")
 
 
 @pytest.mark.parametrize(
@@ -478,8 +481,36 @@ async def test_a_file_is_hashed_while_others_go_on(mill: Mill, monkeypatch: pyte
 async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:
     one = await mill.ground("blank.pdf", book(1, text=""))
     assert (one.status, one.summary) == ("completed", "1 page without text")
+    assert {phase.status for phase in one.phases} == {"skipped"}
+    reason = "there is no text on the page"
     async with mill.db.transaction() as tx:
-        assert await skipped(tx, one.id) == [Skipped("ocr", 1, "there is no text on the page")]
+        assert await skipped(tx, one.id) == [
+            Skipped("graph", 0, reason), Skipped("ocr", 1, reason), Skipped("vector", 0, reason),
+        ]  # fmt: skip
+    assert await mill.rows(SHOWN_OF_PAGES, id=one.id) == [("skipped", "skipped", reason, "skipped", reason)]
+
+
+SHOWN_OF_PAGES = """
+    SELECT ocr_status, vector_status, vector_error, graphrag_status, graphrag_error
+      FROM page_status WHERE document_id = %(id)s ORDER BY page_number
+"""
+
+
+async def test_a_page_without_text_is_skipped_and_the_phases_of_its_document_are_not(mill: Mill) -> None:
+    second = b"Page 2 tells how Anna Berg travelled to city number 2 and met the mayor."
+    one = await mill.ground("book.pdf", book(2).replace(second, b" " * len(second)))
+    assert [phase.status for phase in one.phases] == ["completed"] * 3
+    first, empty = await mill.rows(SHOWN_OF_PAGES, id=one.id)
+    assert first == ("completed", "completed", None, "completed", None)
+    assert (empty.ocr_status, empty.vector_status, empty.graphrag_status) == ("skipped",) * 3
+    assert empty.vector_error == empty.graphrag_error == "the page is blank"
+
+
+async def test_a_mailbox_has_no_pages_for_its_phases(mill: Mill) -> None:
+    box = await mill.ground("box.mbox", "From a@example.com Tue Mar  3 10:00:00 2026\nSubject: 1\n\nDear Ben,\n")
+    assert {phase.status for phase in box.phases} == {"skipped"}
+    async with mill.db.transaction() as tx:
+        assert {one.reason for one in await skipped(tx, box.id)} == {"it has no pages"}
 
 
 async def test_a_picture_in_which_nothing_can_be_read_says_so(mill: Mill) -> None:
@@ -488,11 +519,11 @@ async def test_a_picture_in_which_nothing_can_be_read_says_so(mill: Mill) -> Non
         one = await mill.ground("blurred.png", saved(blurred, "PNG"))
     assert (one.status, one.summary, one.phases[0].status) == ("completed", "1 page without text", "skipped")
     async with mill.db.transaction() as tx:
-        assert await skipped(tx, one.id) == [Skipped("ocr", 1, "nothing could be read in the picture")]
+        assert Skipped("ocr", 1, "nothing could be read in the picture") in await skipped(tx, one.id)
     assert [entry["page"] for entry in logs if entry["event"] == "page.silent"] == [1]
     again = await mill.ground("copy.png", saved(blurred, "PNG"))
     async with mill.db.transaction() as tx:
-        assert await skipped(tx, again.id) == [Skipped("ocr", 1, "nothing could be read in the picture")], (
+        assert Skipped("ocr", 1, "nothing could be read in the picture") in await skipped(tx, again.id), (
             "also where it is known without being read"
         )
 

@@ -209,14 +209,21 @@ def _why_skipped(phase: PhaseProgress, found: list[Skipped]) -> str:
 
 def _pages(rows: list[Any]) -> list[RenderableType]:
     """All, or of very many the first; those that are not done come before the others."""
-    shown = sorted(rows, key=lambda row: row.graphrag_status == "completed")[:MOST_PAGES]
+    shown = sorted(rows, key=lambda row: row.graphrag_status in ("completed", "skipped"))[:MOST_PAGES]
     told = table(
         (">page", "ocr", "how", ">chunks", "vector", "graph", ""),
         [(row.page_number, row.ocr_status, row.ocr_method, row.chunk_count, row.vector_status, row.graphrag_status,
-          "" if row.ocr_status == "skipped" else short(row.ocr_error or "", 80))
+          short(_why(row), 80))
          for row in sorted(shown, key=lambda row: row.page_number)], empty="",
     )  # fmt: skip
     return [told, *_more(rows, "pages")]
+
+
+def _why(row: Any) -> str:
+    """What is wrong with a page, or why it was left out; that it needed no reading is told of its document."""
+    told = [(row.ocr_status != "skipped", row.ocr_error), (row.vector_status == "skipped", row.vector_error),
+            (row.graphrag_status == "skipped", row.graphrag_error)]  # fmt: skip
+    return next((reason for matters, reason in told if matters and reason), "")
 
 
 def _parts(found: list[Progress]) -> list[RenderableType]:

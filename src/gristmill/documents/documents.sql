@@ -176,9 +176,18 @@ SELECT array_agg(id) FROM scope
 SELECT * FROM page_status WHERE document_id = %(id)s ORDER BY page_number;
 
 -- name: skipped_of
-SELECT p.name AS phase, t.error AS reason, count(*)::int AS units
-  FROM phase p JOIN task t ON t.parent = p.task
- WHERE p.document = %(id)s AND t.outcome = 'skipped' GROUP BY p.name, t.error ORDER BY 1, 3 DESC, 2;
+-- a phase without a unit has none because no page has text, and why that is says the first phase
+WITH told AS (
+  SELECT p.name AS phase, t.error AS reason, count(*)::int AS units
+    FROM phase p JOIN task t ON t.parent = p.task
+   WHERE p.document = %(id)s AND t.outcome = 'skipped' GROUP BY p.name, t.error
+)
+SELECT phase, reason, units FROM told
+UNION ALL
+SELECT p.phase, coalesce(t.reason, 'it has no pages'), 0
+  FROM phase_progress p LEFT JOIN told t ON t.phase = 'ocr'
+ WHERE p.document = %(id)s AND p.status = 'skipped' AND p.total = 0 AND p.phase <> 'split'
+ ORDER BY 1, 3 DESC, 2;
 
 -- name: setbacks_of
 -- what went wrong and will be tried again by itself; without a fingerprint, the error is the reason why it waits
