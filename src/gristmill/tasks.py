@@ -12,7 +12,10 @@ class OpenDocument:
 
     kind: ClassVar[str] = "documents.open"
     document: DocumentId
-    offset: int = 0  # for containers: how many of their parts are known already
+    offset: int = 0  # for containers: how many of their parts are known already …
+    unpacked: int = 0  # … how many bytes those have …
+    missing: int = 0  # … and how many of them could not be had
+    refusal: str = ""  # of a part that could not be had: why
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ from gristmill.cli.session import Session
 from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
 from gristmill.db import Database, Embedded, Tx, open_database
-from gristmill.documents import remove
+from gristmill.documents import load, remove
+from gristmill.documents.intake import add_part
+from gristmill.documents.reading import Part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL
@@ -151,6 +153,25 @@ def test_what_lies_in_a_mail_says_in_which_wherever_it_is_listed(cli, url):
     assert "plan.md  in letter.eml  page 1" in cli("search", "millstones", "--alpha", "0").out
     (hit,) = cli("search", "millstones", "--alpha", "0", "--json").json["hits"]
     assert hit["part_of"] == "letter.eml"
+
+
+def test_a_part_that_failed_is_shown_with_the_reason(cli, folder, url):
+    (folder / "plan.pdf").write_text("%PDF-1.7")
+    cli("add", folder)
+    why = "The attachment is empty, or too damaged to be unpacked."
+
+    async def add(tx):
+        (document,) = (await load(tx, [DocumentId(1)])).values()
+        await add_part(tx, document, Part("log.txt", b"", "attachment=1", why))
+        died = (
+            "UPDATE task SET outcome = 'failed', wait = NULL, finished_at = clock(), died_at = clock(), error = %(why)s"
+            " WHERE id = (SELECT opening FROM document WHERE id = 2)"
+        )
+        await tx.execute(died, why=why)
+
+    within(url, add)
+    assert why in " ".join(cli("document", "show", 1).out.split())
+    assert [part["error"] for part in cli("document", "show", 1, "--json").json["parts"]] == [why]
 
 
 def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder, url):

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from documents.files import attached
 from documents.grindstone import Mill, a_mill
 from gristmill.app import Bench
 from gristmill.db import Database
-from gristmill.documents import Progress, add_again, remove
+from gristmill.documents import Progress, add_again, failures, remove
+from gristmill.errors import Refused
 from gristmill.queue import Snooze, on
 from gristmill.tasks import FinishDocument
 
@@ -93,3 +95,58 @@ async def test_a_new_mailbox_that_is_removed_before_it_is_whole_takes_nothing_of
     await mill.grind()
     assert [row.version for row in await parts(mill, old)] == [1, 1]
     assert len(await mill.rows("SELECT FROM document")) == 3
+
+
+PLAN = b"# Plan\n\nAnna Berg signed the contract NW-2024-017 in Hamburg.\n"
+
+
+async def told(mill: Mill, pdf: Progress) -> dict[str, tuple[str, list[str]]]:
+    """Each part with how it ended, and what of."""
+    async with mill.db.transaction() as tx:
+        return {
+            one.name: (one.status, [failure.error for failure in await failures(tx, one.id)])
+            for one in await mill.family(pdf.id)
+            if one.id != pdf.id
+        }
+
+
+async def test_an_attachment_that_is_too_large_keeps_neither_the_pages_nor_the_others_back(
+    db: Database, bench: Bench, tmp_path: Path
+) -> None:
+    mill = a_mill(db, tmp_path, bench, max_bytes=2 << 20)
+    whole = attached([("log.txt", bytes(3 << 20)), ("plan.md", PLAN), ("torn.md", PLAN)])
+    third = b"/EF<</F 8 0 R>>"
+    pdf = await mill.ground("a.pdf", whole.replace(third, b" " * len(third)))
+    assert (pdf.status, pdf.summary) == ("completed", "1 page without text")
+    assert await told(mill, pdf) == {
+        "log.txt": ("failed", ["The file has 3,145,728 bytes, and at most 2,097,152 are read."]),
+        "plan.md": ("completed", []),
+        "torn.md": ("failed", ["The attachment is empty, or too damaged to be unpacked."]),
+    }
+    (big,) = await mill.rows("SELECT id FROM document WHERE name = 'log.txt'")
+    with pytest.raises(Refused, match=f"reindex document {pdf.id}, in which it lies"):
+        async with mill.db.transaction() as tx:
+            await add_again(tx, big.id)
+
+
+async def test_an_attachment_that_ends_its_reader_keeps_neither_the_pages_nor_the_others_back(
+    db: Database, bench: Bench, tmp_path: Path
+) -> None:
+    mill = a_mill(db, tmp_path, bench, memory=512 << 20)
+    files = [("plan.md", PLAN), ("log.txt", bytes(700 << 20)), ("plan-b.md", PLAN)]
+    pdf = await mill.ground("a.pdf", attached(files))
+    assert (pdf.status, pdf.summary) == ("completed", "1 page without text")
+    cannot = "The attachment cannot be unpacked within 2 minutes and 512 MB of memory: it is too large, or damaged."
+    assert await told(mill, pdf) == {
+        "plan.md": ("completed", []), "log.txt": ("failed", [cannot]), "plan-b.md": ("completed", []),
+    }  # fmt: skip
+
+
+async def test_what_attachments_unpack_to_is_limited_over_all_portions(
+    db: Database, bench: Bench, tmp_path: Path
+) -> None:
+    mill = a_mill(db, tmp_path, bench, max_unpacked=40 << 20)
+    log = b"The mill grinds.\n" * (1 << 20)
+    pdf = await mill.ground("a.pdf", attached([(f"{n}.bin", b"%PDF-" + log) for n in range(3)]))
+    over = "Unpacked, the PDF with this attachment is larger than the 40 MB that are read."
+    assert [errors == [over] for _, errors in (await told(mill, pdf)).values()] == [False, False, True]

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from documents.files import attached, put
-from gristmill.documents.reading import Inspection, Limits, inspect, mail, read
+from gristmill.documents.reading import Bookmark, Inspection, Limits, inspect, mail, read
 from gristmill.errors import Permanent
 
 LIMITS = Limits()
@@ -80,7 +80,7 @@ def test_many_attachments_come_in_portions(tmp_path: Path, monkeypatch: pytest.M
     path = put(tmp_path, "mail.eml", message.as_bytes())
     names: list[str] = []
     while True:
-        found = inspect(path, "mail.eml", LIMITS, len(names))
+        found = inspect(path, "mail.eml", LIMITS, Bookmark(len(names)))
         names += [part.name for part in found.parts]
         if not found.more:
             break
@@ -95,8 +95,8 @@ def test_no_portion_has_more_parts_than_one_transaction_takes(tmp_path: Path, na
     mails = "".join(f"From a@b.c Tue Mar  3 10:00:00 2026\nSubject: {n}\n\nx\n\n" for n in range(450))
     files = [(f"{number}.bin", b"x") for number in range(450)]
     path = put(tmp_path, name, {"mail.eml": message.as_bytes(), "mail.pdf": attached(files)}.get(name, mails.encode()))
-    sizes = [len(inspect(path, name, LIMITS, offset).parts) for offset in (0, 200, 400)]
-    assert (sizes, inspect(path, name, LIMITS, 400).more) == ([200, 200, 50], False)
+    sizes = [len(inspect(path, name, LIMITS, Bookmark(known)).parts) for known in (0, 200, 400)]
+    assert (sizes, inspect(path, name, LIMITS, Bookmark(400)).more) == ([200, 200, 50], False)
 
 
 def test_a_mail_has_no_more_pages_than_are_read(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_mailbox_gives_its_messages_in_portions(tmp_path: Path, monkeypatch: p
     path = put(tmp_path, "box", mails)
     found = inspect(path, "box", LIMITS)
     assert (found.type, found.pages, len(found.parts), found.more) == ("mailbox", 0, 2, True)
-    last = inspect(path, "box", LIMITS, 4)
+    last = inspect(path, "box", LIMITS, Bookmark(4))
     assert (len(last.parts), last.more) == (1, False)
     assert (last.parts[0].name, last.parts[0].suffix) == ("message-5.eml", "message=5")
     assert last.parts[0].data.endswith(b"From here on it is text.\nFrom Monday 10:00 in 2026 on\n\n")

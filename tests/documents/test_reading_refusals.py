@@ -9,7 +9,7 @@ import pytest
 
 from documents.files import attached, docx, pdf, put, zipped
 from documents.grinding import ground
-from gristmill.documents.reading import Limits, inspect
+from gristmill.documents.reading import Bookmark, Limits, inspect
 from gristmill.errors import Permanent
 from gristmill.queue import ProcessPool
 
@@ -86,13 +86,21 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
     assert str(refused.value) == "The file unpacks to more than 100 times its size: it may be a zip bomb."
 
 
-def test_a_pdf_whose_attachments_are_a_bomb_is_refused_before_any_of_them_is_kept(tmp_path: Path) -> None:
+def test_of_attachments_that_are_a_bomb_no_more_is_kept_than_is_harmless(tmp_path: Path) -> None:
     path = put(tmp_path, "a.pdf", attached([(f"{n}.txt", b"%d" % n + bytes(30 << 20)) for n in range(3)]))
-    with pytest.raises(Permanent) as refused:
-        inspect(path, "a.pdf", BOMB)
-    assert str(refused.value) == "The file unpacks to more than 100 times its size: it may be a zip bomb."
-    with pytest.raises(Permanent, match="Unpacked, the file is larger than the 1 MB that are read"):
-        inspect(path, "a.pdf", Limits(unpacked=1 << 20))
+    last = inspect(path, "a.pdf", BOMB, Bookmark(parts=2, bytes=60 << 20)).parts
+    assert [(part.data, part.refusal) for part in last] == [
+        (b"", "The PDF with this attachment unpacks to more than 100 times its size: it may be a zip bomb.")
+    ]
+    for part in inspect(path, "a.pdf", Limits(unpacked=1 << 20)).parts:
+        assert part.data == b""
+        assert part.refusal == "Unpacked, the PDF with this attachment is larger than the 1 MB that are read."
+
+
+def test_after_many_attachments_that_cannot_be_had_no_more_are_unpacked(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.pdf", attached([("a.txt", b"Good day.")]))
+    (part,) = inspect(path, "a.pdf", Limits(), Bookmark(missing=50)).parts
+    assert part.refusal == "50 attachments of the PDF could not be taken out: no more are unpacked."
 
 
 def test_a_bomb_that_lies_about_its_size_is_found_out(tmp_path: Path) -> None:

@@ -70,22 +70,6 @@ async def test_whoever_makes_a_document_anew_while_another_removes_it_is_told_th
         await other
 
 
-async def test_whoever_makes_an_empty_part_anew_while_another_removes_its_container_is_told_that_it_is_gone(
-    db: Database, tmp_path: Path
-) -> None:
-    mail = await added(db, tmp_path / "mail.eml", "Subject: Plan")
-    async with db.transaction() as tx:
-        (document,) = (await load(tx, [mail])).values()
-        await add_part(tx, document, Part("plan.md", b"", "attachment=1"))
-        part: DocumentId = await tx.value("SELECT id FROM document WHERE container IS NOT NULL")
-    async with db.transaction() as tx:
-        await remove(tx, [mail])
-        await tx.flush()
-        other = await held_up(db, made_anew(db, part))
-    with pytest.raises(Refused, match=f"There is no document {part}"):
-        await other
-
-
 async def test_a_document_that_is_removed_while_another_makes_it_anew_leaves_the_new_one(
     db: Database, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from gristmill.cli.grinding import as_dict, where
 from gristmill.cli.output import Json, emit, err, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
+from gristmill.db import Tx
 from gristmill.documents import (
     MOST_FAILURES,
     Failure,
@@ -50,6 +51,7 @@ class Seen:
 
     document: Progress
     parts: list[Progress]
+    errors: dict[DocumentId, str]  # of the parts that failed, of very many the first
     pages: list[Any]  # the rows of page_status
     skipped: list[Skipped]
     setbacks: list[Failure]
@@ -70,7 +72,7 @@ def show(document: Id, json: Json = False) -> None:
     data = {
         **as_dict(seen.document),
         "skipped": plain(seen.skipped),
-        "parts": [as_dict(part) for part in seen.parts],
+        "parts": [{**as_dict(part), "error": seen.errors.get(part.id)} for part in seen.parts],
         "page_status": plain(seen.pages),
         "setbacks": plain(seen.setbacks),
         "failures": plain(seen.failures),
@@ -129,7 +131,13 @@ async def _show(id_: DocumentId) -> Seen:
         one = _the(found, id_)
         parts = [part for part in found if part.id != id_]
         troubles = await setbacks(tx, id_), await failures(tx, id_)
-        return Seen(one, parts, list(await pages(tx, id_)), await skipped(tx, id_), *troubles)
+        errors = await _errors(tx, parts)
+        return Seen(one, parts, errors, list(await pages(tx, id_)), await skipped(tx, id_), *troubles)
+
+
+async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
+    failed = [part.id for part in parts if part.status == "failed"][:MOST_PAGES]
+    return {one: found[0].error for one in failed if (found := await failures(tx, one, limit=1))}
 
 
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
@@ -187,7 +195,7 @@ def _view(seen: Seen) -> RenderableType:
     if seen.pages:
         below += ["", *_pages(seen.pages)]
     if seen.parts:
-        below += ["", *_parts(seen.parts)]
+        below += ["", *_parts(seen.parts, seen.errors)]
     below += [
         Text(f"{one.kind} (task {one.task}) is tried again: {where(one.page, one.error)}", style="yellow")
         for one in seen.setbacks
@@ -226,12 +234,12 @@ def _why(row: Any) -> str:
     return next((reason for matters, reason in told if matters and reason), "")
 
 
-def _parts(found: list[Progress]) -> list[RenderableType]:
+def _parts(found: list[Progress], errors: dict[DocumentId, str]) -> list[RenderableType]:
     """All, or of very many the first; those that are not done come before the others."""
     shown = sorted(found, key=lambda part: part.status == "completed")[:MOST_PAGES]
     told = table(
         (">document", "part", "status", ""),
-        [(str(part.id), short(part.name, 60), part.status, part.summary)
+        [(str(part.id), short(part.name, 60), part.status, errors.get(part.id, part.summary))
          for part in sorted(shown, key=lambda part: part.id)], empty="",
     )  # fmt: skip
     return [told, *_more(found, "parts")]

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import orjson
 from gristmill.documents import mishaps, reading
 from gristmill.documents.mishaps import MISHAPS, Mishap
 from gristmill.documents.model import Document
-from gristmill.documents.reading import Inspection, Limits, PageText
+from gristmill.documents.reading import Bookmark, Inspection, Limits, PageText, Shunned
 from gristmill.errors import Permanent, Transient
 from gristmill.knowledge import Piece, chunks
 from gristmill.models import engines
@@ -49,13 +50,27 @@ class Desk:
             unpacked=settings.max_unpacked, parts=settings.max_parts,
         )  # fmt: skip
 
-    async def inspect(self, path: Path, name: str, offset: int) -> Inspection:
+    async def inspect(self, path: Path, name: str, start: Bookmark) -> Inspection:
+        """An attachment that ends a reader is told as one that cannot be had, and the file opened without it."""
+        begun: list[int] = []
         try:
-            return await self._readers.run(
-                reading.inspect, str(path), name, self._limits, offset, timeout=self._time, memory=self._memory
-            )
+            return await self._inspect(path, name, start, begun.append)
+        except MISHAPS as error:
+            if not begun:
+                raise self._told(error, "The file", "open") from error
+        why = mishaps.told_of_attachment(seconds=self._time, memory=self._memory)
+        try:
+            return await self._inspect(path, name, replace(start, shunned=Shunned(begun[-1], why)))
         except MISHAPS as error:
             raise self._told(error, "The file", "open") from error
+
+    async def _inspect(
+        self, path: Path, name: str, start: Bookmark, hear: Callable[[int], None] = lambda _: None
+    ) -> Inspection:
+        return await self._readers.run(
+            reading.inspect, str(path), name, self._limits, start, timeout=self._time, memory=self._memory, hear=hear,
+            in_steps=True,
+        )  # fmt: skip
 
     async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception | None]]:
         """The pages as they come, each with its place among the sheets and with its own time.

@@ -161,6 +161,8 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
         raise _gone(document)
     if not known.phases:
         raise Refused(f"Document {document} was not read from a file but written down: whoever did can do so again.")
+    if known.container is not None and not known.size:
+        raise Refused(f"Document {document} has no bytes: reindex document {known.container}, in which it lies.")
     last = await store.latest(tx, known.scope, known.urn)
     if not await store.hold(tx, known):
         raise _gone(document)
@@ -182,14 +184,15 @@ async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = O
     if last and (last.container_version or 0) > container.version:
         return  # a newer version of the container was opened before this one: its part is the newer one
     hash_ = blobs.hashed(part.data)
-    if last and _is_kept(last, container, hash_) and await _goes_on(tx, last):
+    if last and not part.refusal and _is_kept(last, container, hash_) and await _goes_on(tx, last):
         await store.keep_part(tx, container, urn)
         return
     await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
     version = last.version + 1 if last else 1
     await store.create(
-        tx, container.scope, urn, hash_, part.name, version=version, container=container.id, urgency=urgency
-    )
+        tx, container.scope, urn, hash_, part.name, version=version, container=container.id, urgency=urgency,
+        refusal=part.refusal,
+    )  # fmt: skip
 
 
 def _is_kept(last: Any, container: Document, hash_: bytes) -> bool:

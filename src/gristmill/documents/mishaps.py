@@ -25,6 +25,12 @@ def told(error: Mishap, what: str, doing: str, *, seconds: float, memory: int) -
     return new
 
 
+def told_of_attachment(*, seconds: float, memory: int) -> str:
+    """Whatever it was: a reader of PDFs that lacks memory is not asked, but dies."""
+    limits = f"{lasting(seconds)} and {refusals.amount(memory)} of memory"
+    return f"The attachment cannot be unpacked within {limits}: it is too large, or damaged."
+
+
 def lasting(seconds: float) -> str:
     """In minutes, if they are whole."""
     minutes, rest = divmod(seconds, 60)

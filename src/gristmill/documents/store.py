@@ -8,7 +8,7 @@ import orjson
 
 from gristmill.db import Tx, queries
 from gristmill.documents.model import OCR, PHASES, Document, owner_of
-from gristmill.documents.reading import Inspection, PageText
+from gristmill.documents.reading import Bookmark, Inspection, PageText
 from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks
@@ -20,13 +20,13 @@ SQL = queries("gristmill.documents", "documents.sql")
 
 async def create(
     tx: Tx, scope: ScopeId, urn: str, hash_: bytes, name: str, *, version: int, container: DocumentId | None = None,
-    urgency: Urgency = ORDINARY,
+    urgency: Urgency = ORDINARY, refusal: str = "",
 ) -> DocumentId:  # fmt: skip
     """A new version of a source, and the work on it.
 
     Its group has the opening and one group per phase; a phase is sealed when the one before is completed, and the
     version is finished when all of them are. What seals and finishes belongs to no group: it locks downwards. All of
-    it is as urgent as the opening.
+    it is as urgent as the opening, which fails with the `refusal` if there is one.
     """
     id_: DocumentId = await tx.value(
         SQL["insert_document"], scope=scope, urn=urn, version=version, hash=hash_, container=container, name=name
@@ -36,7 +36,7 @@ async def create(
     groups = await open_groups(tx, PHASES, parent=root, owner=owner)
     for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
         await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=group)
-    opening = await send(tx, OpenDocument(id_), parent=root, owner=owner, **place)
+    opening = await send(tx, OpenDocument(id_, refusal=refusal), parent=root, owner=owner, **place)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
     await send_many(tx, [
         *(Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
@@ -65,9 +65,9 @@ async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
     await seal(tx, document.task)
 
 
-async def open_further(tx: Tx, document: Document, offset: int) -> None:
+async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
     """A container is opened portion by portion."""
-    letter = OpenDocument(document.id, offset)
+    letter = OpenDocument(document.id, start.parts, start.bytes, start.missing)
     opening = await send(tx, letter, parent=document.task, owner=document.owner, **asdict(document.urgency))
     await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
 

@@ -7,7 +7,7 @@ from gristmill.documents import intake, removal, store
 from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
 from gristmill.documents.model import Document
-from gristmill.documents.reading import Inspection, refusals
+from gristmill.documents.reading import Bookmark, Inspection, refusals
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.knowledge import lexicon
@@ -24,21 +24,24 @@ async def open_document(
         document = (await store.load(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
+    if letter.refusal:
+        raise Permanent(letter.refusal)
     if document.size > max_bytes:
         raise refusals.too_large(document.size, max_bytes)
     if document.depth > max_depth:
         raise Permanent(f"It lies within {document.depth} other documents, and at most {max_depth} are opened.")
+    start = Bookmark(letter.offset, letter.unpacked, letter.missing)
     with spool.held([document.hash]):
         path = await spool.file(document.hash, document.size)
-        seen = await desk.inspect(path, document.name, letter.offset)
-    return Done(write=partial(_opened, document=document, seen=seen, offset=letter.offset))
+        seen = await desk.inspect(path, document.name, start)
+    return Done(write=partial(_opened, document=document, seen=seen, start=start))
 
 
-async def _opened(tx: Tx, *, document: Document, seen: Inspection, offset: int) -> None:
-    for place, part in enumerate(seen.parts, offset):
+async def _opened(tx: Tx, *, document: Document, seen: Inspection, start: Bookmark) -> None:
+    for place, part in enumerate(seen.parts, start.parts):
         await intake.add_part(tx, document, part, of_arrival(place, document.urgency))
     if seen.more:
-        await store.open_further(tx, document, offset + len(seen.parts))
+        await store.open_further(tx, document, start.behind(seen.parts))
     else:
         await store.opened(tx, document, seen)
 

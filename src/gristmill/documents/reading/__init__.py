@@ -3,6 +3,18 @@
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.opening import VERSION, inspect, read
 from gristmill.documents.reading.recent import spent_opening
-from gristmill.documents.reading.results import Inspection, PageText, Part
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Shunned
 
-__all__ = ["VERSION", "Inspection", "Limits", "PageText", "Part", "inspect", "read", "spent_opening"]
+__all__ = [
+    "BEGINNING",
+    "VERSION",
+    "Bookmark",
+    "Inspection",
+    "Limits",
+    "PageText",
+    "Part",
+    "Shunned",
+    "inspect",
+    "read",
+    "spent_opening",
+]

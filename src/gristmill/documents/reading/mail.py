@@ -18,7 +18,7 @@ from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import decoded, decoded_as, paginated, stem
 from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
-from gristmill.documents.reading.results import Inspection, PageText, Part, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 from gristmill.documents.reading.web import html_text, markdown
 from gristmill.errors import Permanent
 
@@ -61,13 +61,13 @@ class Opened:
         return _pages(self)
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     mail = _opened(path, limits)
     if len(mail.parts) > limits.parts:
         raise refusals.too_many("attachments", len(mail.parts), limits.parts)
     if len(mail.pages) > limits.pages:
         raise refusals.too_many("pages", len(mail.pages), limits.pages)
-    parts = portion(_attachments(mail, offset))
+    parts = portion(_attachments(mail, start.parts))
     return Inspection(
         type="mail",
         pages=len(mail.pages),
@@ -75,7 +75,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -
         meta=_meta(mail),
         written_at=date(mail.message),
         parts=parts,
-        more=offset + len(parts) < len(mail.parts),
+        more=start.parts + len(parts) < len(mail.parts),
     )
 
 

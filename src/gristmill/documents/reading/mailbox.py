@@ -9,7 +9,7 @@ from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import stem
 from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
-from gristmill.documents.reading.results import Inspection, PageText, Part, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 
 # A line "From somebody date" after a blank line; a sentence may begin with "From", but it bears no time and year.
 # Atomic: the first time and the first year after it decide, however many there are in a hostile line.
@@ -17,12 +17,12 @@ ENVELOPE = re.compile(rb"(?:\A|\n\r?\n)((?>From (?>[^\n]*?\d\d:\d\d)[^\n]*?\b\d{
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     places = envelopes.get(path)
     if len(places) > limits.parts:
         raise refusals.too_many("messages", len(places), limits.parts)
-    parts = portion(_messages(path, places, offset))
-    more = offset + len(parts) < len(places)
+    parts = portion(_messages(path, places, start.parts))
+    more = start.parts + len(parts) < len(places)
     return Inspection("mailbox", 0, stem(name), {"messages": len(places)}, parts=parts, more=more)
 
 

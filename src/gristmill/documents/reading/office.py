@@ -13,7 +13,7 @@ from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import paginated, table_pages, title_of
 from gristmill.documents.reading.recent import Recent
-from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 MARK = "\ue000page {page_num}\ue000"  # no document has it: a private character
 BETWEEN = re.compile("\ue000page \\d+\ue000")
@@ -38,7 +38,7 @@ class Opened:
     meta: dict[str, Any]
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     file = _file(path, type)
     if len(file.pages) > limits.pages:
         raise refusals.too_many("pages", len(file.pages), limits.pages)

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 from gristmill.errors import Permanent
 
 VERSION = "4"  # of all that turns bytes into text: what was read by another version is read anew
@@ -30,19 +30,19 @@ FORMATS: dict[Type, str] = {
 class Format(Protocol):
     """What a module of one format offers."""
 
-    def inspect(self, path: str, name: str, type: Type, limits: Limits, offset: int) -> Inspection: ...
+    def inspect(self, path: str, name: str, type: Type, limits: Limits, start: Bookmark) -> Inspection: ...
     def read(self, path: str, type: Type, number: int, limits: Limits) -> PageText: ...
 
 
-def inspect(path: str, name: str, limits: Limits, offset: int = 0) -> Inspection:
-    """What the file is; of containers the parts from `offset` on, as many as fit into one answer."""
+def inspect(path: str, name: str, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
+    """What the file is; of containers the parts from `start` on, as many as fit into one answer."""
     from gristmill.documents.reading.detect import detect  # noqa: PLC0415 it brings what only children load
 
     size = os.path.getsize(path)
     if size > limits.bytes:
         raise refusals.too_large(size, limits.bytes)
     type = detect(path, name, limits)
-    return _format(type).inspect(path, name, type, limits, offset)
+    return _format(type).inspect(path, name, type, limits, start)
 
 
 def read(path: str, type: str, number: int, limits: Limits) -> PageText:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeAlias, cast
 
@@ -20,8 +21,9 @@ from gristmill.documents.reading.limits import Limits, check_unpacked
 from gristmill.documents.reading.plain import heading, stem
 from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
-from gristmill.documents.reading.results import Inspection, PageText, Part, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 from gristmill.errors import Permanent
+from gristmill.queue import tell
 
 pdfium, raw = cast(Any, pypdfium2), cast(Any, pypdfium2.raw)  # they come without types that could be checked
 Pdf: TypeAlias = Any
@@ -31,6 +33,7 @@ TextPage: TypeAlias = Any
 SCANNED = 50  # a page with fewer legible characters is a picture of text
 DPI = 200
 BOLD = 600
+MOST_MISSING = 50  # attachments that cannot be had, after which no others are tried: each may cost a reader its life
 OCR_PIXELS = 16_000_000  # more of a large page tells an OCR engine nothing
 HYPHEN = "\ufffe"  # PDFium's mark of a word that goes on in the next line
 LIGATURES = {char: unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"} | {"\xa0": " ", "\xad": ""}
@@ -42,27 +45,25 @@ SILENT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffd-\uff
 DRAWN_OVER = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP}
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     pdf = opened.get(path)
     if len(pdf) > limits.pages:
         raise refusals.too_many("pages", len(pdf), limits.pages)
     count = pdf.count_attachments()
     if count > limits.parts:
         raise refusals.too_many("attachments", count, limits.parts)
-    if offset == 0:  # before any of them is kept
-        _check_sizes(pdf, count, os.path.getsize(path), limits)
-    parts = portion(_attachments(pdf, offset, count))
     said = {key: tidy.line(value) for key, value in pdf.get_metadata_dict().items()}
-    return Inspection(
+    found = Inspection(
         type="pdf",
         pages=len(pdf),
         title=_title(pdf, said.get("Title", "")) or stem(name),
         meta=tidy.meta({key.lower(): said.get(key, "") for key in ("Author", "Subject", "Keywords", "Creator")}),
         written_at=_date(said.get("CreationDate", "")),
-        parts=parts,
         scanned=all(_is_picture(pdf, number) for number in {1, len(pdf) // 2 + 1}),
-        more=offset + len(parts) < count,
     )
+    # last: whatever ends us from here on is the fault of an attachment
+    parts = portion(_attachments(pdf, count, os.path.getsize(path), limits, start))
+    return replace(found, parts=parts, more=start.parts + len(parts) < count)
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
@@ -243,21 +244,44 @@ def _date(said: str) -> datetime | None:
         return None
 
 
-def _check_sizes(pdf: Pdf, count: int, packed: int, limits: Limits) -> None:
-    """By what really comes out: the size that the file declares may be a lie."""
-    total, size = 0, ctypes.c_ulong()
-    for index in range(count):
+# --- what lies in it
+
+
+def _attachments(pdf: Pdf, count: int, packed: int, limits: Limits, start: Bookmark) -> Iterator[Part]:
+    """What cannot be had is told in its place: the pages and the other attachments go on without it."""
+    known = start
+    for index in range(start.parts, count):
+        tell(index, now=True)  # if we die of it, it is known of what
+        part = _attachment(pdf, index, packed, limits, known)
+        known = known.behind([part])
+        yield part
+        if start.shunned and start.shunned.place == index:
+            return  # another one may end us: not within the time of the same call
+
+
+def _attachment(pdf: Pdf, index: int, packed: int, limits: Limits, known: Bookmark) -> Part:
+    name, data, refusal = "", b"", ""
+    try:
+        attachment = pdf.get_attachment(index)
         with suppress(PdfiumError):
-            raw.FPDFAttachment_GetFile(pdf.get_attachment(index), None, 0, ctypes.byref(size))
-            total += size.value
-        check_unpacked(total, packed, limits)
+            name = tidy.line(attachment.get_name())
+        data = _unpacked(attachment, index, packed, limits, known)
+    except PdfiumError:
+        refusal = str(refusals.no_bytes())
+    except Permanent as error:
+        refusal = str(error)
+    return Part(name or f"attachment {index + 1}", data, f"attachment={index + 1}", refusal)
 
 
-def _attachments(pdf: Pdf, offset: int, count: int) -> Iterator[Part]:
-    for index in range(offset, count):
-        try:
-            attachment = pdf.get_attachment(index)
-            name, data = attachment.get_name(), bytes(attachment.get_data())
-        except PdfiumError:
-            name, data = f"attachment {index + 1}", b""
-        yield Part(tidy.line(name) or f"attachment {index + 1}", data, f"attachment={index + 1}")
+def _unpacked(attachment: Any, index: int, packed: int, limits: Limits, known: Bookmark) -> bytes:
+    """Its bytes, if there are no more than is bearable: the size that the file declares may be a lie."""
+    if known.shunned and known.shunned.place == index:
+        raise Permanent(known.shunned.why)
+    if known.missing >= MOST_MISSING:
+        raise refusals.no_more(MOST_MISSING)
+    size = ctypes.c_ulong()
+    raw.FPDFAttachment_GetFile(attachment, None, 0, ctypes.byref(size))
+    if size.value > limits.bytes:
+        raise refusals.too_large(size.value, limits.bytes)
+    check_unpacked(known.bytes + size.value, packed, limits, "the PDF with this attachment")
+    return bytes(attachment.get_data())

@@ -10,7 +10,7 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from gristmill.documents.reading import refusals
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import stem
-from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 from gristmill.errors import Permanent
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")
@@ -18,7 +18,7 @@ BROKEN = (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, Ke
 ANIMATED = ("GIF", "WEBP", "PNG", "MPO")  # their further frames are motion, not pages
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     with _opened(path, limits) as picture:
         pages = _frames(picture)
         if pages > limits.pages:

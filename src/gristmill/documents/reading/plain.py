@@ -11,7 +11,7 @@ from charset_normalizer import from_bytes
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.recent import Recent
-from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 PAGE = 40_000  # characters of a page, for formats that know none
 LONGEST = 2_000  # characters of a title that are looked at
@@ -41,7 +41,7 @@ QUOTE = re.compile("[\"']")
 SIGNS = re.compile(r"[*_`]|\[([^\]]*)\]\([^)]*\)")  # emphasis, and links around their text
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     pages = _pages(path, type)
     if len(pages) > limits.pages:
         raise refusals.too_many("pages", len(pages), limits.pages)

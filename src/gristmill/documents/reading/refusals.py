@@ -20,6 +20,14 @@ def too_large(size: int, limit: int) -> Permanent:
     return Permanent(f"The file has {size:,} bytes, and at most {limit:,} are read.")
 
 
+def no_bytes() -> Permanent:
+    return Permanent("The attachment is empty, or too damaged to be unpacked.")
+
+
+def no_more(missing: int) -> Permanent:
+    return Permanent(f"{missing} attachments of the PDF could not be taken out: no more are unpacked.")
+
+
 def encrypted(what: str = "file") -> Permanent:
     return Permanent(f"The {what} is encrypted: remove its password and add it again.")
 

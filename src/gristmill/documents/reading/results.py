@@ -1,8 +1,9 @@
 """What reading gives back."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Type = Literal["pdf", "image", "docx", "pptx", "xlsx", "html", "mail", "mailbox", "markdown", "text", "csv"]
 Method = Literal["text", "ocr", "copied", "blank"]
@@ -17,6 +18,37 @@ class Part:
     name: str
     data: bytes
     suffix: str  # of the container's URN: "attachment=2", "message=17"
+    refusal: str = ""  # why its bytes could not be had, if so
+
+
+class Shunned(NamedTuple):
+    """A part that ended a reader, and is not touched again."""
+
+    place: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Bookmark:
+    """How far a container was opened before."""
+
+    parts: int = 0
+    bytes: int = 0  # that those have
+    missing: int = 0  # of those: parts whose bytes could not be had
+    shunned: Shunned | None = None
+
+    def behind(self, parts: Iterable[Part]) -> "Bookmark":
+        """Where it is opened further when these parts are known, too."""
+        known = list(parts)
+        return replace(
+            self,
+            parts=self.parts + len(known),
+            bytes=self.bytes + sum(len(part.data) for part in known),
+            missing=self.missing + sum(bool(part.refusal) for part in known),
+        )
+
+
+BEGINNING = Bookmark()
 
 
 @dataclass(frozen=True)
@@ -30,7 +62,7 @@ class Inspection:
     written_at: datetime | None = None
     parts: tuple[Part, ...] = ()
     scanned: bool = False  # its pages seem to be pictures, and take long to read
-    more: bool = False  # there are more parts: ask again with offset + len(parts)
+    more: bool = False  # there are more parts: ask again from behind these
 
 
 @dataclass(frozen=True)

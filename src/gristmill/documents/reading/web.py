@@ -10,7 +10,7 @@ from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.plain import decoded, decoded_as, paginated, title_of
 from gristmill.documents.reading.recent import Recent
-from gristmill.documents.reading.results import Inspection, PageText, Type
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 CONFIG = ExtractionConfig(use_cache=False, enable_quality_processing=False, output_format="markdown")
 TITLE = re.compile(r"<title\b[^>]*>", re.IGNORECASE)
@@ -28,7 +28,7 @@ WORD = re.compile(r"\w+")
 ENOUGH = 0.5  # of the words of a page: with less, the converter gave up on what is nested too deep for it
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, offset: int = 0) -> Inspection:
+def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     html, pages = opened.get(path)
     if len(pages) > limits.pages:
         raise refusals.too_many("pages", len(pages), limits.pages)
