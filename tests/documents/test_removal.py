@@ -70,6 +70,26 @@ async def test_whoever_makes_a_document_anew_while_another_removes_it_is_told_th
         await other
 
 
+async def test_a_part_made_anew_while_its_container_is_replaced_lies_in_the_new_one(
+    db: Database, tmp_path: Path
+) -> None:
+    old = await added(db, tmp_path / "mail.eml", "Subject: Plan")
+    async with db.transaction() as tx:
+        (document,) = (await load(tx, [old])).values()
+        await add_part(tx, document, Part("plan.md", b"# Plan", "attachment=1"))
+        part: DocumentId = await tx.value("SELECT id FROM document WHERE container IS NOT NULL")
+    new = await added(db, tmp_path / "mail.eml", "Subject: The plan")
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE document SET container = %(new)s WHERE id = %(part)s", new=new, part=part)
+        await tx.execute("DELETE FROM document WHERE id = %(old)s", old=old)
+        await tx.flush()
+        other = await held_up(db, made_anew(db, part))
+    await other
+    async with db.transaction() as tx:
+        rows = await tx.all("SELECT container FROM document WHERE name = 'plan.md'")
+    assert [row.container for row in rows] == [new, new]
+
+
 async def test_a_document_that_is_removed_while_another_makes_it_anew_leaves_the_new_one(
     db: Database, tmp_path: Path
 ) -> None:

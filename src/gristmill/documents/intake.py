@@ -164,7 +164,8 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     if known.container is not None and not known.size:
         raise Refused(f"Document {document} has no bytes: reindex document {known.container}, in which it lies.")
     last = await store.latest(tx, known.scope, known.urn)
-    if not await store.hold(tx, known):
+    known = await store.held(tx, known)
+    if known is None:
         raise _gone(document)
     if last.id != document:
         raise Refused(f"Document {document} has a newer version, which would be undone: reindex document {last.id}.")

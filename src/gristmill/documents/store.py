@@ -118,11 +118,11 @@ async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
     return await tx.one(SQL["latest"], scope=scope, urn=urn)
 
 
-async def hold(tx: Tx, document: Document) -> bool:
-    """Keep what a new version of it refers to from being removed meanwhile; False if it was removed before."""
+async def held(tx: Tx, document: Document) -> Document | None:
+    """As it is now, with what a new version of it refers to kept from being removed; None if it is gone."""
     await tx.all(SQL["hold_bytes"], hash=document.hash)
     await tx.all(SQL["hold_document"], id=document.container)
-    return bool(await load(tx, [document.id]))
+    return (await load(tx, [document.id])).get(document.id)
 
 
 async def keep_part(tx: Tx, container: Document, urn: str) -> None:
