@@ -63,7 +63,7 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
         elif found:
             out.print(ended(found))
             for one, error in await errors_of(at.db, found):
-                out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
+                out.print(Text(f"  {one.id} {one.name}: {error}", style="red"), soft_wrap=True)
         return any(one.status == "refused" for one in added) or not all(one.status == "completed" for one in found)
 
 

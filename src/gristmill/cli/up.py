@@ -136,7 +136,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
     for one in refused:
         out.print(Text(f"  {one.name}: refused, {one.reason}", style="red"), soft_wrap=True)
     for one, error in await errors_of(at.db, found):
-        out.print(Text(f"  {one.name}: {error}", style="red"), soft_wrap=True)
+        out.print(Text(f"  {one.id} {one.name}: {error}", style="red"), soft_wrap=True)
     await _sum_up(at, found, scope)
     return failed
 
