@@ -36,3 +36,16 @@ async def test_a_reader_that_fails_leaves_the_connection_to_others(db: Database)
                 raise ZeroDivisionError
         async with one.transaction() as tx:
             assert await tx.value("SELECT 1") == 1
+
+
+async def test_what_is_read_beside_goes_by_connections_that_do_nothing_else(db: Database) -> None:
+    async def server_process(*, beside: bool) -> int:
+        async with db.reading(beside=beside) as tx:
+            return await tx.value("SELECT pg_backend_pid()")
+
+    usual = {await server_process(beside=False) for _ in range(3)}
+    beside = {await server_process(beside=True) for _ in range(3)}
+    async with db.transaction() as tx:
+        usual.add(await tx.value("SELECT pg_backend_pid()"))
+    assert len(beside) == 1
+    assert beside.isdisjoint(usual)

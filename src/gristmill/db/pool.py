@@ -49,22 +49,25 @@ class Connection(AsyncConnection[TupleRow]):
             raise
 
 
+Pool = AsyncConnectionPool[Connection]
+
+
 class Database:
-    """A pool of connections; `async with Database(url) as db`."""
+    """Connections to be lent; `async with Database(url) as db`."""
 
     def __init__(self, url: str, *, size: int = 4, revive: Callable[[], str] | None = None) -> None:
         _parts(url)  # refused before anything can print it
         self.url = url
         self._size = size
         self._revive = revive
-        self._pool: AsyncConnectionPool[Connection] | None = None
+        self._pools: tuple[Pool, Pool] | None = None  # the usual one, and that of what is read beside
         self._refreshing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        self._pool = await self._opened()
+        self._pools = await self._opened(), await self._opened()
         return self
 
-    async def _opened(self) -> AsyncConnectionPool[Connection]:
+    async def _opened(self) -> Pool:
         pool = AsyncConnectionPool(
             self.url,
             connection_class=Connection,
@@ -81,8 +84,8 @@ class Database:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._pool:
-            await self._pool.close()
+        for pool in self._pools or ():
+            await pool.close()
 
     @asynccontextmanager
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Tx]:
@@ -97,17 +100,22 @@ class Database:
             await tx.flush()
 
     @asynccontextmanager
-    async def reading(self) -> AsyncGenerator[Tx]:
-        """For those in a hurry who only read: each statement is of its own moment, and nothing is said around them."""
-        async with self._borrowed(autocommit=True) as connection:
+    async def reading(self, *, beside: bool = False) -> AsyncGenerator[Tx]:
+        """For those in a hurry who only read: each statement is of its own moment, and nothing is said around them.
+
+        Who has two statements at work at a time sends the same one of them `beside` each time, by connections that do
+        nothing else. A process runs where it ran last, if it may: those of two connections that take turns at
+        everything end up on one core, one behind the other.
+        """
+        async with self._borrowed(autocommit=True, beside=beside) as connection:
             yield Tx(connection)
 
     @asynccontextmanager
-    async def _borrowed(self, *, autocommit: bool) -> AsyncGenerator[Connection]:
-        assert self._pool, "open the database first: async with Database(url) as db"
+    async def _borrowed(self, *, autocommit: bool, beside: bool = False) -> AsyncGenerator[Connection]:
+        assert self._pools, "open the database first: async with Database(url) as db"
         connection = None
         try:
-            async with self._pool.connection() as connection:
+            async with self._pools[beside].connection() as connection:
                 if connection.autocommit != autocommit:
                     await connection.set_autocommit(autocommit)
                 yield connection
@@ -139,10 +147,11 @@ class Database:
     async def refresh(self) -> None:
         """After an outage, start with a new pool: the old one waits ever longer, for minutes, before it tries again."""
         async with self._refreshing:
-            old = self._pool
-            if old is not None and old.get_stats().get("connections_errors"):
-                self._pool = await self._opened()
-                await old.close(timeout=0)
+            old = self._pools or ()
+            if any(pool.get_stats().get("connections_errors") for pool in old):
+                self._pools = await self._opened(), await self._opened()
+                for pool in old:
+                    await pool.close(timeout=0)
 
     async def revive(self) -> None:
         """Start the embedded server again if it is down; any other server is its owner's business."""

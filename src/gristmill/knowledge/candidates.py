@@ -148,7 +148,7 @@ async def _by_meaning(db: Database, sight: Sight, question: Question, only: Filt
     answer = await question.answer(sight.model)
     if sight.model is None or answer.vector is None:
         return _Meaning(answer, {}, answer.note)
-    async with db.reading() as tx:
+    async with db.reading(beside=True) as tx:
         note = await vectors.unseen(tx, sight.model)
         near = await vectors.near(tx, sight.model, answer.vector, sight.scopes, sight.size, only, most)
     return _Meaning(answer, near, note)

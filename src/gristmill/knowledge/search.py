@@ -91,7 +91,7 @@ async def search(
     sight = await seen(db, scope)
     candidates = await candidates_for(db, sight, question, asked, alpha, only, wide)
     hits.note = candidates.note
-    async with db.reading() as tx:
+    async with db.reading(beside=True) as tx:
         best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
         hits += [_hit(row, candidates) for row in best]
         if best and not _has_all(_phrases(query), best[0]):
