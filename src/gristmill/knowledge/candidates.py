@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gristmill.db import Database, Tx, array, queries
+from gristmill.db import Database, array, queries
 from gristmill.ids import ScopeId
 from gristmill.knowledge import lexicon, vectors
 from gristmill.knowledge.question import Answer, Question
@@ -125,14 +125,16 @@ async def _by_words(
     if found.postings > MANY:
         await question.answer(sight.model)  # then the index of vectors is at work meanwhile
     ranking = found.ranked()
-    answer = await question.answer(sight.model)
     marks = Marks(term for word in found.words for term in word.terms)
-    if alpha == 1 and answer.vector:
+    if alpha == 1 and (await question.answer(sight.model)).vector:
         return _Words(ranking, marks, {}, {})
+    best = await _passing(db, ranking, only, most)
+    answer = await question.answer(sight.model)
+    if sight.model is None or answer.vector is None:
+        return _Words(ranking, marks, ranking.scored(best), {})
     async with db.reading() as tx:
-        best = await _passing(tx, ranking, only, most)
-        near = sight.model and answer.vector and await vectors.cosines(tx, sight.model, answer.vector, best)
-    return _Words(ranking, marks, ranking.scored(best), near or {})
+        near = await vectors.cosines(tx, sight.model, answer.vector, best)
+    return _Words(ranking, marks, ranking.scored(best), near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +160,16 @@ async def _nothing() -> _Meaning:
     return _Meaning(Answer(), {}, None)
 
 
-async def _passing(tx: Tx, ranking: "Ranking", only: Filter, most: int) -> list[int]:
+async def _passing(db: Database, ranking: "Ranking", only: Filter, most: int) -> list[int]:
     """The best by words that pass the filter, however far down the list they stand."""
     if only.passes_all:
         return ranking.top(most)
     passing: list[int] = []
     skip, size = 0, most
-    while len(passing) < most and (some := ranking.top(size, skip)):
-        rows = await tx.all(SQL["passing"], chunks=array(some), **only.asked)
-        kept = {row.id for row in rows}
-        passing += [chunk for chunk in some if chunk in kept]
-        skip, size = skip + size, size * 4
+    async with db.reading() as tx:
+        while len(passing) < most and (some := ranking.top(size, skip)):
+            rows = await tx.all(SQL["passing"], chunks=array(some), **only.asked)
+            kept = {row.id for row in rows}
+            passing += [chunk for chunk in some if chunk in kept]
+            skip, size = skip + size, size * 4
     return passing[:most]

@@ -1,5 +1,6 @@
 """Hybrid search: words by BM25 and meaning by vectors, fused by score, spread over sources."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -88,6 +89,7 @@ async def search(
     wide = max(most, PHRASED if _phrases(query) else CANDIDATES)
     asked = query[:LONGEST_QUERY]
     question = Question(embedders if alpha else [], asked)
+    await asyncio.sleep(0)  # so that the model begins first: it takes longest
     sight = await seen(db, scope)
     candidates = await candidates_for(db, sight, question, asked, alpha, only, wide)
     hits.note = candidates.note
@@ -189,28 +191,28 @@ def spread(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
 
 
 class _Said:
-    """Texts that were shown. Two of them that are alike share one of their first few words, in whatever order these are
-    put: only such are compared, or a thousand would be compared with each other."""
+    """Texts that were shown."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, list[frozenset[int]]] = {}
+        self._texts: list[frozenset[str]] = []
 
     def before(self, text: str) -> bool:
-        """Whether one that is alike was shown; else this one is from now on."""
-        words = frozenset(map(hash, text.lower().split()))  # numbers are put in order in no time
-        few = sorted(words)[: len(words) - ceil(ALIKE * len(words)) + 1]
-        if any(_alike(words, other) for word in few for other in self._texts.get(word, ())):
-            return True
-        for word in few:
-            self._texts.setdefault(word, []).append(words)
-        return False
+        """Whether one that is alike was shown; else this one is from now on.
 
-
-def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
-    if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
+        Of any words of a text, another that is alike lacks only a few: its first ones tell most texts apart, and for a
+        third of what all of them cost.
+        """
+        read = text.lower().split()
+        words, first = frozenset(read), frozenset(read[: len(read) // 4 + 1])
+        least, most = ceil(ALIKE * len(words)), len(words) / ALIKE
+        shared = len(first) - (len(words) - least)
+        for other in self._texts:
+            if least <= len(other) <= most and len(first & other) >= shared:
+                common = len(words & other)
+                if common >= ALIKE * (len(words) + len(other) - common):
+                    return True
+        self._texts.append(words)
         return False
-    common = len(one & other)
-    return common >= ALIKE * (len(one) + len(other) - common)
 
 
 # --- the graph

@@ -12,7 +12,7 @@ LENGTH = 280  # characters
 FAITHFUL = (None, "en", "de", "fr", "es", "it", "pt", "sv", "da", "no")  # languages whose stems begin as their words do
 HUMPED = re.compile("[A-Z](?<=[a-z0-9].)")  # camelCase: what is meant may stand in the middle
 UMLAUTS = ("a", "o", "u")  # that some write as ae, oe, ue
-BLANKED = {code: " " for code in range(128) if not chr(code).isalnum()}
+BLANKED = {code: chr(code) if chr(code).isalnum() else " " for code in range(128)}  # all: what is not there costs more
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 import ctypes
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 LIBC = ctypes.CDLL(None)
 LOAD = Path("/proc/loadavg")
+LINE = 128  # bytes that hold all of it
 
 
 def placed(process: int, *, apart: bool, confined: bool) -> bool:
@@ -35,6 +37,12 @@ def our_core() -> int:
 def is_quiet() -> bool:
     """Whether nobody but us wants a core just now."""
     with suppress(OSError, ValueError, IndexError):
-        running, _, _ = LOAD.read_text().split()[3].partition("/")
+        running, _, _ = os.pread(_load(LOAD), LINE, 0).split()[3].partition(b"/")
         return int(running) <= 1
     return False
+
+
+@cache
+def _load(path: Path) -> int:
+    """Open for good: to open it takes ten times as long as to read it, and each question does."""
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
