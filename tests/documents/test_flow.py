@@ -30,10 +30,11 @@ from gristmill.documents import (
     remove_in_portions,
     setbacks,
     skipped,
+    store,
 )
 from gristmill.documents.desk import Desk
 from gristmill.documents.intake import add_part
-from gristmill.documents.reading import Part
+from gristmill.documents.reading import PageText, Part
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import GLOBAL, Scope, keys, lexicon
@@ -60,6 +61,16 @@ async def counted(mill: Mill) -> dict[str, int]:
         " (SELECT count(*) FROM blob) AS blobs, (SELECT count(*) FROM task WHERE owner IS NOT NULL) AS tasks"
     )
     return row._asdict()
+
+
+async def test_of_two_texts_of_one_page_that_are_written_at_a_time_the_last_is_kept(mill: Mill) -> None:
+    ground = await mill.ground("note.md", NOTE)
+    async with mill.db.transaction() as tx:
+        (document,) = (await store.load(tx, [ground.id])).values()
+        for number, text in ((1, "first"), (2, "another"), (1, "second")):
+            await store.save_page(tx, document, number, PageText(text, "ocr"), text.encode())
+    rows = await mill.rows("SELECT number, method, text, key FROM page ORDER BY number")
+    assert [tuple(row) for row in rows] == [(1, "ocr", "second", b"second"), (2, "ocr", "another", b"another")]
 
 
 async def test_terms_are_gathered_also_if_their_document_is_never_finished(mill: Mill) -> None:

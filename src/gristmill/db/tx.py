@@ -1,8 +1,9 @@
 """A transaction, as handlers and stores see it."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from itertools import takewhile
-from typing import Any
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow, namedtuple_row, tuple_row
@@ -10,21 +11,27 @@ from psycopg.rows import TupleRow, namedtuple_row, tuple_row
 from gristmill.db.sql import Query
 
 Row = Any  # a named tuple of what the query selects
+PORTION = 16 * 2**20  # characters or bytes that are sent as one statement
 
 
 class Tx:
     """Runs statements in one open transaction.
 
-    `execute` answers nothing, so it may wait for company: statements that follow each other and differ only in their
-    parameters go to the server as one batch. Whatever asks for rows sends the waiting ones first.
+    `execute` and `add` answer nothing, so they may wait for company: statements that follow each other and differ only
+    in their parameters go to the server as one batch, and rows as one statement. Whatever asks for rows sends the
+    waiting ones first.
     """
 
     def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
         self._connection = connection
-        self._waiting: list[tuple[Query, Mapping[str, Any]]] = []
+        self._waiting: list[_Waiting] = []
 
     async def execute(self, query: Query, **params: Any) -> None:
-        self._waiting.append((query, params))
+        self._waiting.append(_Waiting(query, params))
+
+    async def add(self, query: Query, **row: Any) -> None:
+        """One row for a statement that takes many, by an array for each column: in a third of the time of a batch."""
+        self._waiting.append(_Waiting(query, row, is_row=True))
 
     async def one(self, query: Query, **params: Any) -> Row | None:
         """The first row, or None."""
@@ -73,16 +80,37 @@ class Tx:
             return
         waiting, self._waiting = self._waiting, []
         async with self._connection.cursor() as cursor:
-            while waiting:
-                query = waiting[0][0]
-                alike = [params for _, params in takewhile(lambda one, query=query: one[0] is query, waiting)]
-                del waiting[: len(alike)]
-                if len(alike) == 1:
-                    await cursor.execute(query, alike[0])
+            for (query, is_row), alike in groupby(waiting, key=attrgetter("query", "is_row")):
+                given = [one.params for one in alike]
+                if is_row:
+                    for rows in _portions(given):
+                        await cursor.execute(query, {name: [row[name] for row in rows] for name in rows[0]})
+                elif len(given) > 1:
+                    await cursor.executemany(query, given)
                 else:
-                    await cursor.executemany(query, alike)
+                    await cursor.execute(query, given[0])
 
     async def _run(self, query: Query, params: Mapping[str, Any]) -> Any:
         await self.flush()
         cursor = self._connection.cursor(row_factory=namedtuple_row)
         return await cursor.execute(query, params)
+
+
+class _Waiting(NamedTuple):
+    """A statement that nobody waits for, or a row of one."""
+
+    query: Query
+    params: Mapping[str, Any]
+    is_row: bool = False
+
+
+def _portions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """As many at a time as one statement bears: a server takes arrays of a gigabyte at most, and holds them twice."""
+    start = size = 0
+    for end, row in enumerate(rows):
+        own = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+        if size + own > PORTION and end > start:
+            yield rows[start:end]
+            start, size = end, 0
+        size += own
+    yield rows[start:]

@@ -60,7 +60,12 @@ SELECT p.document, p.number, p.text
   FROM unnest(%(documents)s::bigint[], %(numbers)s::int[]) AS u (document, number) JOIN page p USING (document, number);
 
 -- name: save_page
-INSERT INTO page (document, number, method, text, key) VALUES (%(document)s, %(number)s, %(method)s, %(text)s, %(key)s)
+-- many at a time, each of them once: the last word on a page counts
+INSERT INTO page (document, number, method, text, key)
+SELECT DISTINCT ON (document, number) document, number, method, text, key
+  FROM unnest(%(document)b::bigint[], %(number)b::int[], %(method)b::text[], %(text)b::text[], %(key)b::bytea[])
+       WITH ORDINALITY AS p (document, number, method, text, key, n)
+ ORDER BY document, number, n DESC
 ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = excluded.text, key = excluded.key;
 
 -- name: divided

@@ -94,7 +94,7 @@ async def texts(tx: Tx, pages: Sequence[tuple[DocumentId, int]]) -> dict[tuple[D
 
 
 async def save_page(tx: Tx, document: Document, number: int, page: PageText, key: bytes) -> None:
-    await tx.execute(SQL["save_page"], document=document.id, number=number, method=page.method, text=page.text, key=key)
+    await tx.add(SQL["save_page"], document=document.id, number=number, method=page.method, text=page.text, key=key)
 
 
 async def divided_before(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:

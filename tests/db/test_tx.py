@@ -1,0 +1,46 @@
+"""What nobody waits for is sent together, in the order in which it was said."""
+
+import pytest
+
+from gristmill.db import Database
+from gristmill.db import tx as module
+
+TABLE = "CREATE TEMP TABLE said (word text, n int) ON COMMIT DROP"
+ADD = "INSERT INTO said (word, n) SELECT * FROM unnest(%(word)b::text[], %(n)b::int[])"
+EXECUTE = "INSERT INTO said (word, n) VALUES (%(word)s, %(n)s)"
+COMMANDS = "SELECT array_agg(DISTINCT cmin::text) AS commands, count(*) FROM said"
+ALL = "SELECT word, n FROM said ORDER BY ctid"
+
+
+async def test_rows_that_follow_each_other_are_one_statement(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.execute(TABLE)
+        for n in range(100):
+            await tx.add(ADD, word="many", n=n)
+        row = await tx.one(COMMANDS)
+        assert row is not None
+        assert (len(row.commands), row.count) == (1, 100)
+
+
+async def test_statements_and_rows_keep_their_order(db: Database) -> None:
+    said = [("a", 1), ("b", 2), ("c", None), ("d", 3)]
+    async with db.transaction() as tx:
+        await tx.execute(TABLE)
+        for write, (word, n) in zip((tx.add, tx.execute, tx.add, tx.add), said, strict=True):
+            await write(EXECUTE if write == tx.execute else ADD, word=word, n=n)
+        assert [tuple(row) for row in await tx.all(ALL)] == said
+
+
+async def test_rows_that_are_too_large_together_are_several_statements(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PORTION", 10)
+    words = ["seven c", "a", "b", "more than there is room for", "", "ten chars.", "c"]
+    async with db.transaction() as tx:
+        await tx.execute(TABLE)
+        for n, word in enumerate(words):
+            await tx.add(ADD, word=word, n=n)
+        row = await tx.one(COMMANDS)
+        assert row is not None
+        assert len(row.commands) == 4
+        assert [row.word for row in await tx.all(ALL)] == words
