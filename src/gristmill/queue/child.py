@@ -31,7 +31,8 @@ ANSWER: Literal[b"a"] = b"a"  # the end of a call
 NEWS: Literal[b"n"] = b"n"  # something the call says on its way
 STORY = 20_000  # characters of a traceback, from its end: an error may carry a book
 TEXT = 2_000  # characters of an error's own text
-TOGETHER = 0.02  # seconds: what is said within them is sent together
+TOGETHER = 0.02  # seconds: what is said within them is sent together …
+SILENCE = 0.1  # … by whoever says something after them, or at the latest then
 about: Any = None  # what the call that runs was told of its task; None in any other process than a child
 
 LEFT = 1  # exit code of a process that a call forked, and that came back from it
@@ -63,7 +64,8 @@ class _Pipe:
 
     stream: ClassVar[socket.socket | None] = None
     lock: ClassVar[threading.Lock] = threading.Lock()  # a call may have threads of its own
-    words: ClassVar[bytearray] = bytearray()  # said, and not yet sent
+    words: ClassVar[bytearray] = bytearray()  # said, and not yet sent …
+    since: ClassVar[float] = 0.0  # … since then
     said: ClassVar[threading.Event] = threading.Event()
 
 
@@ -72,18 +74,25 @@ def tell(news: Any, *, now: bool = False) -> None:
     if _Pipe.stream is None:
         return
     word = _packed(NEWS, pickle.dumps(news, pickle.HIGHEST_PROTOCOL))
-    if now:
-        _send(_Pipe.stream, word)
-        return
+    moment = time.monotonic()
     with _Pipe.lock:
+        if not _Pipe.words:
+            _Pipe.since = moment
         _Pipe.words += word
-    _Pipe.said.set()
+    if now or moment - _Pipe.since > TOGETHER:
+        _send(_Pipe.stream)
+    elif not _Pipe.said.is_set():
+        _Pipe.said.set()
 
 
 def _pass_on() -> None:
-    """Sends what was said: a word at a time would wake the caller for each, which costs more than the word."""
+    """Sends what was said by a call that is silent since.
+
+    A word at a time would wake the caller for each, which costs more than the word. This thread costs something, too:
+    whenever it wakes up, it and the call hand the interpreter to each other several times.
+    """
     while _Pipe.said.wait():
-        time.sleep(TOGETHER)  # noqa: TID251 a thread by itself, for which nobody waits
+        time.sleep(SILENCE)  # noqa: TID251 a thread by itself, for which nobody waits
         _Pipe.said.clear()
         if _Pipe.stream is not None:
             with suppress(OSError):  # nobody listens any more: we are about to end
@@ -122,7 +131,8 @@ def _send(stream: socket.socket, more: bytes = b"") -> None:
         if _Pipe.words:
             stream.sendall(_Pipe.words)
             _Pipe.words.clear()
-        stream.sendall(more)
+        if more:
+            stream.sendall(more)
 
 
 def _reply_to(call: bytes, memory: int) -> bytes:
