@@ -142,10 +142,10 @@ class Spool:
                 async with self._db.transaction() as tx:
                     n = 0
                     while file.tell() < size:  # whoever kept them may have cut them otherwise
-                        piece = await tx.value(SQL["piece"], hash=hash_, n=n)
-                        if not piece:
+                        pieces = await tx.bare(SQL["piece"], hash=hash_, n=n)
+                        if not pieces:
                             raise Permanent("the bytes of this document were not kept: add its file again")
-                        file.write(piece)
+                        file.write(pieces[0].bytes)
                         n += 1
                 file.flush()
                 os.replace(file.name, path)
