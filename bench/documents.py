@@ -236,7 +236,7 @@ def table(rows: Sequence[Sequence[str]], figures: dict[str, float]) -> str:
     quality = (
         f"{cer:.1%} of the characters of 60 receipts (SROIE) are wrong, {passed:.0%} of olmOCR's sample tests pass."
     )
-    how = f"`make bench-documents` on {CORES} cores; the middle of {ROUNDS} rounds of embedding and {PDF_ROUNDS} of PDFs."
+    how = f"`make bench-documents` on {CORES} cores; the middle of {ROUNDS} rounds (embedding) and {PDF_ROUNDS} (PDFs)."
     return "\n".join([*lines, "", quality, "", how])
 
 

@@ -100,7 +100,7 @@ def test_a_file_of_statements_opens_with_one_sentence(path: Path) -> None:
 
 # --- statements
 
-PARAMETER = re.compile(r"%\((\w+)\)s")
+PARAMETER = re.compile(r"%\((\w+)\)[sb]")
 NUMBER = re.compile(r"\{[a-z]+\}")  # that is put in before the server sees it
 SENT_AS = {"now": "timestamptz"}  # the driver says so of a datetime; of most others it lets the server decide
 
