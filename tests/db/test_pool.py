@@ -2,7 +2,10 @@
 
 from contextlib import suppress
 
-from gristmill.db import Database
+import pytest
+
+from gristmill.db import Database, pool
+from gristmill.errors import Unreachable
 
 NUMBER = "SELECT txid_current()"  # of the transaction that asks
 
@@ -49,3 +52,19 @@ async def test_what_is_read_beside_goes_by_connections_that_do_nothing_else(db: 
         usual.add(await tx.value("SELECT pg_backend_pid()"))
     assert len(beside) == 1
     assert beside.isdisjoint(usual)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+async def test_after_an_outage_both_kinds_of_connections_are_had_anew(
+    db: Database, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    monkeypatch.setattr(pool, "PATIENCE", 0.3)
+    monkeypatch.setitem(pool.WATCHFUL, "port", "1")  # where nobody listens
+    async with Database(db.url) as cut_off:
+        monkeypatch.delitem(pool.WATCHFUL, "port")
+        with pytest.raises(Unreachable):
+            async with cut_off.reading(beside=beside):
+                pass
+        for either in (False, True):
+            async with cut_off.reading(beside=either) as tx:
+                assert await tx.value("SELECT 1") == 1

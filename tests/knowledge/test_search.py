@@ -359,6 +359,18 @@ class Found(NamedTuple):
     text: str
 
 
+@pytest.mark.parametrize("where", [0, 25, 90])
+@pytest.mark.parametrize(("others", "repeats"), [(1, True), (5, True), (6, False), (40, False)])
+def test_what_has_nine_of_ten_words_in_common_with_another_repeats_it(where: int, others: int, repeats: bool) -> None:
+    words = [f"w{n}" for n in range(100)]
+    changed = words[:where] + [f"x{n}" for n in range(others)] + words[where + others :]
+    changed = changed[:100]
+    common = len(set(words) & set(changed))
+    assert (common >= 0.9 * len(set(words) | set(changed))) is repeats  # 95 of 105, or 94 of 106
+    rows = [Found(id, id, "", "", str(id), 1, " ".join(text)) for id, text in enumerate((words, changed))]
+    assert [row.id for row in spread(rows, 2)[1]] == ([1] if repeats else [])
+
+
 def test_what_repeats_another_is_found_among_a_thousand_as_among_two() -> None:
     rng = random.Random(7)
     texts = [" ".join(rng.choices([f"w{n}" for n in range(3_000)], k=130)) for _ in range(1_000)]

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gristmill.queue.child import tell
+from gristmill.queue.child import TOGETHER, tell
 
 MB = 2**20
 CACHE: list[str] = []
@@ -33,6 +33,18 @@ def count_and_hang(numbers: int) -> None:
     for number in range(numbers):
         tell(number)
     time.sleep(1000)
+
+
+def say_in_a_fork(words: int) -> None:
+    """Says a word, and has a process that it forks say some, with time for each to be sent."""
+    tell("ours")
+    helper = os.fork()
+    if not helper:
+        for _ in range(words):
+            time.sleep(2 * TOGETHER)
+            tell("the helper's")
+        os._exit(0)
+    os.waitpid(helper, 0)
 
 
 def count_slowly(n: int, pause: float) -> int:

@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import ctypes
+import io
 import operator
 import os
+import pickle
 import random
 import re
 import signal
@@ -38,12 +40,14 @@ from chores import (
     hang_with_helper,
     note,
     remember,
+    say_in_a_fork,
     sockets,
     start_thread,
     translate_lack_of_memory,
 )  # fmt: skip
 
 from gristmill.errors import Permanent, Transient
+from gristmill.queue import child as inside
 from gristmill.queue import cores
 from gristmill.queue.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
 
@@ -139,6 +143,31 @@ async def test_what_a_call_said_before_it_hung_is_heard_in_order(pool: ProcessPo
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
+
+
+async def test_what_is_said_within_a_moment_is_sent_together_by_who_says_something_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        monkeypatch.setattr(inside._Pipe, "stream", theirs)
+        inside.tell(1)
+        with pytest.raises(BlockingIOError):
+            ours.recv(1)
+        monkeypatch.setattr(inside._Pipe, "since", time.monotonic() - 2 * inside.TOGETHER)
+        inside.tell(2)
+        received = io.BytesIO(ours.recv(1_000))
+        for word in (1, 2):
+            assert inside.REPLY.unpack(received.read(inside.REPLY.size))[0] == inside.NEWS
+            assert pickle.load(received) == word
+        assert not received.read()
+
+
+async def test_a_process_that_a_call_forked_says_nothing_in_its_place(pool: ProcessPool) -> None:
+    heard: list[str] = []
+    await pool.run(say_in_a_fork, 3, timeout=LONG, hear=heard.append)
+    assert heard == ["ours"]
 
 
 async def test_an_error_comes_back_as_itself_with_its_story(pool: ProcessPool) -> None:

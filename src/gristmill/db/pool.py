@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from psycopg import AsyncConnection, Error, InterfaceError, IsolationLevel, OperationalError, ProgrammingError
 from psycopg.abc import PQGen
@@ -31,6 +31,9 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 WATCHFUL = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 
 
+PATIENCE = 20.0  # seconds until a connection is lent
+
+
 class Connection(AsyncConnection[TupleRow]):
     """Whoever is cancelled while it waits for the server gives the connection up, at once.
 
@@ -52,19 +55,29 @@ class Connection(AsyncConnection[TupleRow]):
 Pool = AsyncConnectionPool[Connection]
 
 
+class _Pools(NamedTuple):
+    """Whose connections are lent."""
+
+    usual: Pool
+    beside: Pool  # for what is read beside something else
+
+    async def close(self, timeout: float = 5) -> None:
+        await asyncio.gather(*(pool.close(timeout) for pool in self))
+
+
 class Database:
-    """Connections to be lent; `async with Database(url) as db`."""
+    """Connections to be lent, `size` of them at most and as many to readers; `async with Database(url) as db`."""
 
     def __init__(self, url: str, *, size: int = 4, revive: Callable[[], str] | None = None) -> None:
         _parts(url)  # refused before anything can print it
         self.url = url
         self._size = size
         self._revive = revive
-        self._pools: tuple[Pool, Pool] | None = None  # the usual one, and that of what is read beside
+        self._pools: _Pools | None = None
         self._refreshing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        self._pools = await self._opened(), await self._opened()
+        self._pools = _Pools(await self._opened(), await self._opened())
         return self
 
     async def _opened(self) -> Pool:
@@ -74,7 +87,7 @@ class Database:
             min_size=0,
             max_size=self._size,
             open=False,
-            timeout=20,
+            timeout=PATIENCE,
             configure=_observed,
             kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
@@ -84,8 +97,8 @@ class Database:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pool in self._pools or ():
-            await pool.close()
+        if self._pools:
+            await self._pools.close()
 
     @asynccontextmanager
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Tx]:
@@ -103,9 +116,9 @@ class Database:
     async def reading(self, *, beside: bool = False) -> AsyncGenerator[Tx]:
         """For those in a hurry who only read: each statement is of its own moment, and nothing is said around them.
 
-        Who has two statements at work at a time sends the same one of them `beside` each time, by connections that do
-        nothing else. A process runs where it ran last, if it may: those of two connections that take turns at
-        everything end up on one core, one behind the other.
+        Who has two statements at work at a time sends the same one of them `beside` each time, by a connection of its
+        own. A process runs where it ran last, if it may: those of two connections that take turns at everything end up
+        on one core, one behind the other.
         """
         async with self._borrowed(autocommit=True, beside=beside) as connection:
             yield Tx(connection)
@@ -115,7 +128,8 @@ class Database:
         assert self._pools, "open the database first: async with Database(url) as db"
         connection = None
         try:
-            async with self._pools[beside].connection() as connection:
+            pool = self._pools.beside if beside else self._pools.usual
+            async with pool.connection() as connection:
                 if connection.autocommit != autocommit:
                     await connection.set_autocommit(autocommit)
                 yield connection
@@ -145,13 +159,12 @@ class Database:
         return {name: value for name, value in WATCHFUL.items() if name not in given}
 
     async def refresh(self) -> None:
-        """After an outage, start with a new pool: the old one waits ever longer, for minutes, before it tries again."""
+        """After an outage, start with new pools: the old ones wait ever longer, for minutes, before they try again."""
         async with self._refreshing:
-            old = self._pools or ()
-            if any(pool.get_stats().get("connections_errors") for pool in old):
-                self._pools = await self._opened(), await self._opened()
-                for pool in old:
-                    await pool.close(timeout=0)
+            old = self._pools
+            if old and any(pool.get_stats().get("connections_errors") for pool in old):
+                self._pools = _Pools(await self._opened(), await self._opened())
+                await old.close(timeout=0)
 
     async def revive(self) -> None:
         """Start the embedded server again if it is down; any other server is its owner's business."""

@@ -89,11 +89,11 @@ async def search(
     wide = max(most, PHRASED if _phrases(query) else CANDIDATES)
     asked = query[:LONGEST_QUERY]
     question = Question(embedders if alpha else [], asked)
-    await asyncio.sleep(0)  # so that the model begins first: it takes longest
+    await asyncio.sleep(0)  # so that a model begins first: it takes longest
     sight = await seen(db, scope)
     candidates = await candidates_for(db, sight, question, asked, alpha, only, wide)
     hits.note = candidates.note
-    async with db.reading(beside=True) as tx:
+    async with db.reading(beside=True) as tx:  # or the next words would be looked up where the index was
         best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
         hits += [_hit(row, candidates) for row in best]
         if best and not _has_all(_phrases(query), best[0]):

@@ -59,7 +59,7 @@ def _started(model: str | bytes) -> Any:
     options: Any = onnx.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(_graph().parent))
-    # its sum and norm at once take half as long again as one after the other
+    # the sum and the norm behind a layer, fused, take half as long again as one after the other
     return onnx.InferenceSession(
         model, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
     )

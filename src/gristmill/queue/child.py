@@ -54,13 +54,14 @@ def serve(pipe: int, parent: int, nice: int) -> None:
         Reader.main = pickle.loads(calls.read(length))
         _send(stream, _packed(ANSWER, _success(None)))
         _Pipe.stream = stream
+        os.register_at_fork(after_in_child=_leave_pipe)
         while header := calls.read(CALL.size):
             length, memory = CALL.unpack(header)
             _send(stream, _packed(ANSWER, _reply_to(calls.read(length), memory)))
 
 
 class _Pipe:
-    """Where the call that runs can say something; None in any other process than a child."""
+    """Where the call that runs can say something; None in any other process than a child, also in one it forked."""
 
     stream: ClassVar[socket.socket | None] = None
     lock: ClassVar[threading.Lock] = threading.Lock()  # a call may have threads of its own
@@ -79,14 +80,17 @@ def tell(news: Any, *, now: bool = False) -> None:
         if not _Pipe.words:
             _Pipe.since = moment
         _Pipe.words += word
-    if now or moment - _Pipe.since > TOGETHER:
+    if now:
         _send(_Pipe.stream)
+    elif moment - _Pipe.since > TOGETHER:
+        with suppress(OSError):  # nobody listens any more: we are about to end
+            _send(_Pipe.stream)
     elif not _Pipe.said.is_set():
         _Pipe.said.set()
 
 
 def _pass_on() -> None:
-    """Sends what was said by a call that is silent since.
+    """Sends, at most ten times a second, what was said and is still here: a call may have fallen silent.
 
     A word at a time would wake the caller for each, which costs more than the word. This thread costs something, too:
     whenever it wakes up, it and the call hand the interpreter to each other several times.
@@ -95,8 +99,13 @@ def _pass_on() -> None:
         time.sleep(SILENCE)  # noqa: TID251 a thread by itself, for which nobody waits
         _Pipe.said.clear()
         if _Pipe.stream is not None:
-            with suppress(OSError):  # nobody listens any more: we are about to end
+            with suppress(OSError):  # as above
                 _send(_Pipe.stream)
+
+
+def _leave_pipe() -> None:
+    """In a process that a call forked: its words among ours, and ours once more, would be read as one."""
+    _Pipe.stream = None
 
 
 def _settle_in(parent: int) -> None:

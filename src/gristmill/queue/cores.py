@@ -44,5 +44,5 @@ def is_quiet() -> bool:
 
 @cache
 def _load(path: Path) -> int:
-    """Open for good: to open it takes ten times as long as to read it, and each question does."""
+    """Open for good: to open it takes ten times as long as to read it, and every question asks for it."""
     return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
