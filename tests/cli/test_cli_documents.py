@@ -84,6 +84,13 @@ def test_the_empty_name_of_a_variable_that_is_not_set_makes_nothing_everybodys(s
     assert (said.code, "GLOBAL is everybody's" in said.err) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["add", "watch", "up", "up --once"])
+def test_the_empty_name_of_a_variable_that_is_not_set_is_not_the_folder_where_one_stands(cli, command):
+    said = cli(*command.split(), "")
+    assert said.code == 1
+    assert said.err.startswith("There is no")
+
+
 def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, folder):
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder)

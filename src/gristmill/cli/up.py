@@ -23,7 +23,7 @@ from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import find, hits_view
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.cli.watch import first_look, taken_in
+from gristmill.cli.watch import existing, first_look, taken_in
 from gristmill.documents import Progress, at_work, counted, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Scope, chunks, graph
@@ -40,7 +40,7 @@ def register(root: typer.Typer, text: str) -> None:
 
 
 def up(
-    folder: Annotated[Path | None, typer.Argument(help="A folder to grind and to watch.")] = None,
+    folder: Annotated[str | None, typer.Argument(help="A folder to grind and to watch.")] = None,
     client: Client = None,
     project: Project = None,
     once: Annotated[
@@ -53,12 +53,11 @@ def up(
     Example: gristmill up examples/inbox --once
     """
     scope = scope_of(client, project)
-    if folder is not None and not folder.is_dir():
-        raise Refused(f"There is no folder {folder}.")
-    if once and folder is None:
+    path = None if folder is None else existing(folder)
+    if once and path is None:
         raise typer.BadParameter("--once needs a folder: without one there is nothing to be done with")
     try:
-        failed = run(_up(folder, scope, once, json))
+        failed = run(_up(path, scope, once, json))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     if failed:

@@ -34,7 +34,7 @@ def register(root: typer.Typer, text: str) -> None:
 
 
 def watch(
-    folder: Annotated[Path, typer.Argument(help="The folder.")],
+    folder: Annotated[str, typer.Argument(help="The folder.")],
     client: Client = None,
     project: Project = None,
     json: Json = False,
@@ -44,9 +44,14 @@ def watch(
     Example: gristmill watch inbox/ --client acme
     """
     scope = scope_of(client, project)
-    if not folder.is_dir():
-        raise Refused(f"There is no folder {folder}.")
-    run(_watch(folder, scope, json))
+    run(_watch(existing(folder), scope, json))
+
+
+def existing(folder: str) -> Path:
+    """A name that is empty is no path to here: somebody's variable is not set."""
+    if not folder or not os.path.isdir(folder):
+        raise Refused(f"There is no folder {folder or 'without a name'}.")
+    return Path(folder)
 
 
 async def _watch(folder: Path, scope: Scope, as_json: bool) -> None:
