@@ -129,6 +129,13 @@ async def test_an_attachment_that_is_too_large_keeps_neither_the_pages_nor_the_o
             await add_again(tx, big.id)
 
 
+async def test_an_attachment_whose_name_is_half_a_character_has_none_and_is_read(mill: Mill) -> None:
+    name, halved = b"(plan.md)", b"<FEFFD8002E>"
+    pdf = await mill.ground("a.pdf", attached([("plan.md", PLAN)]).replace(name, halved))
+    assert pdf.status == "completed"
+    assert await told(mill, pdf) == {"attachment 1": ("completed", [])}
+
+
 async def test_an_attachment_that_ends_its_reader_keeps_neither_the_pages_nor_the_others_back(
     db: Database, bench: Bench, tmp_path: Path
 ) -> None:

@@ -263,7 +263,7 @@ def _attachment(pdf: Pdf, index: int, packed: int, limits: Limits, known: Bookma
     name, data, refusal = "", b"", ""
     try:
         attachment = pdf.get_attachment(index)
-        with suppress(PdfiumError):
+        with suppress(PdfiumError, UnicodeDecodeError):  # a name may be half a character
             name = tidy.line(attachment.get_name())
         data = _unpacked(attachment, index, packed, limits, known)
     except PdfiumError:
