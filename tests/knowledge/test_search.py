@@ -271,7 +271,16 @@ async def test_what_is_quoted_comes_first(db: Database) -> None:
     assert (quoted[0].chunk, quoted.note) == (exact.id, None)
     nowhere = await search(db, None, '"stone made of mill"', alpha=0)
     assert len(nowhere) == 2
-    assert nowhere.note == "Nothing has what is quoted, word for word."
+    assert nowhere.note == "No hit has what is quoted, word for word."
+
+
+async def test_what_is_quoted_is_said_to_be_found_where_only_an_older_version_has_it(db: Database) -> None:
+    async with db.transaction() as tx:
+        (old,) = await written(tx, "The mill made of stone.", urn="file:///a", version=1)
+        (new,) = await written(tx, "The mill, and what it was made of: stone, once.", urn="file:///a", version=2)
+    hits = await search(db, None, '"mill made of stone"', alpha=0)
+    assert [hit.chunk for hit in hits] == [new.id, old.id]
+    assert hits.note is None
 
 
 async def test_filters_by_type_and_date(db: Database) -> None:

@@ -96,8 +96,9 @@ async def search(
     async with db.reading(beside=True) as tx:  # or the next words would be looked up where the index was
         best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
         hits += [_hit(row, candidates) for row in best]
-        if best and not _has_all(_phrases(query), best[0]):
-            hits.note = " ".join(filter(None, [hits.note, "Nothing has what is quoted, word for word."]))
+        # not only of the first: a newer version goes before an older one that has it
+        if best and not any(_has_all(_phrases(query), row) for row in best):
+            hits.note = " ".join(filter(None, [hits.note, "No hit has what is quoted, word for word."]))
         if expand and hits:
             hits += await _expanded(tx, hits, candidates, scope.client, sight.scopes, only, expand, limit)
     return hits
