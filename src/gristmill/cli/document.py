@@ -137,7 +137,8 @@ async def _show(id_: DocumentId) -> Seen:
 
 async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
     failed = [part.id for part in parts if part.status == "failed"][:MOST_PAGES]
-    return {one: found[0].error for one in failed if (found := await failures(tx, one, limit=1))}
+    told = {one: await failures(tx, one, limit=1) for one in failed}
+    return {one: where(found[0].page, found[0].error) for one, found in told.items() if found}
 
 
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:

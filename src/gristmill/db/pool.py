@@ -29,8 +29,6 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 # a network that swallows what we send is found out within half a minute instead of after two hours
 WATCHFUL = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
-
-
 PATIENCE = 20.0  # seconds until a connection is lent
 
 
@@ -66,7 +64,7 @@ class _Pools(NamedTuple):
 
 
 class Database:
-    """Connections to be lent, `size` of them at most and as many to readers; `async with Database(url) as db`."""
+    """Connections to be lent, `size` at most and as many for what is read beside; `async with Database(url) as db`."""
 
     def __init__(self, url: str, *, size: int = 4, revive: Callable[[], str] | None = None) -> None:
         _parts(url)  # refused before anything can print it
@@ -77,11 +75,17 @@ class Database:
         self._refreshing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        self._pools = _Pools(await self._opened(), await self._opened())
+        self._pools = await self._opened()
         return self
 
-    async def _opened(self) -> Pool:
-        pool = AsyncConnectionPool(
+    async def _opened(self) -> _Pools:
+        pools = _Pools(self._pool(), self._pool())
+        for pool in pools:
+            await pool.open()
+        return pools
+
+    def _pool(self) -> Pool:
+        return AsyncConnectionPool(
             self.url,
             connection_class=Connection,
             min_size=0,
@@ -91,8 +95,6 @@ class Database:
             configure=_observed,
             kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
-        await pool.open()
-        return pool
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -163,7 +165,7 @@ class Database:
         async with self._refreshing:
             old = self._pools
             if old and any(pool.get_stats().get("connections_errors") for pool in old):
-                self._pools = _Pools(await self._opened(), await self._opened())
+                self._pools = await self._opened()
                 await old.close(timeout=0)
 
     async def revive(self) -> None:

@@ -67,7 +67,7 @@ async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
 
 async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
     """A container is opened portion by portion."""
-    letter = OpenDocument(document.id, start.parts, start.bytes, start.missing)
+    letter = OpenDocument(document.id, offset=start.parts, unpacked=start.bytes, missing=start.missing)
     opening = await send(tx, letter, parent=document.task, owner=document.owner, **asdict(document.urgency))
     await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
 

@@ -30,7 +30,7 @@ async def open_document(
         raise refusals.too_large(document.size, max_bytes)
     if document.depth > max_depth:
         raise Permanent(f"It lies within {document.depth} other documents, and at most {max_depth} are opened.")
-    start = Bookmark(letter.offset, letter.unpacked, letter.missing)
+    start = Bookmark(parts=letter.offset, bytes=letter.unpacked, missing=letter.missing)
     with spool.held([document.hash]):
         path = await spool.file(document.hash, document.size)
         seen = await desk.inspect(path, document.name, start)

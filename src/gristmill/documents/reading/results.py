@@ -35,7 +35,7 @@ class Bookmark:
     parts: int = 0
     bytes: int = 0  # that those have
     missing: int = 0  # of those: parts whose bytes could not be had
-    shunned: Shunned | None = None
+    shunned: Shunned | None = None  # the next one that ended who opened it
 
     def behind(self, parts: Iterable[Part]) -> "Bookmark":
         """Where it is opened further when these parts are known, too."""
