@@ -35,7 +35,9 @@ OURS = Contender("gristmill", "gristmill", TICKETS)
 BARE = Contender("bare SQL, the limit", "bare", TICKETS)
 PGQUEUER = Contender("PgQueuer", "pgqueuer", "SELECT EXISTS (SELECT FROM pgqueuer)", "pgqueuer")
 PROCRASTINATE = Contender(
-    "procrastinate", "procrastinate",
-    "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))", "procrastinate",
-)  # fmt: skip
+    "procrastinate",
+    "procrastinate",
+    "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))",
+    "procrastinate",
+)
 GRAPHILE = Contender("graphile-worker", "graphile", "SELECT EXISTS (SELECT FROM graphile_worker._private_jobs)")

@@ -87,8 +87,9 @@ class Mill:
             row = await tx.one(
                 "SELECT count(*) AS n, extract(epoch FROM max(finished_at) - min(started_at)) AS seconds FROM task"
                 " WHERE kind = %(kind)s AND id > %(last)s AND outcome IN ('completed', 'skipped')",
-                kind=kind, last=last or 0,
-            )  # fmt: skip
+                kind=kind,
+                last=last or 0,
+            )
         assert row is not None
         return row.n / float(row.seconds)
 
@@ -213,8 +214,10 @@ async def main() -> None:
     figures: dict[str, float] = {}
     rows: list[tuple[str, str, str, str]] = []
     for name, unit, measure in (
-        ("embed", "chunks/s", embedding), ("ocr", "scans/s", scans), ("pdf", "pages/s", pdfs),
-    ):  # fmt: skip
+        ("embed", "chunks/s", embedding),
+        ("ocr", "scans/s", scans),
+        ("pdf", "pages/s", pdfs),
+    ):
         err.print(f"Measuring {name} …")
         with tempfile.TemporaryDirectory() as folder:
             rate = await measure(Path(folder))

@@ -18,13 +18,24 @@ from rich.table import Table
 
 # what every run must say, in this order; further figures follow
 PROMISED = (
-    "jobs_per_s", "pgqueuer_jobs_per_s", "procrastinate_jobs_per_s", "pickup_p50_ms", "pickup_p99_ms",
-    "backlog_ratio", "held_snapshot_ratio", "enqueue_per_s", "writing_jobs_per_s", "group_ratio",
-)  # fmt: skip
+    "jobs_per_s",
+    "pgqueuer_jobs_per_s",
+    "procrastinate_jobs_per_s",
+    "pickup_p50_ms",
+    "pickup_p99_ms",
+    "backlog_ratio",
+    "held_snapshot_ratio",
+    "enqueue_per_s",
+    "writing_jobs_per_s",
+    "group_ratio",
+)
 PEERS = {
-    "gristmill": "", "PgQueuer": "pgqueuer_", "graphile-worker": "graphile_",
-    "procrastinate": "procrastinate_", "bare SQL": "bare_",
-}  # fmt: skip
+    "gristmill": "",
+    "PgQueuer": "pgqueuer_",
+    "graphile-worker": "graphile_",
+    "procrastinate": "procrastinate_",
+    "bare SQL": "bare_",
+}
 COMPARED = {
     "jobs per second": ("jobs_per_s", "≥ 40,000, 1.3 × the next"),
     "pick-up p50, ms from commit to start": ("pickup_p50_ms", "≤ 2"),

@@ -37,9 +37,15 @@ class Process:
         self._log = log
         with log.open("w") as errors:
             self._popen = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments], cwd=ROOT, text=True, bufsize=1,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-m", module, *arguments],
+                cwd=ROOT,
+                text=True,
+                bufsize=1,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
 
     def until_ready(self) -> None:
         if self.line() != "ready":

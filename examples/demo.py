@@ -180,11 +180,21 @@ async def ask(db: Database, show: Show) -> None:
 async def workers(show: Show) -> AsyncGenerator[None]:
     """`gristmill worker` with two processes; its log tells us what happens."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gristmill", "worker", "--app", f"{APP}:handlers", "--processes", "2",
-        "--concurrency", "8", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        sys.executable,
+        "-m",
+        "gristmill",
+        "worker",
+        "--app",
+        f"{APP}:handlers",
+        "--processes",
+        "2",
+        "--concurrency",
+        "8",
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is ours: we tell it to stop
         env={**os.environ, "GRISTMILL_LOG_JSON_LINES": "true", "GRISTMILL_LOG_LEVEL": "info"},  # noqa: TID251 its own
-    )  # fmt: skip
+    )
     listening = asyncio.create_task(listen(process, show))
     try:
         yield

@@ -78,45 +78,75 @@ def _assembled(objects: list[str]) -> bytes:
 CONTRACT = [
     [
         ("h1", "Restoration Contract HT-2026-014"),
-        ("p", "This contract is made on 12 January 2026 between the Harrow Trust, 4 Chapel Row, Aldermoor, represented "
-              "by its chair Margaret Oakes (the Client), and Weir & Wheel Ltd, 17 Sluice Lane, Brackwater, represented "
-              "by its director Tomas Lindqvist (the Contractor)."),
+        (
+            "p",
+            "This contract is made on 12 January 2026 between the Harrow Trust, 4 Chapel Row, Aldermoor, represented "
+            "by its chair Margaret Oakes (the Client), and Weir & Wheel Ltd, 17 Sluice Lane, Brackwater, represented "
+            "by its director Tomas Lindqvist (the Contractor).",
+        ),
         ("h2", "1. Subject"),
-        ("p", "The Contractor restores the water wheel, the main shaft and the stone floor of Aldermoor Mill, project "
-              "name Aldermoor. The mill is a listed building; its permit bears the number LB-7731 of the Brackwater "
-              "District Council."),
+        (
+            "p",
+            "The Contractor restores the water wheel, the main shaft and the stone floor of Aldermoor Mill, project "
+            "name Aldermoor. The mill is a listed building; its permit bears the number LB-7731 of the Brackwater "
+            "District Council.",
+        ),
         ("h2", "2. Work"),
-        ("p", "The work has three stages. Stage one covers the survey and the removal of the old wheel. Stage two covers "
-              "a new wheel of oak, 5.2 metres across with 40 buckets, and two main bearings made by Corvane Bearings. "
-              "Stage three covers the stones, the hopper and a trial run with 500 kilograms of wheat."),
-        ("p", "Site manager is Priya Raman. She keeps the site diary and reports to Margaret Oakes every second Friday."),
+        (
+            "p",
+            "The work has three stages. Stage one covers the survey and the removal of the old wheel. Stage two covers "
+            "a new wheel of oak, 5.2 metres across with 40 buckets, and two main bearings made by Corvane Bearings. "
+            "Stage three covers the stones, the hopper and a trial run with 500 kilograms of wheat.",
+        ),
+        (
+            "p",
+            "Site manager is Priya Raman. She keeps the site diary and reports to Margaret Oakes every second Friday.",
+        ),
     ],
     [
         ("h2", "3. Price and payment"),
-        ("p", "The price is EUR 184,500.00 without tax. It is due in three parts: EUR 55,350.00 on signature, EUR "
-              "73,800.00 when the new wheel hangs, and EUR 55,350.00 after the trial run."),
-        ("p", "Invoices are payable within 30 days. The first invoice bears the number INV-2026-031, the second "
-              "INV-2026-058. Whoever pays late owes 8 percent interest a year on the open amount."),
+        (
+            "p",
+            "The price is EUR 184,500.00 without tax. It is due in three parts: EUR 55,350.00 on signature, EUR "
+            "73,800.00 when the new wheel hangs, and EUR 55,350.00 after the trial run.",
+        ),
+        (
+            "p",
+            "Invoices are payable within 30 days. The first invoice bears the number INV-2026-031, the second "
+            "INV-2026-058. Whoever pays late owes 8 percent interest a year on the open amount.",
+        ),
         ("h2", "4. Time"),
-        ("p", "Work begins on 2 February 2026. The wheel hangs by 30 April 2026. The trial run is on 19 June 2026. For each "
-              "week of delay that the Contractor causes the price falls by EUR 1,200.00, at most by EUR 9,600.00."),
+        (
+            "p",
+            "Work begins on 2 February 2026. The wheel hangs by 30 April 2026. The trial run is on 19 June 2026. For each "
+            "week of delay that the Contractor causes the price falls by EUR 1,200.00, at most by EUR 9,600.00.",
+        ),
         ("h2", "5. Warranty"),
-        ("p", "The Contractor answers for wheel and shaft for ten years, and for bearings for five years, if the "
-              "lubrication plan in annex B is kept. Damage by flood or frost is excluded."),
+        (
+            "p",
+            "The Contractor answers for wheel and shaft for ten years, and for bearings for five years, if the "
+            "lubrication plan in annex B is kept. Damage by flood or frost is excluded.",
+        ),
     ],
     [
         ("h2", "6. Insurance"),
-        ("p", "The Contractor is insured with Northmere Mutual, policy NM-552-0098, for EUR 2,000,000.00 for each event."),
+        (
+            "p",
+            "The Contractor is insured with Northmere Mutual, policy NM-552-0098, for EUR 2,000,000.00 for each event.",
+        ),
         ("h2", "7. Termination"),
-        ("p", "Either side may terminate with four weeks' notice in writing if the other breaks a material duty and does "
-              "not mend it within two weeks after it was asked to."),
+        (
+            "p",
+            "Either side may terminate with four weeks' notice in writing if the other breaks a material duty and does "
+            "not mend it within two weeks after it was asked to.",
+        ),
         ("h2", "8. Place of jurisdiction"),
         ("p", "The courts of Brackwater decide. Changes of this contract need writing."),
         ("p", "Aldermoor, 12 January 2026"),
         ("p", "Margaret Oakes, for the Harrow Trust"),
         ("p", "Tomas Lindqvist, for Weir & Wheel Ltd"),
     ],
-]  # fmt: skip
+]
 
 
 def contract() -> bytes:
@@ -139,28 +169,43 @@ ABSTRACT = (
 )
 PAPER = [
     ("h", "1 Introduction"),
-    ("p", "A water wheel turns six to ten times a minute. At such speeds no film of oil builds up between shaft and "
-          "bearing, and metal touches metal. Lubrication plans of makers assume a hundred turns and more. Weir & Wheel has "
-          "restored 31 mills since 2009; nine of them lost a bearing within five years."),
+    (
+        "p",
+        "A water wheel turns six to ten times a minute. At such speeds no film of oil builds up between shaft and "
+        "bearing, and metal touches metal. Lubrication plans of makers assume a hundred turns and more. Weir & Wheel has "
+        "restored 31 mills since 2009; nine of them lost a bearing within five years.",
+    ),
     ("p", "We ask whether the choice of grease explains these failures, and what a mill owner can do about it."),
     ("h", "2 Method"),
-    ("p", "Fourteen mills were fitted with thermometers and acoustic sensors. Seven were greased with the usual "
-          "lithium grease NLGI 2 every four weeks, seven with calcium sulfonate grease NLGI 3 every two weeks. Wear was "
-          "measured each spring as play of the shaft in micrometres."),
+    (
+        "p",
+        "Fourteen mills were fitted with thermometers and acoustic sensors. Seven were greased with the usual "
+        "lithium grease NLGI 2 every four weeks, seven with calcium sulfonate grease NLGI 3 every two weeks. Wear was "
+        "measured each spring as play of the shaft in micrometres.",
+    ),
     ("h", "3 Results"),
-    ("p", "With lithium grease the play grew by 210 micrometres a year, with calcium sulfonate grease by 81. Two "
-          "bearings of the first group broke, both of type Corvane CB-410, both in the first warm week of the year. None "
-          "of the second group broke."),
-    ("p", "Temperature did not warn: both bearings broke within an hour after the first rise. Sound did, eleven days "
-          "before, by a tone near 340 hertz."),
+    (
+        "p",
+        "With lithium grease the play grew by 210 micrometres a year, with calcium sulfonate grease by 81. Two "
+        "bearings of the first group broke, both of type Corvane CB-410, both in the first warm week of the year. None "
+        "of the second group broke.",
+    ),
+    (
+        "p",
+        "Temperature did not warn: both bearings broke within an hour after the first rise. Sound did, eleven days "
+        "before, by a tone near 340 hertz.",
+    ),
     ("h", "4 Discussion"),
-    ("p", "The factor of 2.6 is larger than the price of the better grease, which is about EUR 140 a year for each "
-          "mill. We advise owners of slow wheels to change their plan, and makers of bearings to state the speed for "
-          "which a plan was written."),
+    (
+        "p",
+        "The factor of 2.6 is larger than the price of the better grease, which is about EUR 140 a year for each "
+        "mill. We advise owners of slow wheels to change their plan, and makers of bearings to state the speed for "
+        "which a plan was written.",
+    ),
     ("p", "Our sample is small, and all mills stand in one river valley. Water with more sand may give other figures."),
     ("h", "Acknowledgements"),
     ("p", "We thank the Harrow Trust and Priya Raman for access to Aldermoor Mill."),
-]  # fmt: skip
+]
 
 
 def paper() -> bytes:

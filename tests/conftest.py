@@ -34,9 +34,18 @@ FOLDERS = "gristmill-tests-"
 MEMORY = Path("/dev/shm")
 # what takes long begins first, so that no process is left with it when the others are done
 LONGEST = (
-    "faults", "test_faults", "test_flow", "test_embedded", "test_examples", "test_model", "test_ocr", "test_chaos",
-    "test_cli_worker", "test_cli_documents", "router",
-)  # fmt: skip
+    "faults",
+    "test_faults",
+    "test_flow",
+    "test_embedded",
+    "test_examples",
+    "test_model",
+    "test_ocr",
+    "test_chaos",
+    "test_cli_worker",
+    "test_cli_documents",
+    "router",
+)
 # what loads the same model, or starts the same processes, runs in the same process, which does so once
 TOGETHER = {
     "tests/documents/test_faults.py": "bench",
@@ -56,9 +65,14 @@ TOGETHER = {
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own
 HASTY = {
-    "shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "256MB", "autovacuum_naptime": "60s",
-    "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-}  # fmt: skip
+    "shared_buffers": "128MB",
+    "min_wal_size": "80MB",
+    "max_wal_size": "256MB",
+    "autovacuum_naptime": "60s",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+}
 EXTERNAL = os.environ.get("GRISTMILL_TEST_DATABASE_URL")
 LOCK = 7_465_737  # any number: only our own test runs take it
 

@@ -25,9 +25,19 @@ MAJOR = "16"
 QUEUE = Path(__file__).parent / "queue"
 # they ask no database, or take long and ask nothing of it that the others do not
 LEFT_OUT = {
-    "batches", "cron", "fingerprint", "hands", "line", "model", "processes", "rates", "retry", "threads",
-    "worker", "zz_model",
-}  # fmt: skip
+    "batches",
+    "cron",
+    "fingerprint",
+    "hands",
+    "line",
+    "model",
+    "processes",
+    "rates",
+    "retry",
+    "threads",
+    "worker",
+    "zz_model",
+}
 QUICK = " ".join(f"-c {name}={value}" for name, value in {**HASTY, "max_connections": "200"}.items())
 
 

@@ -13,9 +13,13 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def shown(url: str, *words: str) -> str:
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / words[0]), *words[1:]], env={**os.environ, "GRISTMILL_DATABASE_URL": url},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, str(EXAMPLES / words[0]), *words[1:]],
+        env={**os.environ, "GRISTMILL_DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

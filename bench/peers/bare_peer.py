@@ -39,9 +39,18 @@ def drain(connection: psycopg.Connection, worker: int, noted: Callable[[], None]
         lease += 1
         rows = connection.execute(
             SQL["claim"],
-            {"queues": ["bench"], "lanes": [line], "marks": [mark], "limits": [BATCH], "starts": [BATCH],
-             "n": BATCH, "worker": worker, "lease": lease, "starting": BATCH},
-        ).fetchall()  # fmt: skip
+            {
+                "queues": ["bench"],
+                "lanes": [line],
+                "marks": [mark],
+                "limits": [BATCH],
+                "starts": [BATCH],
+                "n": BATCH,
+                "worker": worker,
+                "lease": lease,
+                "starting": BATCH,
+            },
+        ).fetchall()
         if not rows:
             mark = 0
             continue
@@ -51,9 +60,16 @@ def drain(connection: psycopg.Connection, worker: int, noted: Callable[[], None]
         n = len(rows)
         connection.execute(
             SQL["complete"],
-            {"worker": worker, "n": n, "ids": array(row[0] for row in rows), "leases": array([lease] * n),
-             "queues": ["bench"], "completed": [n], "prunable": [n]},
-        )  # fmt: skip
+            {
+                "worker": worker,
+                "n": n,
+                "ids": array(row[0] for row in rows),
+                "leases": array([lease] * n),
+                "queues": ["bench"],
+                "completed": [n],
+                "prunable": [n],
+            },
+        )
 
 
 @asynccontextmanager

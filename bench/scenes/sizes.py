@@ -21,6 +21,17 @@ class Sizes:
 
 
 QUICK = Sizes(
-    jobs=20_000, slow_jobs=300, rounds=1, samples=50, few=1_000, many=100_000, window=1.5, hold=6.0, last=2.0,
-    enqueue=20_000, writing=6_000, group=1_000, group_rounds=3,
-)  # fmt: skip
+    jobs=20_000,
+    slow_jobs=300,
+    rounds=1,
+    samples=50,
+    few=1_000,
+    many=100_000,
+    window=1.5,
+    hold=6.0,
+    last=2.0,
+    enqueue=20_000,
+    writing=6_000,
+    group=1_000,
+    group_rounds=3,
+)

@@ -59,9 +59,18 @@ def test_a_healthy_database_passes(cli):
     assert said.code == 0
     assert said.json["healthy"] is True
     assert set(verdicts(said)) == {
-        "settings", "database", "extension", "migrations", "workers", "breakers", "dead letters", "clocks", "disk",
-        "transactions", "extraction",
-    }  # fmt: skip
+        "settings",
+        "database",
+        "extension",
+        "migrations",
+        "workers",
+        "breakers",
+        "dead letters",
+        "clocks",
+        "disk",
+        "transactions",
+        "extraction",
+    }
     assert verdicts(said)["migrations"] == verdicts(said)["clocks"] == "ok"
     assert "answers in" in cli("doctor").out
 

@@ -67,10 +67,19 @@ def test_a_pipe_is_refused_and_does_not_stop_what_comes_after_it(cli, folder):
 @pytest.mark.parametrize(
     "words",
     [
-        "add .", "watch .", "up .", "up . --once", "documents", "search mill", "graph show mill", "graph path a b",
-        "graph find mill", "graph export x.graphml", "graph stats",
+        "add .",
+        "watch .",
+        "up .",
+        "up . --once",
+        "documents",
+        "search mill",
+        "graph show mill",
+        "graph path a b",
+        "graph find mill",
+        "graph export x.graphml",
+        "graph stats",
     ],
-)  # fmt: skip
+)
 def test_a_project_without_its_client_is_a_mistake_of_the_command_line_everywhere(speak, words):
     said = speak(*words.split(), "--project", "mill")
     assert (said.code, "needs its client" in said.err) == (2, True)
@@ -229,14 +238,17 @@ def test_nothing_in_a_folder_is_passed_over_without_a_word(cli, folder):
     (folder.parent / "secret.md").write_text("# Secret\n")
     (folder / "lure.md").symlink_to(folder.parent / "secret.md")
     said = cli("add", folder, "--json")
-    assert (said.code, {one["name"]: one["reason"] for one in said.json}) == (1, {
-        "kept.md": None,
-        "pipe": "it is neither a file nor a folder",
-        "nowhere": "it cannot be read (No such file or directory)",
-        "circle": "it cannot be read (Too many levels of symbolic links)",
-        "above": "it is a link to a folder, which is not followed: add that folder itself",
-        "lure.md": "it is a link to a file, which is not followed: add that file itself",
-    })  # fmt: skip
+    assert (said.code, {one["name"]: one["reason"] for one in said.json}) == (
+        1,
+        {
+            "kept.md": None,
+            "pipe": "it is neither a file nor a folder",
+            "nowhere": "it cannot be read (No such file or directory)",
+            "circle": "it cannot be read (Too many levels of symbolic links)",
+            "above": "it is a link to a folder, which is not followed: add that folder itself",
+            "lure.md": "it is a link to a file, which is not followed: add that file itself",
+        },
+    )
     (named,) = cli("add", folder / "lure.md", "--json").json
     assert (named["name"], named["status"]) == ("secret.md", "added")
     assert [one["name"] for one in cli("add", f"{folder}/[ck]*", "--json").json] == ["circle", "kept.md"]
@@ -268,10 +280,15 @@ def test_a_list_says_that_it_is_not_all_and_why_it_is_empty(cli, folder):
 @pytest.mark.parametrize(
     "words",
     [
-        "documents", "search plan --alpha 0", "graph find plan", "graph show plan", "graph path a b", "graph stats",
+        "documents",
+        "search plan --alpha 0",
+        "graph find plan",
+        "graph show plan",
+        "graph path a b",
+        "graph stats",
         "graph export g.graphml",
     ],
-)  # fmt: skip
+)
 def test_a_client_or_project_that_has_nothing_is_told_from_one_in_which_nothing_is_found(
     cli, folder, words, monkeypatch
 ):

@@ -107,13 +107,15 @@ def test_what_is_not_understood_ends_with_2(speak):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("worker --concurrency 0",
-         "--concurrency is wrong: it is “0”, and must be at least 1; see gristmill worker --help."),
+        (
+            "worker --concurrency 0",
+            "--concurrency is wrong: it is “0”, and must be at least 1; see gristmill worker --help.",
+        ),
         ("task show x", "task is wrong: it is “x”, which is not a whole number; see gristmill task show --help."),
         ("queue set", "Missing argument 'name'; see gristmill queue set --help."),
         ("queue frob", "No such command 'frob'; see gristmill queue --help."),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_understood_is_one_sentence(speak, words, sentence):
     said = speak(*words.split())
     assert (said.out, said.err.splitlines()) == ("", [sentence])

@@ -52,9 +52,12 @@ def start(url: str) -> Iterator[Start]:
 
     def begin(*words: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*COMMAND, *map(str, words)], env={**os.environ, "GRISTMILL_DATABASE_URL": url}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [*COMMAND, *map(str, words)],
+            env={**os.environ, "GRISTMILL_DATABASE_URL": url},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         started.append(process)
         return process
 

@@ -108,7 +108,7 @@ async def test_a_phase_that_does_not_apply_says_why(mill: Mill) -> None:
         ("order.md", "Acme Corp ordered:\n\n| part | for |\n|---|---|\n| axle | Bob Grey |\n", {"Acme Corp"}),
         ("terms.md", "- goods go to Acme Corp;\n- the bill goes to Paris;\n- it is paid;\n", {"Acme Corp", "Paris"}),
     ],
-)  # fmt: skip
+)
 async def test_whoever_is_named_in_a_transcript_before_a_table_or_in_clauses_is_in_the_graph(
     mill: Mill, name: str, text: str, named: set[str]
 ) -> None:
@@ -496,8 +496,10 @@ async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:
     reason = "there is no text on the page"
     async with mill.db.transaction() as tx:
         assert await skipped(tx, one.id) == [
-            Skipped("graph", 0, reason), Skipped("ocr", 1, reason), Skipped("vector", 0, reason),
-        ]  # fmt: skip
+            Skipped("graph", 0, reason),
+            Skipped("ocr", 1, reason),
+            Skipped("vector", 0, reason),
+        ]
     assert await mill.rows(SHOWN_OF_PAGES, id=one.id) == [("skipped", "skipped", reason, "skipped", reason)]
 
 

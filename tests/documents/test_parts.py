@@ -42,8 +42,11 @@ async def test_only_what_is_new_or_has_changed_in_a_mailbox_is_ground(mill: Mill
     box = await mill.ground("box.mbox", mailbox("Anna Berg", "Dora Falk", "Carla Diaz", "Emil Gran"))
     found = await parts(mill, box)
     assert [row[1:] for row in found] == [
-        ("message-1.eml", 1), ("message-2.eml", 2), ("message-3.eml", 1), ("message-4.eml", 1),
-    ]  # fmt: skip
+        ("message-1.eml", 1),
+        ("message-2.eml", 2),
+        ("message-3.eml", 1),
+        ("message-4.eml", 1),
+    ]
     assert (found[0], found[2]) == (first, last)
     assert len(await mill.rows("SELECT FROM document")) == 5
     assert not await mill.rows("SELECT FROM kept_part")
@@ -77,8 +80,10 @@ async def test_a_mail_that_went_with_the_old_mailbox_before_the_new_one_was_whol
     (box,) = await mill.rows("SELECT id, version FROM document WHERE container IS NULL")
     assert box.version == 3
     assert [row.name for row in await parts(mill, await mill.look(box.id))] == [
-        "message-1.eml", "message-2.eml", "message-3.eml",
-    ]  # fmt: skip
+        "message-1.eml",
+        "message-2.eml",
+        "message-3.eml",
+    ]
     assert {one.status for one in await mill.family(box.id)} == {"completed"}
 
 
@@ -145,8 +150,10 @@ async def test_an_attachment_that_ends_its_reader_keeps_neither_the_pages_nor_th
     assert (pdf.status, pdf.summary) == ("completed", "1 page without text")
     cannot = "The attachment cannot be unpacked within 2 minutes and 512 MB of memory: it is too large, or damaged."
     assert await told(mill, pdf) == {
-        "plan.md": ("completed", []), "log.txt": ("failed", [cannot]), "plan-b.md": ("completed", []),
-    }  # fmt: skip
+        "plan.md": ("completed", []),
+        "log.txt": ("failed", [cannot]),
+        "plan-b.md": ("completed", []),
+    }
 
 
 async def test_what_attachments_unpack_to_is_limited_over_all_portions(

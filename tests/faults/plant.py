@@ -192,9 +192,16 @@ async def main() -> None:
             mill = Supervisor(db, command, queues=queues, processes=given.supervise, grace=given.stop + 5)
         else:
             mill = Worker(
-                db, HANDLERS, settings, queues=queues, concurrency=given.concurrency, name=given.name, solo=given.solo,
-                until_idle=given.solo and not given.stay, maintenance=not given.no_maintenance,
-            )  # fmt: skip
+                db,
+                HANDLERS,
+                settings,
+                queues=queues,
+                concurrency=given.concurrency,
+                name=given.name,
+                solo=given.solo,
+                until_idle=given.solo and not given.stay,
+                maintenance=not given.no_maintenance,
+            )
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, mill.stop)
         await mill.run()
 

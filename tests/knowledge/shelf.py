@@ -14,9 +14,16 @@ _names = count(1)
 
 
 async def placed(
-    tx: Tx, *, scope: Scope = GLOBAL, urn: str | None = None, name: str | None = None, kind: str = "markdown",
-    title: str | None = None, written_at: datetime | None = None, version: int = 1,
-) -> DocumentId:  # fmt: skip
+    tx: Tx,
+    *,
+    scope: Scope = GLOBAL,
+    urn: str | None = None,
+    name: str | None = None,
+    kind: str = "markdown",
+    title: str | None = None,
+    written_at: datetime | None = None,
+    version: int = 1,
+) -> DocumentId:
     """A document without pages."""
     number = next(_names)
     name = name or f"note-{number}.md"
@@ -27,10 +34,16 @@ async def placed(
             """INSERT INTO document (scope, urn, version, hash, name, type, title, written_at, pages, task, opening)
                VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(name)s, %(type)s, %(title)s, %(written)s, 1, 0, 0)
                RETURNING id""",
-            scope=await scope_id(tx, scope), urn=urn or f"test:{number}", version=version, hash=digest, name=name,
-            type=kind, title=title, written=written_at,
+            scope=await scope_id(tx, scope),
+            urn=urn or f"test:{number}",
+            version=version,
+            hash=digest,
+            name=name,
+            type=kind,
+            title=title,
+            written=written_at,
         )
-    )  # fmt: skip
+    )
 
 
 async def chunked(tx: Tx, document: DocumentId, text: str, *, page: int = 1, title: str = "") -> list[Chunk]:

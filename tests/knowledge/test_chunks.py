@@ -13,10 +13,30 @@ from gristmill.ids import DocumentId
 from gristmill.knowledge import chunks
 from gristmill.models import tokens
 
-WORDS = st.sampled_from([
-    "Payment", "is", "due", "within", "30 days.", "See Fig. 3", "e.g.", "Dr. Novák", "ends here.", "Why?", "přepravní",
-    "日本語のテキスト。", "x" * 150, "https://example.com/a?b=c", "ABC-123", "\t", "  ", "\u200b", "naïve", "–",
-])  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "Payment",
+        "is",
+        "due",
+        "within",
+        "30 days.",
+        "See Fig. 3",
+        "e.g.",
+        "Dr. Novák",
+        "ends here.",
+        "Why?",
+        "přepravní",
+        "日本語のテキスト。",
+        "x" * 150,
+        "https://example.com/a?b=c",
+        "ABC-123",
+        "\t",
+        "  ",
+        "\u200b",
+        "naïve",
+        "–",
+    ]
+)
 
 
 def table(rows: list[str]) -> str:
@@ -37,7 +57,7 @@ BLOCKS = st.one_of(
     st.lists(SENTENCES, min_size=1, max_size=9).map(lambda rows: "\n".join(f"- {row}" for row in rows)),
     st.text(max_size=300),
     st.text(alphabet="ab #|-`.\n\r\t ", max_size=80),
-)  # fmt: skip
+)
 PAGES = st.lists(BLOCKS, max_size=12).map("\n\n".join)
 
 

@@ -96,8 +96,10 @@ async def test_a_client_sees_what_is_global_under_its_own_names(db: Database) ->
         for text in ("person::j. doe", "J. Doe", "person::jane doe", "Jane Doe"):
             jane = await graph.node(tx, ACME, text)
             assert (jane.key, jane.chunks, [one.key for one in jane.neighbours]) == (
-                "person::jane doe", 1, ["person::bob"],
-            )  # fmt: skip
+                "person::jane doe",
+                1,
+                ["person::bob"],
+            )
         assert [one.key for one in await graph.find(tx, ACME, "j. d")] == ["person::jane doe"]
         (step,) = await graph.path(tx, ACME, "Bob", "J. Doe") or ()
         assert (step.source, step.target) == ("person::jane doe", "person::bob")

@@ -45,8 +45,13 @@ async def test_a_node_shows_its_edges_in_both_directions_and_where_it_is_named(f
     async with family.transaction() as tx:
         bob = await graph.node(tx, GLOBAL, "Person::person::BOB")
     assert (bob.key, bob.type, bob.name, bob.mentions, bob.chunks, bob.documents) == (
-        "person::bob", "person", "Bob", 2, 2, 1,
-    )  # fmt: skip
+        "person::bob",
+        "person",
+        "Bob",
+        2,
+        2,
+        1,
+    )
     assert [(one.key, one.type, one.outward, one.evidence) for one in bob.neighbours] == [
         ("person::jane", "MET", False, 2),
         ("person::eve", "KNOWS", True, 1),

@@ -39,14 +39,18 @@ async def filled(tx: Tx, n: int, scope: Scope = GLOBAL) -> tuple[DocumentId, dic
                       SELECT d.scope, d.id, 1, n, 0, 0, 1, '', '' FROM document d, generate_series(1, %(n)s) n
                        WHERE d.id = %(document)s RETURNING id, scope)
            SELECT id, scope FROM c ORDER BY id""",
-        n=n, document=document,
-    )  # fmt: skip
+        n=n,
+        document=document,
+    )
     for row, one in zip(rows, texts, strict=True):
         terms = Terms(len(one), dict(Counter(one)))
         await tx.execute(
             "INSERT INTO fresh_terms VALUES (%(chunk)s, %(scope)s, 'en', %(length)s, to_jsonb(%(terms)s::json))",
-            chunk=row.id, scope=row.scope, length=terms.length, terms=str(terms.counts).replace("'", '"'),
-        )  # fmt: skip
+            chunk=row.id,
+            scope=row.scope,
+            length=terms.length,
+            terms=str(terms.counts).replace("'", '"'),
+        )
     return document, {row.id: one for row, one in zip(rows, texts, strict=True)}
 
 
@@ -221,7 +225,7 @@ async def test_a_fold_that_is_killed_loses_nothing(db: Database, url: str) -> No
     wanted = expected(texts, QUERY)
     program = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FOLDING, url, str(scope), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )  # fmt: skip
+    )
     assert program.stdin
     assert program.stdout
     for _ in range(6):

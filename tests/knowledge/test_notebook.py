@@ -28,9 +28,15 @@ async def rows(db: Database, query: str) -> list[object]:
 
 async def test_a_chunk_is_kept_linked_and_found(db: Database) -> None:
     first = await store_chunk(
-        db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7", entity_types=["page"],
-        graph_refs=["person::ann"], scope=ACME,
-    )  # fmt: skip
+        db,
+        EMBEDDER,
+        "wiki:7",
+        "The mill belongs to Ann.",
+        "wiki::7",
+        entity_types=["page"],
+        graph_refs=["person::ann"],
+        scope=ACME,
+    )
     second = await store_chunk(db, EMBEDDER, "wiki:7", "It grinds at night.", "wiki::7", scope=ACME)
     again = await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7", scope=ACME)
     assert first == again != second

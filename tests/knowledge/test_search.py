@@ -244,7 +244,7 @@ async def test_an_embedder_that_does_not_answer_is_not_waited_for(
 @pytest.mark.parametrize(
     "query",
     ["", "   ", "?!…", "the of and", "word " * 10_000, '"unclosed', "%(x)s '; DROP TABLE chunk; --", "\\", "a" * 9_999],
-)  # fmt: skip
+)
 async def test_strange_queries_are_answered(db: Database, query: str) -> None:
     embedder = FakeEmbedder()
     async with db.transaction() as tx:
@@ -441,14 +441,19 @@ async def named(tx: Tx, chunk: Chunk, *keys: str) -> None:
         await tx.execute(
             """INSERT INTO mention (chunk, key, scope, type, name)
                VALUES (%(chunk)s, %(key)s, %(scope)s, 'thing', %(key)s)""",
-            chunk=chunk.id, key=key, scope=chunk.scope,
-        )  # fmt: skip
+            chunk=chunk.id,
+            key=key,
+            scope=chunk.scope,
+        )
     for source, target in pairwise(keys):
         await tx.execute(
             """INSERT INTO relation (chunk, source, type, target, scope, drawn)
                VALUES (%(chunk)s, %(source)s, 'knows', %(target)s, %(scope)s, true)""",
-            chunk=chunk.id, source=source, target=target, scope=chunk.scope,
-        )  # fmt: skip
+            chunk=chunk.id,
+            source=source,
+            target=target,
+            scope=chunk.scope,
+        )
 
 
 async def test_the_graph_adds_what_is_related_marked_as_such_and_never_ahead(db: Database) -> None:
@@ -579,8 +584,9 @@ async def exactly(tx: Tx, document: DocumentId, query: bytes) -> set[int]:
     rows = await tx.all(
         """SELECT e.chunk FROM embedding e JOIN chunk c ON c.id = e.chunk WHERE c.document = %(document)s
             ORDER BY e.vector <=> %(near)s::vector LIMIT 10""",
-        document=document, near=vectors.written(query),
-    )  # fmt: skip
+        document=document,
+        near=vectors.written(query),
+    )
     return {row.chunk for row in rows}
 
 
@@ -589,10 +595,14 @@ async def bare(tx: Tx, document: DocumentId, n: int, model: int, rng: random.Ran
         """INSERT INTO chunk (scope, document, page, ordinal, start, stop, tokens, text, hash)
            SELECT d.scope, d.id, 1, n, 0, 0, 1, '', '' FROM document d, generate_series(1, %(n)s) n
             WHERE d.id = %(document)s RETURNING id, scope""",
-        n=n, document=document,
-    )  # fmt: skip
+        n=n,
+        document=document,
+    )
     for row in rows:
         await tx.execute(
             "INSERT INTO embedding (model, chunk, scope, vector) VALUES (%(model)s, %(chunk)s, %(scope)s, %(vector)s)",
-            model=model, chunk=row.id, scope=row.scope, vector=vectors.written(unit(rng)),
-        )  # fmt: skip
+            model=model,
+            chunk=row.id,
+            scope=row.scope,
+            vector=vectors.written(unit(rng)),
+        )

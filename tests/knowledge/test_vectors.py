@@ -100,8 +100,10 @@ async def test_filling_goes_on_where_it_stopped_and_sees_in_the_end_to_what_was_
             "SELECT max(chunk) FROM embedding JOIN embedding_model m ON m.id = model WHERE NOT current"
         )
         assert letter.after == last
-        await tx.execute("DELETE FROM embedding WHERE chunk IN (SELECT min(chunk) FROM embedding) AND model IN"
-                         " (SELECT id FROM embedding_model WHERE NOT current)")  # fmt: skip
+        await tx.execute(
+            "DELETE FROM embedding WHERE chunk IN (SELECT min(chunk) FROM embedding) AND model IN"
+            " (SELECT id FROM embedding_model WHERE NOT current)"
+        )
     asked = len(new.embedded)
     while (letter := await filled_on(db, new, letter)) is not None:
         pass
@@ -320,8 +322,12 @@ async def test_the_plan_of_the_index_is_kept_however_many_scopes_there_are(db: D
                    )
                    INSERT INTO embedding (model, chunk, scope, vector)
                    SELECT %(model)s, c.id, %(scope)s, %(vector)s::vector FROM c""",
-                name=f"test:{n}", scope=scope, size=50 if n else 3_000, model=model.id, vector=Vector(near),
-            )  # fmt: skip
+                name=f"test:{n}",
+                scope=scope,
+                size=50 if n else 3_000,
+                model=model.id,
+                vector=Vector(near),
+            )
     async with await db.connect("test") as connection:
         await connection.execute("ANALYZE embedding")
     one = Database(db.url, size=1)

@@ -89,20 +89,32 @@ def test_what_is_denied_doubted_or_told_by_others_merely_stands_in_one_sentence(
             {"jane doe WORKED_FOR globex inc"},
             {"jane doe WORKED_FOR acme corp"},
         ),
-        ("Jane Doe, not the director of Acme Corp, met Bob Grey.", {"jane doe MET bob grey"},
-         {"jane doe DIRECTOR_OF acme corp"}),
-        ("Bob Grey did not pay Acme Corp but sued Globex Inc.", {"bob grey SUED globex inc"},
-         {"bob grey PAID acme corp"}),
+        (
+            "Jane Doe, not the director of Acme Corp, met Bob Grey.",
+            {"jane doe MET bob grey"},
+            {"jane doe DIRECTOR_OF acme corp"},
+        ),
+        (
+            "Bob Grey did not pay Acme Corp but sued Globex Inc.",
+            {"bob grey SUED globex inc"},
+            {"bob grey PAID acme corp"},
+        ),
         ("Jane Doe met Bob Grey because he had not been paid.", {"jane doe MET bob grey"}, set[str]()),
-        ("Bob Grey paid Acme Corp; Jane Doe left Globex Inc.",
-         {"bob grey PAID acme corp", "jane doe LEFT globex inc"}, set[str]()),
+        (
+            "Bob Grey paid Acme Corp; Jane Doe left Globex Inc.",
+            {"bob grey PAID acme corp", "jane doe LEFT globex inc"},
+            set[str](),
+        ),
         ("Bob Grey not only paid Acme Corp.", {"bob grey PAID acme corp"}, set[str]()),
-        ("Jane Doe said that Satya Nadella, CEO of Microsoft, met Bob Grey.",
-         {"satya nadella CEO_OF microsoft"}, {"satya nadella MET bob grey"}),
+        (
+            "Jane Doe said that Satya Nadella, CEO of Microsoft, met Bob Grey.",
+            {"satya nadella CEO_OF microsoft"},
+            {"satya nadella MET bob grey"},
+        ),
         ("Bob Grey paid Acme Corp no later than Monday.", {"bob grey PAID acme corp"}, set[str]()),
         ("Jane Doe told nobody that she left. Bob Grey paid Acme Corp.", {"bob grey PAID acme corp"}, set[str]()),
     ],
-)  # fmt: skip
+)
 def test_the_rest_of_such_a_sentence_is_stated(text: str, facts: set[str], not_facts: set[str]) -> None:
     found = facts_of(text)
     assert facts <= found

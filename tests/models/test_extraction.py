@@ -322,10 +322,14 @@ def test_a_table_is_related_row_by_row() -> None:
 
 def test_the_headers_of_a_mail_say_who_wrote_to_whom() -> None:
     meta = {
-        "From": "Jane Doe <jane@acme.com>", "To": ["Bob Ray <bob@acme.com>", "al@acme.com"], "Cc": "Eve <eve@acme.com>",
-        "Date": "Fri, 01 Mar 2024 10:00:00 +0100", "Subject": "Re: PROJ-123",
-        "Message-ID": "<2@acme>", "In-Reply-To": "<1@acme>",
-    }  # fmt: skip
+        "From": "Jane Doe <jane@acme.com>",
+        "To": ["Bob Ray <bob@acme.com>", "al@acme.com"],
+        "Cc": "Eve <eve@acme.com>",
+        "Date": "Fri, 01 Mar 2024 10:00:00 +0100",
+        "Subject": "Re: PROJ-123",
+        "Message-ID": "<2@acme>",
+        "In-Reply-To": "<1@acme>",
+    }
     drawn = draw("It is done.", context={"type": "mail", "title": "Re: PROJ-123", "meta": meta})
     assert facts(drawn) >= {
         "person::jane doe SENT mail::2@acme",

@@ -17,9 +17,12 @@ from gristmill.queue.queues import set_queue
 from gristmill.settings import QueueSettings
 
 QUICK = QueueSettings(
-    heartbeat=timedelta(milliseconds=200), lease=timedelta(seconds=20), poll=timedelta(milliseconds=50),
-    rescue=timedelta(seconds=60), stop=timedelta(seconds=5),
-)  # fmt: skip
+    heartbeat=timedelta(milliseconds=200),
+    lease=timedelta(seconds=20),
+    poll=timedelta(milliseconds=50),
+    rescue=timedelta(seconds=60),
+    stop=timedelta(seconds=5),
+)
 PATIENCE = 60.0  # seconds until a wait is a failure; never what a test is about
 
 

@@ -50,14 +50,24 @@ async def travel(tx: Tx, offset: timedelta) -> None:
 
 
 async def registered(
-    tx: Tx, *queues: str, name: str = "host", process: str = "unseen", solo: bool = False,
+    tx: Tx,
+    *queues: str,
+    name: str = "host",
+    process: str = "unseen",
+    solo: bool = False,
     lease: timedelta = LEASE,
-) -> WorkerId:  # fmt: skip
+) -> WorkerId:
     """A worker that lives as long as nobody travels past its lease."""
     return await tx.value(
-        SQL["register"], name=name, process=process, notes=f"notes of {name}", queues=list(queues or ("mill",)),
-        concurrency=4, solo=solo, lease=lease,
-    )  # fmt: skip
+        SQL["register"],
+        name=name,
+        process=process,
+        notes=f"notes of {name}",
+        queues=list(queues or ("mill",)),
+        concurrency=4,
+        solo=solo,
+        lease=lease,
+    )
 
 
 async def claimed(tx: Tx, worker: WorkerId, n: int = 1, *, queues: Sequence[str] = ("mill",)) -> list[Claim]:
@@ -66,9 +76,15 @@ async def claimed(tx: Tx, worker: WorkerId, n: int = 1, *, queues: Sequence[str]
     found = await tx.all(SQL["lanes"], queues=list(queues))
     found.sort(key=lambda row: row.lane)
     rows = await tx.all(
-        SQL["claim"], worker=worker, lease=lease, n=n, queues=[row.queue for row in found],
-        lanes=[row.lane for row in found], marks=[LOWEST] * len(found), limits=[n] * len(found),
-    )  # fmt: skip
+        SQL["claim"],
+        worker=worker,
+        lease=lease,
+        n=n,
+        queues=[row.queue for row in found],
+        lanes=[row.lane for row in found],
+        marks=[LOWEST] * len(found),
+        limits=[n] * len(found),
+    )
     return [Claim(*row, lease=lease) for row in sorted(rows, key=lambda row: (row.lane, row.seq))]
 
 
@@ -169,7 +185,7 @@ AUDIT = {
         UNION ALL SELECT p.task FROM task_progress p LEFT JOIN task t ON t.id = p.task WHERE t.id IS NULL
         UNION ALL SELECT c.id FROM task c LEFT JOIN task p ON p.id = c.parent
          WHERE c.parent IS NOT NULL AND p.id IS NULL""",
-}  # fmt: skip
+}
 
 
 async def audit(tx: Tx) -> None:

@@ -15,7 +15,7 @@ from engine import (
     settled,
     status,
     statuses,
-)  # fmt: skip
+)
 
 from gristmill.db import Database
 from gristmill.errors import Refused

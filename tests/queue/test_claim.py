@@ -186,9 +186,14 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 async def explained(connection: Connection, worker: WorkerId, lanes: Sequence[Any], n: int = 100) -> dict[str, Any]:
     """The plan of a claim that really happens, under the settings of a worker's connection."""
     params = {
-        "worker": worker, "lease": 7, "n": n, "queues": [row.queue for row in lanes],
-        "lanes": [row.lane for row in lanes], "marks": [LOWEST] * len(lanes), "limits": [n] * len(lanes),
-    }  # fmt: skip
+        "worker": worker,
+        "lease": 7,
+        "n": n,
+        "queues": [row.queue for row in lanes],
+        "lanes": [row.lane for row in lanes],
+        "marks": [LOWEST] * len(lanes),
+        "limits": [n] * len(lanes),
+    }
     cursor = await connection.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + SQL["claim"], params)
     row = await cursor.fetchone()
     assert row is not None

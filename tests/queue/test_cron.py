@@ -80,23 +80,35 @@ def test_a_day_that_never_comes_is_none():
     ("zone", "since", "until", "expected"),
     [
         pytest.param(
-            ZAGREB, "2026-03-28 00:00", "2026-03-31 00:00",
-            ["03-28 02:30 +0100", "03-29 03:00 +0200", "03-30 02:30 +0200"], id="Zagreb in spring",
+            ZAGREB,
+            "2026-03-28 00:00",
+            "2026-03-31 00:00",
+            ["03-28 02:30 +0100", "03-29 03:00 +0200", "03-30 02:30 +0200"],
+            id="Zagreb in spring",
         ),
         pytest.param(
-            ZAGREB, "2026-10-24 00:00", "2026-10-27 00:00",
-            ["10-24 02:30 +0200", "10-25 02:30 +0200", "10-26 02:30 +0100"], id="Zagreb in autumn",
+            ZAGREB,
+            "2026-10-24 00:00",
+            "2026-10-27 00:00",
+            ["10-24 02:30 +0200", "10-25 02:30 +0200", "10-26 02:30 +0100"],
+            id="Zagreb in autumn",
         ),
         pytest.param(
-            NEW_YORK, "2026-03-07 00:00", "2026-03-10 00:00",
-            ["03-07 02:30 -0500", "03-08 03:00 -0400", "03-09 02:30 -0400"], id="New York in spring",
+            NEW_YORK,
+            "2026-03-07 00:00",
+            "2026-03-10 00:00",
+            ["03-07 02:30 -0500", "03-08 03:00 -0400", "03-09 02:30 -0400"],
+            id="New York in spring",
         ),
         pytest.param(
-            NEW_YORK, "2026-10-31 00:00", "2026-11-03 00:00",
-            ["10-31 02:30 -0400", "11-01 02:30 -0500", "11-02 02:30 -0500"], id="New York in autumn",
+            NEW_YORK,
+            "2026-10-31 00:00",
+            "2026-11-03 00:00",
+            ["10-31 02:30 -0400", "11-01 02:30 -0500", "11-02 02:30 -0500"],
+            id="New York in autumn",
         ),
     ],
-)  # fmt: skip
+)
 def test_half_past_two_comes_once_a_day(zone, since, until, expected):
     assert runs("30 2 * * *", zone, since, until) == expected
     assert runs("02:30", zone, since, until) == expected
@@ -201,7 +213,7 @@ def pointed(expression: str) -> tuple[str, str]:
         ("@dayly", "@dayly", f"the known names are {', '.join(MACROS)}"),
         ("@daily 5", "5", "nothing may follow @daily"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_pointed_at(expression, there, reason):
     assert pointed(expression) == (there, reason)
 

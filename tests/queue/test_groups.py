@@ -36,9 +36,13 @@ from gristmill.queue.settle import hand_back, settle
 from gristmill.queue.statements import SQL
 
 ENDS: dict[str, Outcome | None] = {
-    "pending": None, "processing": None, "completed": Done(), "failed": Bury("bad"), "skipped": Skip("no"),
+    "pending": None,
+    "processing": None,
+    "completed": Done(),
+    "failed": Bury("bad"),
+    "skipped": Skip("no"),
     "cancelled": Stop(),
-}  # fmt: skip
+}
 
 
 def expected(children: Sequence[str], sealed: bool = True) -> str:

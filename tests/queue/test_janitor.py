@@ -286,9 +286,13 @@ async def test_a_sweep_reads_no_more_however_much_is_stored(db: Database) -> Non
         )
         await tx.execute("ANALYZE task")
         plan = await tx.value(
-            "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + janitor.SQL["sweep_queue"], queue="mill",
-            keep_for=DAY, keep=1_000, n=200, look=200,
-        )  # fmt: skip
+            "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + janitor.SQL["sweep_queue"],
+            queue="mill",
+            keep_for=DAY,
+            keep=1_000,
+            n=200,
+            look=200,
+        )
     nodes = list(walked(plan[0]["Plan"]))
     assert "task_by_queue" in {node.get("Index Name") for node in nodes}
     assert "Seq Scan" not in {node["Node Type"] for node in nodes if node.get("Relation Name") == "task"}

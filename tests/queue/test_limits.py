@@ -111,9 +111,15 @@ async def test_a_claim_that_waited_for_another_sees_what_that_one_took(db: Datab
         )
         lanes = await first.all(SQL["lanes"], queues=["mill"])
         await first.one(
-            SQL["claim"], worker=await registered(first), lease=1, n=2, queues=["mill"], lanes=[lanes[0].lane],
-            marks=[0], limits=[2],
-        )  # fmt: skip
+            SQL["claim"],
+            worker=await registered(first),
+            lease=1,
+            n=2,
+            queues=["mill"],
+            lanes=[lanes[0].lane],
+            marks=[0],
+            limits=[2],
+        )
     assert await second == []
 
 
@@ -371,9 +377,15 @@ async def test_workers_open_the_breaker_hold_back_and_come_back_by_themselves(db
     broken = True
     calls = 0
     await set_up(
-        db, "mill", breaker="30%", breaker_minimum=5, breaker_reset="1d", max_attempts=None,
-        retry_base=timedelta(milliseconds=1), retry_cap=timedelta(milliseconds=2),
-    )  # fmt: skip
+        db,
+        "mill",
+        breaker="30%",
+        breaker_minimum=5,
+        breaker_reset="1d",
+        max_attempts=None,
+        retry_base=timedelta(milliseconds=1),
+        retry_cap=timedelta(milliseconds=2),
+    )
 
     async def outside(letter: Grind) -> None:
         nonlocal calls

@@ -116,7 +116,10 @@ async def test_the_history_tells_every_attempt(db: Database) -> None:
         await settled(tx, worker, await claimed(tx, worker))
         events = await history(tx, id_)
         assert [(one.what, one.attempt, one.text) for one in events] == [
-            ("sent", None, None), ("failed", 1, "busy"), ("claimed", 2, None), ("ended completed", 2, None),
-        ]  # fmt: skip
+            ("sent", None, None),
+            ("failed", 1, "busy"),
+            ("claimed", 2, None),
+            ("ended completed", 2, None),
+        ]
         with pytest.raises(Refused, match="There is no task 99"):
             await history(tx, TaskId(99))

@@ -99,21 +99,39 @@ class Mill(RuleBasedStateMachine):
             self.model.send(Task(id, lane(envelope), parent))
 
     @rule(
-        into=st.none() | INDEX, after=st.none() | INDEX, serial=st.none() | st.sampled_from("ab"),
-        unique=st.none() | st.sampled_from("xy"), conflict=st.sampled_from(["ignore", "replace"]),
-        hours=st.sampled_from([0, 0, 1, 2]), priority=st.sampled_from([0, 5]), most=st.sampled_from([None, 1, 2]),
-    )  # fmt: skip
+        into=st.none() | INDEX,
+        after=st.none() | INDEX,
+        serial=st.none() | st.sampled_from("ab"),
+        unique=st.none() | st.sampled_from("xy"),
+        conflict=st.sampled_from(["ignore", "replace"]),
+        hours=st.sampled_from([0, 0, 1, 2]),
+        priority=st.sampled_from([0, 5]),
+        most=st.sampled_from([None, 1, 2]),
+    )
     def send_instructed(
-        self, into: int | None, after: int | None, serial: str | None, unique: str | None, conflict: Any, hours: int,
-        priority: int, most: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        into: int | None,
+        after: int | None,
+        serial: str | None,
+        unique: str | None,
+        conflict: Any,
+        hours: int,
+        priority: int,
+        most: int | None,
+    ) -> None:
         if unique and conflict == "replace":  # a replacement may not change hands: only what is free can be replaced
             into = after = serial = None
         parent, first = self.open_group_at(into), self.prerequisite_at(after)
         envelope = Envelope(
-            Grind(), priority=priority, parent=parent, after=first, serial_key=serial, max_attempts=most,
-            delay=HOUR * hours if hours else None, unique=Unique(unique, conflict) if unique else None,
-        )  # fmt: skip
+            Grind(),
+            priority=priority,
+            parent=parent,
+            after=first,
+            serial_key=serial,
+            max_attempts=most,
+            delay=HOUR * hours if hours else None,
+            unique=Unique(unique, conflict) if unique else None,
+        )
         (id,) = self.act(send_many, [envelope])
         due = self.model.hour + hours if hours else 0
         holder = self.model.holder_of(unique) if unique else None
@@ -168,15 +186,22 @@ class Mill(RuleBasedStateMachine):
 
     @precondition(lambda self: self.claims)
     @rule(
-        who=INDEX, n=st.integers(1, 3), hours=st.sampled_from([0, 1]),
+        who=INDEX,
+        n=st.integers(1, 3),
+        hours=st.sampled_from([0, 1]),
         how=st.sampled_from(["done", "done", "result", "skip", "snooze", "retry", "bury", "stop"]),
-    )  # fmt: skip
+    )
     def settle(self, who: int, n: int, how: str, hours: int) -> None:
         worker, claims = self.in_hand(who, n)
         outcomes: dict[str, Outcome] = {
-            "done": Done(), "result": Done(result=1), "skip": Skip("empty"), "snooze": Snooze(HOUR * hours),
-            "retry": Retry(HOUR * hours, "busy"), "bury": Bury("stone"), "stop": Stop(),
-        }  # fmt: skip
+            "done": Done(),
+            "result": Done(result=1),
+            "skip": Skip("empty"),
+            "snooze": Snooze(HOUR * hours),
+            "retry": Retry(HOUR * hours, "busy"),
+            "bury": Bury("stone"),
+            "stop": Stop(),
+        }
         self.act(settled, worker, claims, outcomes[how])
         tasks = [self.model.tasks[claim.id] for claim in claims]
         ends = {"done": "completed", "result": "completed", "skip": "skipped", "bury": "failed", "stop": "cancelled"}

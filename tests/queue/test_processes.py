@@ -44,7 +44,7 @@ from chores import (
     sockets,
     start_thread,
     translate_lack_of_memory,
-)  # fmt: skip
+)
 
 from gristmill.errors import Permanent, Transient
 from gristmill.queue import child as inside

@@ -20,17 +20,41 @@ async def report(db: Database, name: str = "mill", **more: Any) -> QueueReport:
 async def test_a_queue_is_set_before_anything_was_sent_to_it(db: Database) -> None:
     async with db.transaction() as tx:
         await set_queue(
-            tx, "mill", rate="10/60s", concurrency=4, max_attempts=5, retry_base="1s", retry_cap=MINUTE,
-            retries_first=True, timeout="5min", clear_payload=True, keep=10, keep_for="2d", breaker="30%",
-            breaker_window="2min", breaker_minimum=3, breaker_reset="1min",
-        )  # fmt: skip
+            tx,
+            "mill",
+            rate="10/60s",
+            concurrency=4,
+            max_attempts=5,
+            retry_base="1s",
+            retry_cap=MINUTE,
+            retries_first=True,
+            timeout="5min",
+            clear_payload=True,
+            keep=10,
+            keep_for="2d",
+            breaker="30%",
+            breaker_window="2min",
+            breaker_minimum=3,
+            breaker_reset="1min",
+        )
     settings = (await report(db)).settings
     assert settings == {
-        "rate_count": 10, "rate_period": MINUTE, "concurrency": 4, "max_attempts": 5,
-        "retry_base": timedelta(seconds=1), "retry_cap": MINUTE, "retries_first": True, "timeout": 5 * MINUTE,
-        "clear_payload": True, "keep": 10, "keep_for": timedelta(days=2), "breaker_threshold": pytest.approx(0.3),
-        "breaker_window": 2 * MINUTE, "breaker_minimum": 3, "breaker_reset": MINUTE,
-    }  # fmt: skip
+        "rate_count": 10,
+        "rate_period": MINUTE,
+        "concurrency": 4,
+        "max_attempts": 5,
+        "retry_base": timedelta(seconds=1),
+        "retry_cap": MINUTE,
+        "retries_first": True,
+        "timeout": 5 * MINUTE,
+        "clear_payload": True,
+        "keep": 10,
+        "keep_for": timedelta(days=2),
+        "breaker_threshold": pytest.approx(0.3),
+        "breaker_window": 2 * MINUTE,
+        "breaker_minimum": 3,
+        "breaker_reset": MINUTE,
+    }
 
 
 async def test_a_breaker_whose_pause_is_over_is_half_open_before_anybody_tries(db: Database) -> None:

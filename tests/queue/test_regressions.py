@@ -416,10 +416,27 @@ async def test_what_could_not_be_given_back_at_a_stop_is_not_suspected(
 
 @pytest.mark.parametrize(
     "said",
-    ["", "line", "line mill", "line mill x y", "line mill 1", "line mill 1 2 3", "line mill -1 2", "line mill 1 1e9",
-     f"line mill 1 {10**30}", "line nowhere 1 2", "cancel", "cancel x", "cancel -1", "cancel ²", "queue nowhere",
-     "limiter x", "moo", "  "],
-)  # fmt: skip
+    [
+        "",
+        "line",
+        "line mill",
+        "line mill x y",
+        "line mill 1",
+        "line mill 1 2 3",
+        "line mill -1 2",
+        "line mill 1 1e9",
+        f"line mill 1 {10**30}",
+        "line nowhere 1 2",
+        "cancel",
+        "cancel x",
+        "cancel -1",
+        "cancel ²",
+        "queue nowhere",
+        "limiter x",
+        "moo",
+        "  ",
+    ],
+)
 async def test_a_notification_of_nonsense_is_ignored(db: Database, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heeded: list[str] = []
     heed = Shift._heed  # pyright: ignore[reportPrivateUsage] nothing else tells that it was heard

@@ -249,9 +249,15 @@ async def test_what_fails_after_somebody_cancelled_it_is_cancelled_and_no_dead_l
 
 async def test_tallies_are_exact_over_a_mixed_batch_of_several_queues(db: Database, ledger: str) -> None:
     outcomes: list[Outcome] = [
-        Done(), Done(writes("a")), Done(result=1), Skip("no"), Stop(), Bury("bad"), Retry(MINUTE, "busy"),
+        Done(),
+        Done(writes("a")),
+        Done(result=1),
+        Skip("no"),
+        Stop(),
+        Bury("bad"),
+        Retry(MINUTE, "busy"),
         Snooze(MINUTE),
-    ]  # fmt: skip
+    ]
     async with db.transaction() as tx:
         owned = [
             Envelope(letter(i), owner=owner) for letter in (Grind, Bake) for i in range(8) for owner in (None, "me")
@@ -272,9 +278,14 @@ async def test_tallies_are_exact_over_a_mixed_batch_of_several_queues(db: Databa
 
 
 OUTCOMES: list[Outcome] = [
-    Done(writes("zombie"), then=(Bake(),)), Done(writes("zombie"), then=(Bake(),), result=1),
-    Skip("no", writes("zombie")), Bury("bad"), Retry(MINUTE, "busy"), Snooze(MINUTE), Stop(),
-]  # fmt: skip
+    Done(writes("zombie"), then=(Bake(),)),
+    Done(writes("zombie"), then=(Bake(),), result=1),
+    Skip("no", writes("zombie")),
+    Bury("bad"),
+    Retry(MINUTE, "busy"),
+    Snooze(MINUTE),
+    Stop(),
+]
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda one: type(one).__name__)

@@ -128,9 +128,11 @@ def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaS
     if embedded:
         running = f"yes, pid {embedded.pid}" if embedded.running else "no; it starts when it is needed"
         rows += [
-            ("running", running), ("version", embedded.version), ("size", f"{embedded.size / 2**20:,.0f} MB"),
+            ("running", running),
+            ("version", embedded.version),
+            ("size", f"{embedded.size / 2**20:,.0f} MB"),
             ("log", embedded.log),
-        ]  # fmt: skip
+        ]
     return facts([*rows, ("schema", described(schema) if schema else None)])
 
 

@@ -205,19 +205,33 @@ def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
 def _letters(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -> RenderableType:
     named = bool(names)  # those of other programs belong to no document
     rows = [
-        (str(one.id), one.queue, one.kind, one.died_at, one.attempts,
-         *[short(names.get(one.owner or "", "–"), 40)] * named, short(one.error, 100))
+        (
+            str(one.id),
+            one.queue,
+            one.kind,
+            one.died_at,
+            one.attempts,
+            *[short(names.get(one.owner or "", "–"), 40)] * named,
+            short(one.error, 100),
+        )
         for one in found
-    ]  # fmt: skip
+    ]
     columns = ("task", "~queue", "~kind", "died", ">attempts", *["~document"] * named, "error")
     return table(columns, rows, empty=NOTHING)
 
 
 def _one(found: Task, events: Sequence[Event]) -> RenderableType:
     rows = [(one.at, one.what, one.attempt, one.worker, one.text or "") for one in events]
-    top = facts([
-        ("task", str(found.id)), ("kind", found.kind), ("queue", found.queue), ("attempts", found.attempts),
-        ("died", found.finished_at), ("cluster", found.fingerprint), ("payload", short(found.payload, 400)),
-        ("error", cell(found.error)),
-    ])  # fmt: skip
+    top = facts(
+        [
+            ("task", str(found.id)),
+            ("kind", found.kind),
+            ("queue", found.queue),
+            ("attempts", found.attempts),
+            ("died", found.finished_at),
+            ("cluster", found.fingerprint),
+            ("payload", short(found.payload, 400)),
+            ("error", cell(found.error)),
+        ]
+    )
     return Group(top, "", table(("when", "what", ">attempt", ">worker", ""), rows, empty="Nothing is known of it."))

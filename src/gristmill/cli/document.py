@@ -182,16 +182,28 @@ def _unknown(id_: DocumentId) -> Refused:
 def _view(seen: Seen) -> RenderableType:
     one = seen.document
     scope = f"{one.client}/{one.project}" if one.project else one.client or "GLOBAL"
-    top = facts([
-        ("document", f"{one.id}, version {one.version}"), ("title", one.title), ("file", one.name), ("type", one.type),
-        ("whose", scope), ("source", one.urn), ("status", one.status), ("", one.summary), ("added", one.added_at),
-        ("took", one.completed_at - one.added_at if one.completed_at else None),
-    ])  # fmt: skip
+    top = facts(
+        [
+            ("document", f"{one.id}, version {one.version}"),
+            ("title", one.title),
+            ("file", one.name),
+            ("type", one.type),
+            ("whose", scope),
+            ("source", one.urn),
+            ("status", one.status),
+            ("", one.summary),
+            ("added", one.added_at),
+            ("took", one.completed_at - one.added_at if one.completed_at else None),
+        ]
+    )
     phases = table(
         ("phase", "status", ">done", ">failed", ""),
-        [(phase.name, phase.status, f"{phase.done}/{phase.total}", phase.failed, _why_skipped(phase, seen.skipped))
-         for phase in one.phases], empty="",
-    )  # fmt: skip
+        [
+            (phase.name, phase.status, f"{phase.done}/{phase.total}", phase.failed, _why_skipped(phase, seen.skipped))
+            for phase in one.phases
+        ],
+        empty="",
+    )
     below: list[RenderableType] = [top, "", phases]
     if seen.pages:
         below += ["", *_pages(seen.pages)]
@@ -221,17 +233,30 @@ def _pages(rows: list[Any]) -> list[RenderableType]:
     shown = sorted(rows, key=lambda row: row.graphrag_status in ("completed", "skipped"))[:MOST_PAGES]
     told = table(
         (">page", "ocr", "how", ">chunks", "vector", "graph", ""),
-        [(row.page_number, row.ocr_status, row.ocr_method, row.chunk_count, row.vector_status, row.graphrag_status,
-          short(_why(row), 80))
-         for row in sorted(shown, key=lambda row: row.page_number)], empty="",
-    )  # fmt: skip
+        [
+            (
+                row.page_number,
+                row.ocr_status,
+                row.ocr_method,
+                row.chunk_count,
+                row.vector_status,
+                row.graphrag_status,
+                short(_why(row), 80),
+            )
+            for row in sorted(shown, key=lambda row: row.page_number)
+        ],
+        empty="",
+    )
     return [told, *_more(rows, "pages")]
 
 
 def _why(row: Any) -> str:
     """What is wrong with a page, or why it was left out; that it needed no reading is told of its document."""
-    told = [(row.ocr_status != "skipped", row.ocr_error), (row.vector_status == "skipped", row.vector_error),
-            (row.graphrag_status == "skipped", row.graphrag_error)]  # fmt: skip
+    told = [
+        (row.ocr_status != "skipped", row.ocr_error),
+        (row.vector_status == "skipped", row.vector_error),
+        (row.graphrag_status == "skipped", row.graphrag_error),
+    ]
     return next((reason for matters, reason in told if matters and reason), "")
 
 
@@ -240,9 +265,12 @@ def _parts(found: list[Progress], errors: dict[DocumentId, str]) -> list[Rendera
     shown = sorted(found, key=lambda part: part.status == "completed")[:MOST_PAGES]
     told = table(
         (">document", "part", "status", ""),
-        [(str(part.id), short(part.name, 60), part.status, errors.get(part.id, part.summary))
-         for part in sorted(shown, key=lambda part: part.id)], empty="",
-    )  # fmt: skip
+        [
+            (str(part.id), short(part.name, 60), part.status, errors.get(part.id, part.summary))
+            for part in sorted(shown, key=lambda part: part.id)
+        ],
+        empty="",
+    )
     return [told, *_more(found, "parts")]
 
 
@@ -261,8 +289,14 @@ def _retried(document: int, phase: str | None, done: Revived, status: str) -> st
 
 
 def _removed(gone: Removed) -> RenderableType:
-    return facts([
-        ("documents", gone.documents), ("pages", gone.pages), ("chunks", gone.chunks), ("nodes", gone.nodes),
-        ("edges", gone.edges), ("nodes that lost evidence", gone.nodes_weaker),
-        ("edges that lost evidence", gone.edges_weaker),
-    ])  # fmt: skip
+    return facts(
+        [
+            ("documents", gone.documents),
+            ("pages", gone.pages),
+            ("chunks", gone.chunks),
+            ("nodes", gone.nodes),
+            ("edges", gone.edges),
+            ("nodes that lost evidence", gone.nodes_weaker),
+            ("edges that lost evidence", gone.edges_weaker),
+        ]
+    )

@@ -65,10 +65,9 @@ async def _list(
 def _view(found: Sequence[Progress], empty: str) -> RenderableType:
     owned = any(one.client for one in found)  # what is everybody's alone needs no column
     rows = [
-        (str(one.id), _file(one), one.type, *[_whose(one)] * owned, one.status, *map(counts, one.phases),
-         one.summary)
+        (str(one.id), _file(one), one.type, *[_whose(one)] * owned, one.status, *map(counts, one.phases), one.summary)
         for one in found
-    ]  # fmt: skip
+    ]
     columns = (">id", "~file", "type", *["~client"] * owned, "status", "ocr", "vector", "graph", "")
     return table(columns, rows, empty=empty)
 

@@ -80,10 +80,12 @@ def _run(words: Sequence[str]) -> int:
 def build(words: Sequence[str] = ()) -> typer.Typer:
     """Only the command that is meant is loaded: the others cost a second, and here need no more than a line of help."""
     app = typer.Typer(
-        name="gristmill", no_args_is_help=True, pretty_exceptions_enable=False,
+        name="gristmill",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="Grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own.",
-    )  # fmt: skip
+    )
     app.callback()(_root)
     wanted = next((word for word in words if not word.startswith("-")), None)
     completing = "_GRISTMILL_COMPLETE" in os.environ  # noqa: TID251 how the shell asks Typer, no setting of ours

@@ -284,9 +284,14 @@ def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | 
 
 
 def _counted(found: graph.Counts) -> RenderableType:
-    top = facts([
-        ("nodes", found.nodes), ("edges", found.edges), ("mentions", found.mentions), ("evidence", found.evidence),
-    ])  # fmt: skip
+    top = facts(
+        [
+            ("nodes", found.nodes),
+            ("edges", found.edges),
+            ("mentions", found.mentions),
+            ("evidence", found.evidence),
+        ]
+    )
     nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
     edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
     rest = len(found.edge_types) - MOST_KEYS

@@ -148,10 +148,16 @@ def _view(found: GroupProgress) -> RenderableType:
         Text(f"{n:,} {name}", style=COLOURS[name]) for name in COUNTS if (n := getattr(found, name))
     )
     took = found.finished_at - found.created_at if found.finished_at else None
-    top = facts([
-        ("group", f"{found.id} {found.label or ''}".strip()), ("status", found.status), ("children", counts),
-        ("sealed", found.sealed), ("created", found.created_at), ("took", span(took) if took else None),
-    ])  # fmt: skip
+    top = facts(
+        [
+            ("group", f"{found.id} {found.label or ''}".strip()),
+            ("status", found.status),
+            ("children", counts),
+            ("sealed", found.sealed),
+            ("created", found.created_at),
+            ("took", span(took) if took else None),
+        ]
+    )
     if not found.errors:
         return Group(top, bar)
     rows = [(str(one.id), one.kind, one.attempts, one.at, short(one.error, 100)) for one in found.errors]

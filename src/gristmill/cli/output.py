@@ -55,10 +55,22 @@ out = Screen()
 err = Screen(stderr=True)
 
 COLOURS = {
-    "pending": "yellow", "processing": "cyan", "completed": "green", "skipped": "blue", "failed": "red",
-    "cancelled": "magenta", "ok": "green", "warn": "yellow", "fail": "red", "live": "green", "lost": "red",
-    "open": "red", "half-open": "yellow", "closed": "green", "paused": "yellow",
-}  # fmt: skip
+    "pending": "yellow",
+    "processing": "cyan",
+    "completed": "green",
+    "skipped": "blue",
+    "failed": "red",
+    "cancelled": "magenta",
+    "ok": "green",
+    "warn": "yellow",
+    "fail": "red",
+    "live": "green",
+    "lost": "red",
+    "open": "red",
+    "half-open": "yellow",
+    "closed": "green",
+    "paused": "yellow",
+}
 
 
 def fail(sentence: str, *, as_json: bool) -> None:
@@ -132,22 +144,31 @@ def table(
     """
     header = any(columns)
     grid = Table(
-        title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_header=header,
+        title=title,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+        show_header=header,
         collapse_padding=narrow(),
-    )  # fmt: skip
+    )
     cells = [[cell(one) for one in row] for row in rows]
     for column in columns[:-1]:
         cut = column.startswith("~")
         grid.add_column(
-            column.lstrip(">~"), justify="right" if column.startswith(">") else "left", no_wrap=not cut,
+            column.lstrip(">~"),
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=not cut,
             min_width=LEAST_NAME if cut else None,
-        )  # fmt: skip
+        )
     last = columns[-1]
     words = [word for text in (last.lstrip(">"), *(row[-1].plain for row in cells)) for word in text.split()]
     grid.add_column(
-        last.lstrip(">"), justify="right" if last.startswith(">") else "left", overflow="fold",
+        last.lstrip(">"),
+        justify="right" if last.startswith(">") else "left",
+        overflow="fold",
         min_width=min(LONGEST_WORD, max(map(len, words), default=0)),
-    )  # fmt: skip
+    )
     for row in cells:
         grid.add_row(*map(_in_one_line, row[:-1]), row[-1])
     return grid if grid.row_count else Text(empty, style="dim")

@@ -82,12 +82,21 @@ def set_(
     Example: gristmill queue set extract --rate 10/60s --concurrency 4 --breaker 30%
     """
     given: dict[str, Any] = {
-        "rate": _or_none(rate), "concurrency": _number(concurrency), "max_attempts": _number(max_attempts, "never"),
-        "retry_base": retry_base, "retry_cap": retry_cap, "retries_first": retries_first, "timeout": timeout,
-        "breaker": _or_none(breaker), "keep": _number(keep, "default"), "keep_for": _or_none(keep_for, "default"),
+        "rate": _or_none(rate),
+        "concurrency": _number(concurrency),
+        "max_attempts": _number(max_attempts, "never"),
+        "retry_base": retry_base,
+        "retry_cap": retry_cap,
+        "retries_first": retries_first,
+        "timeout": timeout,
+        "breaker": _or_none(breaker),
+        "keep": _number(keep, "default"),
+        "keep_for": _or_none(keep_for, "default"),
         "clear_payload": clear_payload,
-        "breaker_minimum": breaker_minimum, "breaker_window": breaker_window, "breaker_reset": breaker_reset,
-    }  # fmt: skip
+        "breaker_minimum": breaker_minimum,
+        "breaker_window": breaker_window,
+        "breaker_reset": breaker_reset,
+    }
     changes = {key: None if value is TAKEN_AWAY else value for key, value in given.items() if value is not None}
     if not changes:
         raise Misused(
@@ -243,10 +252,18 @@ def _whole(one: QueueReport) -> dict[str, Any]:
 
 def _brief(one: QueueReport) -> dict[str, Any]:
     return {
-        "name": one.name, "paused": one.paused, "pending": one.pending.n, "waiting": one.waiting.n,
-        "blocked": one.blocked.n, "processing": one.processing, "dead": one.dead.n, "finished": one.finished,
-        "oldest": one.oldest, "breaker": one.breaker.state if one.breaker else None, "workers": one.workers,
-    }  # fmt: skip
+        "name": one.name,
+        "paused": one.paused,
+        "pending": one.pending.n,
+        "waiting": one.waiting.n,
+        "blocked": one.blocked.n,
+        "processing": one.processing,
+        "dead": one.dead.n,
+        "finished": one.finished,
+        "oldest": one.oldest,
+        "breaker": one.breaker.state if one.breaker else None,
+        "workers": one.workers,
+    }
 
 
 def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableType:
@@ -264,10 +281,21 @@ def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) 
     for one in found:
         done = one.finished["completed"] + one.finished["skipped"]
         dead = Text(str(one.dead), style="red" if one.dead.n else "")
-        rows.append([
-            one.name, _state(one), str(one.waiting), *[str(one.blocked)] * blocked, one.processing, done,
-            *[one.finished["retried"]] * retried, dead, one.oldest, *[_limits(one) or "–"] * limited, len(one.workers),
-        ])  # fmt: skip
+        rows.append(
+            [
+                one.name,
+                _state(one),
+                str(one.waiting),
+                *[str(one.blocked)] * blocked,
+                one.processing,
+                done,
+                *[one.finished["retried"]] * retried,
+                dead,
+                one.oldest,
+                *[_limits(one) or "–"] * limited,
+                len(one.workers),
+            ]
+        )
         if rates is not None:
             rows[-1].append(f"{rates.get(one.name, 0):g}/s")
     return table(columns, rows, empty=NOTHING)
@@ -306,17 +334,27 @@ def _facts(one: QueueReport) -> RenderableType:
     keep, keep_for = settings["keep"], settings["keep_for"]
     kept = [f"the last {keep:,}"] if keep is not None else []
     kept += [shown(keep_for)] if keep_for is not None else []
-    return facts([
-        ("queue", one.name), ("state", _state(one)), ("held back", held_back(one)),
-        ("waiting", _waiting(one)),
-        ("running", one.processing), ("oldest", span(one.oldest) if one.oldest else None), ("dead", str(one.dead)),
-        ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
-        ("limits", _limits(one) or "–"), ("attempts", "as many as it takes" if attempts is None else attempts),
-        ("backoff", backoff), ("retries first", settings["retries_first"]), ("time-out", shown(settings["timeout"])),
-        ("breaker", _breaker(one)), ("kept", ", ".join(kept) or "as the settings say"),
-        ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),
-        ("workers", ", ".join(one.workers) or "none"),
-    ])  # fmt: skip
+    return facts(
+        [
+            ("queue", one.name),
+            ("state", _state(one)),
+            ("held back", held_back(one)),
+            ("waiting", _waiting(one)),
+            ("running", one.processing),
+            ("oldest", span(one.oldest) if one.oldest else None),
+            ("dead", str(one.dead)),
+            ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
+            ("limits", _limits(one) or "–"),
+            ("attempts", "as many as it takes" if attempts is None else attempts),
+            ("backoff", backoff),
+            ("retries first", settings["retries_first"]),
+            ("time-out", shown(settings["timeout"])),
+            ("breaker", _breaker(one)),
+            ("kept", ", ".join(kept) or "as the settings say"),
+            ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),
+            ("workers", ", ".join(one.workers) or "none"),
+        ]
+    )
 
 
 def _waiting(one: QueueReport) -> str:

@@ -166,10 +166,19 @@ async def _one(tx: Any, name: str) -> Schedule:
 
 def _table(found: list[Schedule]) -> RenderableType:
     rows = [
-        (one.name, one.kind, short(one.payload, 30), _when(one), one.zone, one.enabled, one.next_at, one.last_at,
-         str(one.last_task) if one.last_task else None)
+        (
+            one.name,
+            one.kind,
+            short(one.payload, 30),
+            _when(one),
+            one.zone,
+            one.enabled,
+            one.next_at,
+            one.last_at,
+            str(one.last_task) if one.last_task else None,
+        )
         for one in found
-    ]  # fmt: skip
+    ]
     columns = ("schedule", "kind", "payload", "when", "zone", "enabled", "next", "last", "last task")
     return table(columns, rows, empty="There are no schedules: gristmill schedule add --help shows how to make one.")
 

@@ -102,11 +102,13 @@ def hits_view(hits: Hits, query: str) -> RenderableType:
 
 def _hit(n: int, hit: Hit) -> RenderableType:
     head = Text.assemble(
-        (f"{n:>2}. ", "dim"), (short(hit.title or hit.name, 80), "bold"),
+        (f"{n:>2}. ", "dim"),
+        (short(hit.title or hit.name, 80), "bold"),
         (f"  {short(hit.name, 40)}" if hit.title else "", "dim"),
-        (f"  in {short(hit.part_of, 40)}" if hit.part_of else "", "dim"), (f"  page {hit.page}", "cyan"),
+        (f"  in {short(hit.part_of, 40)}" if hit.part_of else "", "dim"),
+        (f"  page {hit.page}", "cyan"),
         (f"  {hit.start}–{hit.stop}", "dim"),
-    )  # fmt: skip
+    )
     meaning = "–" if hit.similarity is None else f"{hit.similarity:.2f}"
     parts = f"    {hit.score:.3f} = words {hit.lexical:.2f}, meaning {meaning}"
     whose = "/".join(one for one in (hit.client, hit.project) if one)

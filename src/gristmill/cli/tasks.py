@@ -61,9 +61,18 @@ def list_(
     """
     if status is not None and status not in STATUSES:
         raise Misused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
-    found = run(_list({
-        "queue": queue, "kind": kind, "status": status, "parent": group, "limit": limit, "before": before,
-    }))  # fmt: skip
+    found = run(
+        _list(
+            {
+                "queue": queue,
+                "kind": kind,
+                "status": status,
+                "parent": group,
+                "limit": limit,
+                "before": before,
+            }
+        )
+    )
     emit(json, found, lambda: _table(found))
 
 
@@ -107,10 +116,15 @@ def send(
     Example: gristmill task send demo-extract.facts '{"item": 7}' --foreground --app examples/mill.py:handlers
     """
     outside: dict[str, Any] = {
-        "queue": queue, "priority": priority, "foreground": foreground, "serial_key": serial,
-        "run_at": instant(run_at) if run_at else None, "delay": duration(delay),
-        "after": TaskId(after) if after is not None else None, "unique": Unique(unique) if unique else None,
-    }  # fmt: skip
+        "queue": queue,
+        "priority": priority,
+        "foreground": foreground,
+        "serial_key": serial,
+        "run_at": instant(run_at) if run_at else None,
+        "delay": duration(delay),
+        "after": TaskId(after) if after is not None else None,
+        "unique": Unique(unique) if unique else None,
+    }
     task, where, new = run(_send(kind, payload_of(payload), app, outside))
     sentence = (
         f"Sent as task {task} to {where}" if new else f"Task {task} has this unique key already; nothing was sent"
@@ -253,17 +267,29 @@ def progress(one: Task) -> str:
 
 
 def _facts(one: Task, events: Sequence[Event], reason: Why) -> RenderableType:
-    top = facts([
-        ("task", str(one.id)), ("kind", one.kind), ("queue", one.queue), ("status", one.status),
-        ("why", Text(reason.sentence, style=COLOURS.get(one.status, ""))), ("place", _place(one)),
-        ("attempts", f"{one.attempts} of {one.max_attempts}" if one.max_attempts else one.attempts),
-        ("progress", progress(one)), ("created", one.created_at), ("started", one.started_at),
-        ("finished", one.finished_at), ("group", one.parent and str(one.parent)),
-        ("after", one.after and str(one.after)),
-        ("serial key", one.serial_key), ("unique key", one.unique_key), ("owner", one.owner),
-        ("payload", None if one.payload is None else short(one.payload, 400)),
-        ("result", None if one.result is None else short(one.result, 400)), ("error", one.error),
-    ])  # fmt: skip
+    top = facts(
+        [
+            ("task", str(one.id)),
+            ("kind", one.kind),
+            ("queue", one.queue),
+            ("status", one.status),
+            ("why", Text(reason.sentence, style=COLOURS.get(one.status, ""))),
+            ("place", _place(one)),
+            ("attempts", f"{one.attempts} of {one.max_attempts}" if one.max_attempts else one.attempts),
+            ("progress", progress(one)),
+            ("created", one.created_at),
+            ("started", one.started_at),
+            ("finished", one.finished_at),
+            ("group", one.parent and str(one.parent)),
+            ("after", one.after and str(one.after)),
+            ("serial key", one.serial_key),
+            ("unique key", one.unique_key),
+            ("owner", one.owner),
+            ("payload", None if one.payload is None else short(one.payload, 400)),
+            ("result", None if one.result is None else short(one.result, 400)),
+            ("error", one.error),
+        ]
+    )
     rows = [(event.at, event.what, event.attempt, event.worker, event.text or "") for event in events]
     return Group(top, "", table(("when", "what", ">attempt", ">worker", ""), rows, empty=""))
 

@@ -86,9 +86,20 @@ async def _workers(at: Session) -> AsyncGenerator[Process]:
     """Workers as a process of their own, so that what they log does not run through the board."""
     with worker_log(at.settings.data) as file:
         worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gristmill", "worker", "--concurrency", str(_slots(at)), "--under", str(os.getpid()),
-            stdin=asyncio.subprocess.DEVNULL, stdout=file, stderr=file, env=environment(), start_new_session=True,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "gristmill",
+            "worker",
+            "--concurrency",
+            str(_slots(at)),
+            "--under",
+            str(os.getpid()),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=environment(),
+            start_new_session=True,
+        )
     try:
         yield worker
     finally:

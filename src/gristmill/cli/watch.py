@@ -153,9 +153,14 @@ async def _as_told(
     """The watch begins before the first look, so that nothing slips in between."""
     meant, visible = _identity(folder), _Visible(folder, at.settings.data)
     changes = awatch(
-        visible.folder, watch_filter=visible, debounce=LONGEST, step=QUIET, stop_event=stop, yield_on_timeout=True,
+        visible.folder,
+        watch_filter=visible,
+        debounce=LONGEST,
+        step=QUIET,
+        stop_event=stop,
+        yield_on_timeout=True,
         rust_timeout=FIRST,
-    )  # fmt: skip
+    )
     first = True
     async for seen in changes:
         if _identity(folder) != meant:

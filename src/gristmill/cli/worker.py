@@ -90,9 +90,13 @@ async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
             _refuse_taken_ports(orders)
             await begin(at.db, at.settings, handlers)
         supervisor = Supervisor(
-            at.db, orders.command(), queues=orders.queues, processes=orders.processes,
-            grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE, once=orders.once,
-        )  # fmt: skip
+            at.db,
+            orders.command(),
+            queues=orders.queues,
+            processes=orders.processes,
+            grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE,
+            once=orders.once,
+        )
         asked = 0
 
         def stop() -> None:
@@ -155,11 +159,13 @@ def _tell(as_json: bool, event: str, orders: Orders) -> None:
     many = f"{orders.processes} processes" if orders.processes > 1 else "one process"
     until = "until nothing is left" if orders.once else "until Ctrl-C"
     share = f"with {many}, {orders.concurrency} tasks at once in each"
-    err.print({
-        "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
-        "stopped": "Stopped; nothing is left in hand.",
-        "killed": "Stopped at once; what was running is taken back by the next worker, and tried again.",
-    }[event])  # fmt: skip
+    err.print(
+        {
+            "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
+            "stopped": "Stopped; nothing is left in hand.",
+            "killed": "Stopped at once; what was running is taken back by the next worker, and tried again.",
+        }[event]
+    )
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
@@ -172,9 +178,17 @@ async def _child(given: Orders, solo: bool) -> None:
     async with session(size=4, quiet=True) as at, _handlers(given, at) as handlers:
         orders = _checked(given, at.settings, handlers)
         worker = Worker(
-            at.db, handlers, at.settings.queue, queues=orders.queues, concurrency=orders.concurrency,
-            name=orders.name, solo=solo, supervised=True, until_idle=orders.once or solo, maintenance=not solo,
-        )  # fmt: skip
+            at.db,
+            handlers,
+            at.settings.queue,
+            queues=orders.queues,
+            concurrency=orders.concurrency,
+            name=orders.name,
+            solo=solo,
+            supervised=True,
+            until_idle=orders.once or solo,
+            maintenance=not solo,
+        )
         health = None if solo else _health(orders, worker)
         drop_signals_in_copies()
         _on_signals(_stopper(worker, at.settings.queue.stop.total_seconds() + TIDYING))

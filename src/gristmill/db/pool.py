@@ -148,9 +148,14 @@ class Database:
         given = conninfo_to_dict(self.url).get("options")
         options = " ".join([*([str(given)] if given else []), *(f"-c {key}={value}" for key, value in session.items())])
         connection = await Connection.connect(
-            self.url, autocommit=True, prepare_threshold=0, application_name=f"gristmill {name}", options=options,
-            connect_timeout=10, **self.watchful,
-        )  # fmt: skip
+            self.url,
+            autocommit=True,
+            prepare_threshold=0,
+            application_name=f"gristmill {name}",
+            options=options,
+            connect_timeout=10,
+            **self.watchful,
+        )
         await _observed(connection)
         return connection
 

@@ -36,9 +36,7 @@ class Sheet(NamedTuple):
 class Desk:
     """Opens, reads and splits; nothing a file contains can do more than cost its own page an attempt."""
 
-    def __init__(
-        self, readers: ProcessPool, splitters: ProcessPool, settings: DocumentSettings, window: int
-    ) -> None:  # fmt: skip
+    def __init__(self, readers: ProcessPool, splitters: ProcessPool, settings: DocumentSettings, window: int) -> None:
         """`window` is how many tokens the embedder sees: no chunk is longer."""
         self._readers = readers
         self._splitters = splitters
@@ -46,9 +44,12 @@ class Desk:
         self._time = settings.timeout.total_seconds()
         self._memory = settings.memory
         self._limits = Limits(
-            bytes=settings.max_bytes, pages=settings.max_pages, pixels=settings.max_pixels,
-            unpacked=settings.max_unpacked, parts=settings.max_parts,
-        )  # fmt: skip
+            bytes=settings.max_bytes,
+            pages=settings.max_pages,
+            pixels=settings.max_pixels,
+            unpacked=settings.max_unpacked,
+            parts=settings.max_parts,
+        )
 
     async def inspect(self, path: Path, name: str, start: Bookmark) -> Inspection:
         """An attachment that ends a reader is told as one that cannot be had, and the file opened without it."""
@@ -68,9 +69,16 @@ class Desk:
         self, path: Path, name: str, start: Bookmark, hear: Callable[[int], None] = lambda _: None
     ) -> Inspection:
         return await self._readers.run(
-            reading.inspect, str(path), name, self._limits, start, timeout=self._time, memory=self._memory, hear=hear,
+            reading.inspect,
+            str(path),
+            name,
+            self._limits,
+            start,
+            timeout=self._time,
+            memory=self._memory,
+            hear=hear,
             in_steps=True,
-        )  # fmt: skip
+        )
 
     async def read(self, sheets: Sequence[Sheet]) -> AsyncIterator[tuple[int, PageText | Exception | None]]:
         """The pages as they come, each with its place among the sheets and with its own time.

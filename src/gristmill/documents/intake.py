@@ -191,9 +191,16 @@ async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = O
     await blobs.keep(tx, hash_, len(part.data), blobs.pieces_of(part.data))
     version = last.version + 1 if last else 1
     await store.create(
-        tx, container.scope, urn, hash_, part.name, version=version, container=container.id, urgency=urgency,
+        tx,
+        container.scope,
+        urn,
+        hash_,
+        part.name,
+        version=version,
+        container=container.id,
+        urgency=urgency,
         refusal=part.refusal,
-    )  # fmt: skip
+    )
 
 
 def _is_kept(last: Any, container: Document, hash_: bytes) -> bool:

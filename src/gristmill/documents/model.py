@@ -48,9 +48,12 @@ class Document:
         """A letter about a part of it, to a phase; `work` is how much of the document is done when this is."""
         urgency = of_unit(self.urgency, work)
         return Envelope(
-            letter, parent=self.phases[phase], owner=self.owner, foreground=urgency.foreground,
+            letter,
+            parent=self.phases[phase],
+            owner=self.owner,
+            foreground=urgency.foreground,
             priority=urgency.priority,
-        )  # fmt: skip
+        )
 
 
 def owner_of(document: DocumentId) -> str:

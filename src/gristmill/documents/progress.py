@@ -108,9 +108,14 @@ async def progress(tx: Tx, ids: Iterable[DocumentId]) -> list[Progress]:
 
 
 async def listing(
-    tx: Tx, *, client: str | None = None, project: str | None = None, status: str | None = None,
-    before: DocumentId | None = None, limit: int = 50,
-) -> list[Progress]:  # fmt: skip
+    tx: Tx,
+    *,
+    client: str | None = None,
+    project: str | None = None,
+    status: str | None = None,
+    before: DocumentId | None = None,
+    limit: int = 50,
+) -> list[Progress]:
     """The newest first."""
     scopes: list[ScopeId] | None = None
     if client is not None or project is not None:
@@ -169,9 +174,20 @@ async def with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
 def _progress(row: Any) -> Progress:
     chunks = row.total_chunks
     return Progress(
-        id=row.id, name=row.filename, client=row.client, project=row.project, urn=row.urn, version=row.version,
-        type=row.type, title=row.title, container=row.container, part_of=row.part_of, added_at=row.added_at,
-        completed_at=row.completed_at, status=row.status, pages=row.total_pages,
+        id=row.id,
+        name=row.filename,
+        client=row.client,
+        project=row.project,
+        urn=row.urn,
+        version=row.version,
+        type=row.type,
+        title=row.title,
+        container=row.container,
+        part_of=row.part_of,
+        added_at=row.added_at,
+        completed_at=row.completed_at,
+        status=row.status,
+        pages=row.total_pages,
         phases=(
             PhaseProgress(OCR, row.ocr_status, row.ocr_completed_pages, row.ocr_failed_pages, row.total_pages or 0),
             PhaseProgress(
@@ -181,4 +197,4 @@ def _progress(row: Any) -> Progress:
                 GRAPH, row.graphrag_index_status, row.graphrag_completed_chunks, row.graphrag_failed_chunks, chunks
             ),
         ),
-    )  # fmt: skip
+    )

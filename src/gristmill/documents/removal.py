@@ -51,9 +51,15 @@ class Account:
 
     def told(self) -> Removed:
         return Removed(
-            self.documents, self.pages, self.chunks, self.tasks, len(self.nodes), len(self.edges),
-            len(self.nodes_weaker), len(self.edges_weaker),
-        )  # fmt: skip
+            self.documents,
+            self.pages,
+            self.chunks,
+            self.tasks,
+            len(self.nodes),
+            len(self.edges),
+            len(self.nodes_weaker),
+            len(self.edges_weaker),
+        )
 
 
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:

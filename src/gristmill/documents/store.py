@@ -19,9 +19,17 @@ SQL = queries("gristmill.documents", "documents.sql")
 
 
 async def create(
-    tx: Tx, scope: ScopeId, urn: str, hash_: bytes, name: str, *, version: int, container: DocumentId | None = None,
-    urgency: Urgency = ORDINARY, refusal: str = "",
-) -> DocumentId:  # fmt: skip
+    tx: Tx,
+    scope: ScopeId,
+    urn: str,
+    hash_: bytes,
+    name: str,
+    *,
+    version: int,
+    container: DocumentId | None = None,
+    urgency: Urgency = ORDINARY,
+    refusal: str = "",
+) -> DocumentId:
     """A new version of a source, and the work on it.
 
     Its group has the opening and one group per phase; a phase is sealed when the one before is completed, and the
@@ -38,11 +46,16 @@ async def create(
         await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=group)
     opening = await send(tx, OpenDocument(id_, refusal=refusal), parent=root, owner=owner, **place)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
-    await send_many(tx, [
-        *(Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
-          for before, phase in zip(groups[:-1], PHASES[1:], strict=True)),
-        Envelope(FinishDocument(id_), after=root, owner=owner, **place),
-    ])  # fmt: skip
+    await send_many(
+        tx,
+        [
+            *(
+                Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
+                for before, phase in zip(groups[:-1], PHASES[1:], strict=True)
+            ),
+            Envelope(FinishDocument(id_), after=root, owner=owner, **place),
+        ],
+    )
     return id_
 
 
@@ -55,9 +68,14 @@ async def load(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
 async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
     """What was found in it; its pages are read next, and no others."""
     await tx.execute(
-        SQL["opened"], id=document.id, type=seen.type, title=seen.title, meta=orjson.dumps(seen.meta).decode(),
-        written_at=seen.written_at, pages=seen.pages,
-    )  # fmt: skip
+        SQL["opened"],
+        id=document.id,
+        type=seen.type,
+        title=seen.title,
+        meta=orjson.dumps(seen.meta).decode(),
+        written_at=seen.written_at,
+        pages=seen.pages,
+    )
     each = SCAN if seen.scanned else 1
     pages = range(1, seen.pages + 1)
     await send_many(tx, [document.unit(OCR, ReadPage(document.id, page), page * each) for page in pages])
@@ -137,9 +155,15 @@ async def mend_parts(tx: Tx, container: Document) -> None:
     last = await latest(tx, container.scope, container.urn)
     if last is not None and last.id == container.id:  # or a newer version has it, or will have
         await create(
-            tx, container.scope, container.urn, container.hash, container.name, version=container.version + 1,
-            container=container.container, urgency=container.urgency,
-        )  # fmt: skip
+            tx,
+            container.scope,
+            container.urn,
+            container.hash,
+            container.name,
+            version=container.version + 1,
+            container=container.container,
+            urgency=container.urgency,
+        )
 
 
 async def was_cancelled(tx: Tx, document: Document) -> bool:

@@ -306,16 +306,29 @@ async def save(tx: Tx, scope: ScopeId, document: DocumentId, page: int, pieces: 
     await tx.execute(SQL["forget_page"], document=document, page=page)
     for ordinal, one in enumerate(pieces):
         await tx.execute(
-            SQL["save"], scope=scope, document=document, page=page, ordinal=ordinal, start=one.start, stop=one.stop,
-            tokens=one.tokens, kind=one.kind, language=one.language, heading=one.heading, text=one.text, hash=one.hash,
-        )  # fmt: skip
+            SQL["save"],
+            scope=scope,
+            document=document,
+            page=page,
+            ordinal=ordinal,
+            start=one.start,
+            stop=one.stop,
+            tokens=one.tokens,
+            kind=one.kind,
+            language=one.language,
+            heading=one.heading,
+            text=one.text,
+            hash=one.hash,
+        )
 
 
 async def load(tx: Tx, units: Sequence[tuple[DocumentId, int, int]]) -> list[Chunk | None]:
     """The chunks with these documents, pages and ordinals, in this order; None for one that is gone."""
     rows = await tx.all(
-        SQL["load"], documents=[one[0] for one in units], pages=[one[1] for one in units],
+        SQL["load"],
+        documents=[one[0] for one in units],
+        pages=[one[1] for one in units],
         ordinals=[one[2] for one in units],
-    )  # fmt: skip
+    )
     found = {(row.document, row.page, row.ordinal): Chunk(*row) for row in rows}
     return [found.get(unit) for unit in units]

@@ -178,10 +178,13 @@ async def _gather(db: Database, scope: ScopeId) -> bool:
             return False
         rows.sort(key=lambda row: row.chunk)
         segment = await tx.value(
-            SQL["make_segment"], scope=scope, size=len(rows), length=sum(row.length for row in rows),
+            SQL["make_segment"],
+            scope=scope,
+            size=len(rows),
+            length=sum(row.length for row in rows),
             languages=sorted({row.language for row in rows if row.language}),
             chunks=postings.ids_written(row.chunk for row in rows),
-        )  # fmt: skip
+        )
         counted = [postings.Counted(row.chunk, row.length, row.terms) for row in rows]
         await tx.copy(SQL["copy_postings"], _copied(segment, postings.packed(counted)))
         return True
@@ -238,9 +241,13 @@ async def _rewrite(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int]) -> No
     left = [chunk for chunk in postings.ids(segment.chunks).tolist() if chunk not in rotten]
     if left:
         into = await tx.value(
-            SQL["make_segment"], scope=scope, size=len(left), length=segment.length * len(left) // segment.size,
-            languages=segment.languages, chunks=postings.ids_written(left),
-        )  # fmt: skip
+            SQL["make_segment"],
+            scope=scope,
+            size=len(left),
+            length=segment.length * len(left) // segment.size,
+            languages=segment.languages,
+            chunks=postings.ids_written(left),
+        )
         after = ""
         while rows := await tx.all(SQL["portion"], segment=segment.id, after=after, most=PORTION):
             kept = ((row.term, postings.without(row.data, sorted(rotten))) for row in rows)

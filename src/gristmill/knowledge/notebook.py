@@ -30,10 +30,17 @@ NO_BYTES = sha256().digest()
 
 
 async def store_chunk(
-    db: Database, embedder: Embedders, document_id: str, content: str, node_key: str, *,
-    entity_types: Sequence[str] = (), graph_refs: Sequence[str] = (), knowledge_type: str = "DOCUMENT",
+    db: Database,
+    embedder: Embedders,
+    document_id: str,
+    content: str,
+    node_key: str,
+    *,
+    entity_types: Sequence[str] = (),
+    graph_refs: Sequence[str] = (),
+    knowledge_type: str = "DOCUMENT",
     scope: Scope = GLOBAL,
-) -> ChunkId:  # fmt: skip
+) -> ChunkId:
     """Keeps one chunk as it is, in the document with this URN, and links it with a node; the same one only once."""
     _check(document_id, content)
     piece = _piece(content, 0)
@@ -51,27 +58,43 @@ async def store_chunk(
 
 
 async def search_hybrid(
-    db: Database, embedder: Embedders, query: str, alpha: float = 0.5, max_results: int = 10,
-    knowledge_types: Sequence[str] | None = None, *, scope: Scope = GLOBAL,
-) -> Hits:  # fmt: skip
+    db: Database,
+    embedder: Embedders,
+    query: str,
+    alpha: float = 0.5,
+    max_results: int = 10,
+    knowledge_types: Sequence[str] | None = None,
+    *,
+    scope: Scope = GLOBAL,
+) -> Hits:
     """The hits of `search`, of all types or of these."""
     types = [type.casefold() for type in knowledge_types or ()]
     return await search(db, embedder, query, scope, alpha=alpha, limit=max_results, type=types)
 
 
 async def index_document(
-    db: Database, embedder: Embedders, document_id: str, content: str, title: str, location: str, *,
-    knowledge_type: str = "DOCUMENT", related_docs: Sequence[str] = (), scope: Scope = GLOBAL,
-) -> DocumentId:  # fmt: skip
+    db: Database,
+    embedder: Embedders,
+    document_id: str,
+    content: str,
+    title: str,
+    location: str,
+    *,
+    knowledge_type: str = "DOCUMENT",
+    related_docs: Sequence[str] = (),
+    scope: Scope = GLOBAL,
+) -> DocumentId:
     """Keeps a whole text in place of the one before under this URN; a large one in parts of 4,000 characters.
 
     Notes (`store_chunk`) under the same URN stay. The same text under the same title only gets its new type, location
     and relations; a title stands above every chunk, so that another one makes other chunks.
     """
     _check(document_id, content)
-    pieces = [_piece(content[a:b], a, title) for a, b in parts(content)] if len(content) >= LARGE else chunks.split(
-        content, title=title
-    )  # fmt: skip
+    pieces = (
+        [_piece(content[a:b], a, title) for a, b in parts(content)]
+        if len(content) >= LARGE
+        else chunks.split(content, title=title)
+    )
     made = await vectors.made(db, _whole(embedder), {piece.hash: piece.embedded for piece in pieces})
     told = {"type": knowledge_type.casefold(), "meta": _json({"location": location, "related": list(related_docs)})}
     body = content.encode()
@@ -143,9 +166,16 @@ async def _notebook(tx: Tx, scope: ScopeId, urn: str, type: str) -> DocumentId:
         return DocumentId(found.id)
     await tx.execute(SQL["keep_no_bytes"], hash=NO_BYTES)
     return await tx.value(
-        SQL["make_document"], scope=scope, urn=urn, version=1, hash=NO_BYTES, name=urn, title=None,
-        type=type.casefold(), meta="{}",
-    )  # fmt: skip
+        SQL["make_document"],
+        scope=scope,
+        urn=urn,
+        version=1,
+        hash=NO_BYTES,
+        name=urn,
+        title=None,
+        type=type.casefold(),
+        meta="{}",
+    )
 
 
 async def _nodes(tx: Tx, scope: Scope, keys: Sequence[str], types: Sequence[str]) -> list[tuple[str, str]]:
@@ -182,9 +212,14 @@ async def _noted(
 
 
 async def _written(
-    tx: Tx, scope: ScopeId, document: DocumentId, method: str, text: str, pieces: Sequence[Piece],
+    tx: Tx,
+    scope: ScopeId,
+    document: DocumentId,
+    method: str,
+    text: str,
+    pieces: Sequence[Piece],
     made: Mapping[bytes, Mapping[int, bytes]],
-) -> list[Chunk]:  # fmt: skip
+) -> list[Chunk]:
     """A page with its chunks, each of which can be found from then on."""
     key = sha256(text.encode()).digest()
     number = await tx.value(SQL["add_page"], document=document, method=method, text=text, key=key)

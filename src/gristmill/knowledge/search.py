@@ -71,10 +71,17 @@ class Hits(list[Hit]):
 
 
 async def search(
-    db: Database, embedder: Embedders | None, query: str, scope: Scope = GLOBAL, *,
-    alpha: float = 0.5, limit: int = 10, type: str | Sequence[str] | None = None, after: datetime | None = None,
+    db: Database,
+    embedder: Embedders | None,
+    query: str,
+    scope: Scope = GLOBAL,
+    *,
+    alpha: float = 0.5,
+    limit: int = 10,
+    type: str | Sequence[str] | None = None,
+    after: datetime | None = None,
     expand: int = 0,
-) -> Hits:  # fmt: skip
+) -> Hits:
     """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone.
 
     While another model is being filled, vectors are still those of the one before: give both embedders.
@@ -161,13 +168,29 @@ async def _details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], onl
 
 def _hit(row: Row, candidates: Candidates) -> Hit:
     return Hit(
-        score=round(candidates.scores.get(row.id, 0.0), 4), lexical=round(candidates.lexical(row.id), 4),
-        bm25=round(candidates.bm25.get(row.id, 0.0), 4), similarity=candidates.similar.get(row.id), chunk=row.id,
-        document=row.document, name=row.name, title=row.title, type=row.type, urn=row.urn, part_of=row.part_of,
-        version=row.version, client=row.client, project=row.project, page=row.page, start=row.start, stop=row.stop,
-        kind=row.kind, language=row.language, heading=row.heading, text=row.text,
+        score=round(candidates.scores.get(row.id, 0.0), 4),
+        lexical=round(candidates.lexical(row.id), 4),
+        bm25=round(candidates.bm25.get(row.id, 0.0), 4),
+        similarity=candidates.similar.get(row.id),
+        chunk=row.id,
+        document=row.document,
+        name=row.name,
+        title=row.title,
+        type=row.type,
+        urn=row.urn,
+        part_of=row.part_of,
+        version=row.version,
+        client=row.client,
+        project=row.project,
+        page=row.page,
+        start=row.start,
+        stop=row.stop,
+        kind=row.kind,
+        language=row.language,
+        heading=row.heading,
+        text=row.text,
         snippet=snippet_of(row.text, row.language, candidates.marks),
-    )  # fmt: skip
+    )
 
 
 def spread(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
@@ -220,16 +243,29 @@ class _Said:
 
 
 async def _expanded(
-    tx: Tx, hits: Sequence[Hit], candidates: Candidates, client: str, scopes: Sequence[ScopeId], only: Filter,
-    hops: int, most: int,
-) -> list[Hit]:  # fmt: skip
+    tx: Tx,
+    hits: Sequence[Hit],
+    candidates: Candidates,
+    client: str,
+    scopes: Sequence[ScopeId],
+    only: Filter,
+    hops: int,
+    most: int,
+) -> list[Hit]:
     """What is related to what the hits name, at most as many again; it never overtakes a hit."""
     known = [hit.chunk for hit in hits]
     naming = FAN if only.passes_all else FAN * SIFTED
     rows = await tx.all(
-        SQL["expand"], chunks=known, client=client, scopes=scopes, hops=hops, fan=FAN, naming=naming, most=most,
+        SQL["expand"],
+        chunks=known,
+        client=client,
+        scopes=scopes,
+        hops=hops,
+        fan=FAN,
+        naming=naming,
+        most=most,
         **only.asked,
-    )  # fmt: skip
+    )
     led = {row.chunk: row for row in rows}
     added = await _details(tx, list(led), scopes, only)
     last = hits[-1].score

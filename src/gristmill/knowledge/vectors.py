@@ -123,10 +123,15 @@ async def made(db: Database, embedders: Embedders, texts: Mapping[bytes, str]) -
 async def make_searchable(tx: Tx, chunk: Chunk, vectors: Mapping[int, bytes], terms: Terms) -> None:
     """Writes what a chunk is found by: its vector of each model and its terms; rows of its own, and only those."""
     await tx.execute(
-        SQL["make_searchable"], chunk=chunk.id, scope=chunk.scope, language=chunk.language, models=list(vectors),
-        vectors=[written(one) for one in vectors.values()], length=terms.length,
+        SQL["make_searchable"],
+        chunk=chunk.id,
+        scope=chunk.scope,
+        language=chunk.language,
+        models=list(vectors),
+        vectors=[written(one) for one in vectors.values()],
+        length=terms.length,
         terms=orjson.dumps(terms.counts).decode(),
-    )  # fmt: skip
+    )
 
 
 # --- near

@@ -69,9 +69,13 @@ class RouterLlm:
     """Asks the router over HTTP. One per process; `async with` closes its connections."""
 
     def __init__(
-        self, settings: "LlmSettings", *, session: str = "", count: Callable[[TokenCount], None] | None = None,
+        self,
+        settings: "LlmSettings",
+        *,
+        session: str = "",
+        count: Callable[[TokenCount], None] | None = None,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Every call is made within a `turn`, which may keep it waiting."""
         self._settings, self._count, self._turn = settings, count, turn
         headers = {"X-Router-Session": session} if session else {}

@@ -22,16 +22,22 @@ PRODUCT, NO_ZERO_POINT = "DynamicQuantizeMatMul", ""
 FORMAT = {
     "Entry": {"key": (1, "string", False), "value": (2, "string", False)},
     "Tensor": {
-        "dims": (1, "int64", True), "data_type": (2, "int32", False), "name": (8, "string", False),
-        "raw_data": (9, "bytes", False), "external_data": (13, "Entry", True), "data_location": (14, "int32", False),
+        "dims": (1, "int64", True),
+        "data_type": (2, "int32", False),
+        "name": (8, "string", False),
+        "raw_data": (9, "bytes", False),
+        "external_data": (13, "Entry", True),
+        "data_location": (14, "int32", False),
     },
     "Node": {
-        "input": (1, "string", True), "output": (2, "string", True), "op_type": (4, "string", False),
+        "input": (1, "string", True),
+        "output": (2, "string", True),
+        "op_type": (4, "string", False),
         "domain": (7, "string", False),
     },
     "Graph": {"node": (1, "Node", True), "initializer": (5, "Tensor", True)},
     "Model": {"graph": (7, "Graph", False)},
-}  # fmt: skip
+}
 
 
 def narrowed(graph: Path) -> bytes:

@@ -29,12 +29,17 @@ class QueueConfig:
     @classmethod
     def of(cls, row: Any) -> Self:
         return cls(
-            name=row.name, paused=row.paused, concurrency=row.concurrency,
+            name=row.name,
+            paused=row.paused,
+            concurrency=row.concurrency,
             rate=Rate(row.rate_count, row.rate_period) if row.rate_count else None,
-            retry=RetryPolicy(row.max_attempts, row.retry_base, row.retry_cap), retries_first=row.retries_first,
-            timeout=row.timeout, clear_payload=row.clear_payload, breaker=row.breaker_threshold is not None,
+            retry=RetryPolicy(row.max_attempts, row.retry_base, row.retry_cap),
+            retries_first=row.retries_first,
+            timeout=row.timeout,
+            clear_payload=row.clear_payload,
+            breaker=row.breaker_threshold is not None,
             breaker_state=row.breaker_state,
-        )  # fmt: skip
+        )
 
     @property
     def limited(self) -> bool:

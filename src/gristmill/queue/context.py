@@ -45,9 +45,14 @@ class Running:
     __slots__ = ("_batch", "_limiters", "_members", "_metrics", "_report")
 
     def __init__(
-        self, members: Sequence[Member], report: Callable[[TaskId, Progress], None], limiters: Limiters | None = None,
-        metrics: WorkerMetrics | None = None, *, batch: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        members: Sequence[Member],
+        report: Callable[[TaskId, Progress], None],
+        limiters: Limiters | None = None,
+        metrics: WorkerMetrics | None = None,
+        *,
+        batch: bool = False,
+    ) -> None:
         self._members = members
         self._report = report
         self._limiters = limiters

@@ -63,9 +63,14 @@ async def stats(tx: Tx, *, threshold: int) -> DeadStats:
 
 
 async def dead_letters(
-    tx: Tx, *, queue: str | None = None, kind: str | None = None, fingerprint: str | None = None,
-    since: datetime | None = None, limit: int = 50,
-) -> list[DeadLetter]:  # fmt: skip
+    tx: Tx,
+    *,
+    queue: str | None = None,
+    kind: str | None = None,
+    fingerprint: str | None = None,
+    since: datetime | None = None,
+    limit: int = 50,
+) -> list[DeadLetter]:
     """The latest first."""
     rows = await tx.all(SQL["letters"], queue=queue, kind=kind, fingerprint=fingerprint, since=since, limit=limit)
     return [DeadLetter(*row) for row in rows]
@@ -75,11 +80,17 @@ async def clusters(tx: Tx, queue: str | None = None) -> list[Cluster]:
     """The largest first."""
     return [
         Cluster(
-            row.fingerprint, normalised(row.sample), row.n, tuple(row.queues), tuple(row.kinds), row.first, row.last,
+            row.fingerprint,
+            normalised(row.sample),
+            row.n,
+            tuple(row.queues),
+            tuple(row.kinds),
+            row.first,
+            row.last,
             tuple(row.examples),
         )
         for row in await tx.all(SQL["clusters"], queue=queue)
-    ]  # fmt: skip
+    ]
 
 
 async def replay(
@@ -95,9 +106,14 @@ async def replay(
     replayed, last = 0, (None, None)
     while True:
         rows = await tx.all(
-            SQL["to_replay"], ids=wanted, queue=queue, fingerprint=fingerprint, died_at=last[0], id=last[1],
+            SQL["to_replay"],
+            ids=wanted,
+            queue=queue,
+            fingerprint=fingerprint,
+            died_at=last[0],
+            id=last[1],
             batch=REPLAYED_AT_ONCE,
-        )  # fmt: skip
+        )
         if not rows:
             return replayed
         replayed += len((await retry(tx, [row.id for row in rows])).tasks)

@@ -26,9 +26,16 @@ class Feeder:
     """Knows the line and the limits; hands over claims."""
 
     def __init__(
-        self, worker: WorkerId, hands: Hands, line: Line, share: Callable[[str], int], *, solo: bool = False,
-        width: Callable[[str], int] = lambda _: 1, lonely: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        worker: WorkerId,
+        hands: Hands,
+        line: Line,
+        share: Callable[[str], int],
+        *,
+        solo: bool = False,
+        width: Callable[[str], int] = lambda _: 1,
+        lonely: bool = False,
+    ) -> None:
         self._worker = worker
         self._hands = hands
         self._line = line

@@ -17,7 +17,7 @@ PARTICULARS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"(?:(?<!\w)[-+])?\b\d+(?:[.,]\d+)*\b"), "<n>"),
     (re.compile(r"(?<=[A-Za-z_-])\d+"), "<n>"),
-)  # fmt: skip
+)
 
 
 def normalised(error: str) -> str:

@@ -31,9 +31,15 @@ Handlers = Mapping[str, Handler]
 
 
 def on(
-    letter: type[Letter], run: Callable[..., Any], *, process: bool = False, batch: int | None = None,
-    timeout: timedelta | None = None, memory: int | None = None, at_once: int | None = None,
-) -> Handler:  # fmt: skip
+    letter: type[Letter],
+    run: Callable[..., Any],
+    *,
+    process: bool = False,
+    batch: int | None = None,
+    timeout: timedelta | None = None,
+    memory: int | None = None,
+    at_once: int | None = None,
+) -> Handler:
     """A coroutine function runs in the loop, a plain one in a thread or, with `process`, in a child process.
 
     `at_once` is for calls that wait for something scarce: more of them would only keep other queues from their slots.

@@ -30,9 +30,15 @@ class Heartbeat:
     """
 
     def __init__(
-        self, db: Database, worker: WorkerId, *, every: timedelta, lease: timedelta, stall: timedelta,
+        self,
+        db: Database,
+        worker: WorkerId,
+        *,
+        every: timedelta,
+        lease: timedelta,
+        stall: timedelta,
         lost: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._worker = worker
         self._every = every.total_seconds()

@@ -54,9 +54,13 @@ async def _sweep_queues(tx: Tx, queues: list[str], settings: QueueSettings, batc
         if removed == batch:
             return removed, True
         row = await tx.one(
-            SQL["sweep_queue"], queue=queue, keep_for=settings.keep_for, keep=settings.keep, n=batch - removed,
+            SQL["sweep_queue"],
+            queue=queue,
+            keep_for=settings.keep_for,
+            keep=settings.keep,
+            n=batch - removed,
             look=batch,
-        )  # fmt: skip
+        )
         if row is not None:
             removed += row.removed
             more = more or row.more

@@ -65,9 +65,13 @@ class Envelope:
     def plain(self) -> bool:
         """Whether it can go straight into the line, in the company of others like it."""
         return (
-            self.position is None and self.run_at is None and self.delay is None and self.after is None
-            and self.serial_key is None and self.unique is None
-        )  # fmt: skip
+            self.position is None
+            and self.run_at is None
+            and self.delay is None
+            and self.after is None
+            and self.serial_key is None
+            and self.unique is None
+        )
 
 
 def enclosed(letter: Letter | Envelope) -> Envelope:

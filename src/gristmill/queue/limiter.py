@@ -118,9 +118,13 @@ class Limiters:
     """Gives turns; one per process, shared by its handlers."""
 
     def __init__(
-        self, db: Database, *, worker: WorkerId | None = None, on_hit: Callable[[str], None] = lambda _: None,
+        self,
+        db: Database,
+        *,
+        worker: WorkerId | None = None,
+        on_hit: Callable[[str], None] = lambda _: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._worker = worker
         self._on_hit = on_hit
@@ -131,9 +135,14 @@ class Limiters:
 
     @asynccontextmanager
     async def take(
-        self, name: str, limit: Limit | None = None, *, patience: timedelta = timedelta(seconds=60),
-        hold: timedelta = timedelta(minutes=10), if_set: bool = False,
-    ) -> AsyncGenerator[None]:  # fmt: skip
+        self,
+        name: str,
+        limit: Limit | None = None,
+        *,
+        patience: timedelta = timedelta(seconds=60),
+        hold: timedelta = timedelta(minutes=10),
+        if_set: bool = False,
+    ) -> AsyncGenerator[None]:
         """Wait for a turn, and hold it until the block ends (for `hold` at most: then it counts as ended).
 
         `limit` is used when there is no such limiter yet; with `if_set`, nobody waits for one that is not there.

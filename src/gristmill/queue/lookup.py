@@ -107,9 +107,15 @@ async def get_task(tx: Tx, task: TaskId) -> Task:
 
 
 async def list_tasks(
-    tx: Tx, *, queue: str | None = None, kind: str | None = None, status: str | None = None,
-    parent: TaskId | None = None, limit: int = 50, before: TaskId | None = None,
-) -> list[Task]:  # fmt: skip
+    tx: Tx,
+    *,
+    queue: str | None = None,
+    kind: str | None = None,
+    status: str | None = None,
+    parent: TaskId | None = None,
+    limit: int = 50,
+    before: TaskId | None = None,
+) -> list[Task]:
     """The newest first; `before` is the id of the last one seen."""
     if status is not None and status not in STATUSES:
         raise Refused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
@@ -133,11 +139,20 @@ async def group_progress(tx: Tx, group: TaskId, *, errors: int = 20) -> GroupPro
         raise Refused(f"There is no group {group}.")
     found = await tx.all(SQL["errors_within"], id=group, limit=errors)
     return GroupProgress(
-        id=row.id, label=row.label, status=row.status, sealed=row.sealed, pending=row.pending,
-        processing=row.processing, completed=row.completed, failed=row.failed, skipped=row.skipped,
-        cancelled=row.cancelled, created_at=row.created_at, finished_at=row.finished_at,
+        id=row.id,
+        label=row.label,
+        status=row.status,
+        sealed=row.sealed,
+        pending=row.pending,
+        processing=row.processing,
+        completed=row.completed,
+        failed=row.failed,
+        skipped=row.skipped,
+        cancelled=row.cancelled,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
         errors=tuple(TaskError(*one) for one in found),
-    )  # fmt: skip
+    )
 
 
 async def history(tx: Tx, task: TaskId) -> list[Event]:

@@ -48,8 +48,14 @@ async def take_back(db: Database) -> list[Rescued]:
         gone = gone_processes(await known_processes(tx))
         rescued = await rescue(tx, gone=gone)
     for one in rescued:
-        log.warning("worker.rescued", worker=one.worker, name=one.name, back=len(one.back), suspects=len(one.suspects),
-                    buried=len(one.buried))  # fmt: skip
+        log.warning(
+            "worker.rescued",
+            worker=one.worker,
+            name=one.name,
+            back=len(one.back),
+            suspects=len(one.suspects),
+            buried=len(one.buried),
+        )
         if one.notes:
             notes.forget(one.notes)
     return rescued

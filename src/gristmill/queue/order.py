@@ -46,6 +46,11 @@ async def _move(tx: Tx, row: Any, position: int | None, priority: int, foregroun
     if lane != POSITIONED and row.lane != POSITIONED:
         lane = lane & ~1 | row.lane & 1  # a retry that goes first goes on doing so
     await tx.one(
-        SQL["move"], id=row.id, position=position, priority=priority, foreground=foreground, lane=lane,
+        SQL["move"],
+        id=row.id,
+        position=position,
+        priority=priority,
+        foreground=foreground,
+        lane=lane,
         by_age=row.position is not None,
-    )  # fmt: skip
+    )

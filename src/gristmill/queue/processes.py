@@ -66,9 +66,16 @@ class ProcessPool:
         self._closed = False
 
     async def run(
-        self, function: Callable[..., R], *args: Any, timeout: float, memory: int | None = None,
-        about: Any = None, hear: Callable[[Any], None] = lambda _: None, in_steps: bool = False, apart: bool = False,
-    ) -> R:  # fmt: skip
+        self,
+        function: Callable[..., R],
+        *args: Any,
+        timeout: float,
+        memory: int | None = None,
+        about: Any = None,
+        hear: Callable[[Any], None] = lambda _: None,
+        in_steps: bool = False,
+        apart: bool = False,
+    ) -> R:
         """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had.
 
         The function finds `about` in `child.about`; `hear` gets what it says on its way with `child.tell`. The time of

@@ -186,18 +186,39 @@ def _reported(row: Any, most: int) -> QueueReport:
         return Bounded(min(n, most), n > most)
 
     return QueueReport(
-        name=row.name, paused=row.paused, settings={name: getattr(row, name) for name in SHOWN},
-        ready=bounded(row.ready), scheduled=bounded(row.scheduled), blocked=bounded(row.blocked),
-        suspects=bounded(row.suspects), processing=row.processing, dead=bounded(row.dead),
+        name=row.name,
+        paused=row.paused,
+        settings={name: getattr(row, name) for name in SHOWN},
+        ready=bounded(row.ready),
+        scheduled=bounded(row.scheduled),
+        blocked=bounded(row.blocked),
+        suspects=bounded(row.suspects),
+        processing=row.processing,
+        dead=bounded(row.dead),
         finished={name: getattr(row, name) for name in ("completed", "failed", "skipped", "cancelled", "retried")},
-        oldest=row.now - row.oldest if row.oldest else None, breaker=_breaker(row), workers=tuple(row.workers),
-    )  # fmt: skip
+        oldest=row.now - row.oldest if row.oldest else None,
+        breaker=_breaker(row),
+        workers=tuple(row.workers),
+    )
 
 
 SHOWN = (
-    "concurrency", "rate_count", "rate_period", "max_attempts", "retry_base", "retry_cap", "retries_first", "timeout",
-    "clear_payload", "keep", "keep_for", "breaker_threshold", "breaker_window", "breaker_minimum", "breaker_reset",
-)  # fmt: skip
+    "concurrency",
+    "rate_count",
+    "rate_period",
+    "max_attempts",
+    "retry_base",
+    "retry_cap",
+    "retries_first",
+    "timeout",
+    "clear_payload",
+    "keep",
+    "keep_for",
+    "breaker_threshold",
+    "breaker_window",
+    "breaker_minimum",
+    "breaker_reset",
+)
 
 
 def _breaker(row: Any) -> Breaker | None:

@@ -92,9 +92,14 @@ def _started(row: Any, begun: Mapping[int, frozenset[TaskId] | None]) -> bool:
 
 def _judge(row: Any, started: bool, alone: set[int], seen_dead: set[int]) -> Verdict:
     return verdict(
-        started=started, alone=row.worker in alone, suspect=row.suspect, seen_dead=row.worker in seen_dead,
-        cancel=row.cancel, attempts=row.attempts, max_attempts=row.max_attempts,
-    )  # fmt: skip
+        started=started,
+        alone=row.worker in alone,
+        suspect=row.suspect,
+        seen_dead=row.worker in seen_dead,
+        cancel=row.cancel,
+        attempts=row.attempts,
+        max_attempts=row.max_attempts,
+    )
 
 
 async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
@@ -129,10 +134,13 @@ def _returned(one: Judged, together: int) -> dict[str, Any]:
     row, started, sentence = one
     company = f" beside {together - 1} other{'s' if together > 2 else ''}" if together > 1 else ""
     return {
-        "id": row.id, "worker": row.worker, "started": started, "suspect": sentence == "suspect",
+        "id": row.id,
+        "worker": row.worker,
+        "started": started,
+        "suspect": sentence == "suspect",
         "error": f"its worker (worker {row.worker} on {row.name}) died while it ran{company}",
         "fingerprint": fingerprint("its worker died while it ran"),
-    }  # fmt: skip
+    }
 
 
 def _reported(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued]:
@@ -143,9 +151,14 @@ def _reported(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued
         names[row.worker] = row.name
     return [
         Rescued(
-            WorkerId(worker), names[worker], worker in dead, dead[worker].notes if worker in dead else "",
+            WorkerId(worker),
+            names[worker],
+            worker in dead,
+            dead[worker].notes if worker in dead else "",
             back=tuple(tasks["back"]),
-            suspects=tuple(tasks["suspect"]), buried=tuple(tasks["bury"]), cancelled=tuple(tasks["cancel"]),
+            suspects=tuple(tasks["suspect"]),
+            buried=tuple(tasks["bury"]),
+            cancelled=tuple(tasks["cancel"]),
         )
         for worker, tasks in found.items()
-    ]  # fmt: skip
+    ]

@@ -32,9 +32,13 @@ class Revived:
 
 
 async def retry(
-    tx: Tx, ids: Iterable[TaskId], *, any_outcome: bool = False, kind: str | None = None,
+    tx: Tx,
+    ids: Iterable[TaskId],
+    *,
+    any_outcome: bool = False,
+    kind: str | None = None,
     queue: str | None = None,
-) -> Revived:  # fmt: skip
+) -> Revived:
     """Make closed tasks pending again, with all their attempts before them; their groups reopen.
 
     A group stands for all its failed tasks at any depth (of one `kind` or `queue`, if given). Without

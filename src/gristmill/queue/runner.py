@@ -54,10 +54,19 @@ class Runner:
     """Turns claims into answers."""
 
     def __init__(
-        self, hands: Hands, handlers: Handlers, configs: Mapping[str, QueueConfig], health: Health,
-        metrics: WorkerMetrics, *, processes: ProcessPool, limiters: Limiters, ripe: asyncio.Event, notes: Notes,
+        self,
+        hands: Hands,
+        handlers: Handlers,
+        configs: Mapping[str, QueueConfig],
+        health: Health,
+        metrics: WorkerMetrics,
+        *,
+        processes: ProcessPool,
+        limiters: Limiters,
+        ripe: asyncio.Event,
+        notes: Notes,
         answered: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._hands = hands
         self._handlers = handlers
         self._configs = configs
@@ -142,9 +151,12 @@ class Runner:
         return attempts is not None and claim.attempt >= attempts > 1
 
     async def _answer(
-        self, handler: Handler | None, work: Sequence[Claim], slot: asyncio.Task[None] | None,
+        self,
+        handler: Handler | None,
+        work: Sequence[Claim],
+        slot: asyncio.Task[None] | None,
         loop: asyncio.AbstractEventLoop,
-    ) -> None:  # fmt: skip
+    ) -> None:
         queue, running = work[0].queue, self._hands.running
         began, since = time.perf_counter(), loop.time()  # the loop's clock stands still while a handler does not wait
         self._in_queue[queue] += 1
@@ -283,9 +295,13 @@ class Runner:
                 return await self._threads.run(handler.run, what)
             case "process":
                 return await self._processes.run(
-                    handler.run, what, timeout=self.timeout(handler, work[0].queue).total_seconds(),
-                    memory=handler.memory, about=about(work, batch=bool(handler.batch)), hear=self._hear,
-                )  # fmt: skip
+                    handler.run,
+                    what,
+                    timeout=self.timeout(handler, work[0].queue).total_seconds(),
+                    memory=handler.memory,
+                    about=about(work, batch=bool(handler.batch)),
+                    hear=self._hear,
+                )
 
     def _ended(self, claim: Claim) -> Outcome:
         """Its handler was interrupted from outside: what does that make of the task?"""
@@ -308,8 +324,14 @@ class Runner:
             self._health.timed_out(claim.queue)
         known = isinstance(error, Transient | Permanent)
         report = log.info if known else log.warning
-        report("task." + type(outcome).__name__.lower(), task=claim.id, kind=claim.kind, attempt=claim.attempt,
-               error=described(error)[:200], exc_info=None if known else error)  # fmt: skip
+        report(
+            "task." + type(outcome).__name__.lower(),
+            task=claim.id,
+            kind=claim.kind,
+            attempt=claim.attempt,
+            error=described(error)[:200],
+            exc_info=None if known else error,
+        )
         return outcome
 
     def _note(self, claim: Claim, outcome: Outcome) -> None:

@@ -60,10 +60,17 @@ class Fired:
 
 
 async def add_schedule(
-    tx: Tx, name: str, letter: Letter | Posted, *, cron: str | None = None, zone: str = "UTC",
-    once_at: datetime | None = None, follows: str | None = None, delay: timedelta | None = None,
+    tx: Tx,
+    name: str,
+    letter: Letter | Posted,
+    *,
+    cron: str | None = None,
+    zone: str = "UTC",
+    once_at: datetime | None = None,
+    follows: str | None = None,
+    delay: timedelta | None = None,
     replace: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Send this letter at `cron`, at `once_at` (if that has passed: now), or `delay` after another schedule.
 
     Replacing keeps the history and whether it is enabled. While its times stay the same it keeps its next run
@@ -82,9 +89,19 @@ async def add_schedule(
         raise Refused(f"There is already a schedule “{name}”: replace it, or choose another name.")
     enabled, next_at = await _resumed(tx, old, wanted)
     await tx.execute(
-        SQL["write"], name=name, kind=kind, queue=queue, payload=payload, cron=cron, zone=zone,
-        once_at=once_at, follows=follows, delay=delay, enabled=enabled, next_at=next_at,
-    )  # fmt: skip
+        SQL["write"],
+        name=name,
+        kind=kind,
+        queue=queue,
+        payload=payload,
+        cron=cron,
+        zone=zone,
+        once_at=once_at,
+        follows=follows,
+        delay=delay,
+        enabled=enabled,
+        next_at=next_at,
+    )
     await tx.one(SQL["tell"])
 
 
@@ -172,9 +189,17 @@ async def _post(tx: Tx, schedule: Schedule) -> TaskId:
     """The letter is sent as it was stored: who runs the scheduler need not know its class."""
     await tx.execute(QUEUE["ensure_queues"], names=[schedule.queue])
     row = await tx.one(
-        QUEUE["enqueue_alike"], payloads=f"[{schedule.payload}]", queue=schedule.queue, kind=schedule.kind,
-        lane=LANE, priority=0, foreground=False, parent=None, max_attempts=None, owner=None,
-    )  # fmt: skip
+        QUEUE["enqueue_alike"],
+        payloads=f"[{schedule.payload}]",
+        queue=schedule.queue,
+        kind=schedule.kind,
+        lane=LANE,
+        priority=0,
+        foreground=False,
+        parent=None,
+        max_attempts=None,
+        owner=None,
+    )
     assert row is not None
     return row.ids[0]
 

@@ -129,10 +129,17 @@ async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list
 async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: int) -> list[TaskId]:
     payloads = b"[" + b",".join([encode(letter, limit) for letter in letters]) + b"]"
     return await tx.value(
-        SQL["enqueue_alike"], payloads=payloads.decode(), queue=_queue(head), kind=head.letter.kind, lane=lane(head),
-        priority=head.priority, foreground=head.foreground, parent=head.parent, max_attempts=head.max_attempts,
+        SQL["enqueue_alike"],
+        payloads=payloads.decode(),
+        queue=_queue(head),
+        kind=head.letter.kind,
+        lane=lane(head),
+        priority=head.priority,
+        foreground=head.foreground,
+        parent=head.parent,
+        max_attempts=head.max_attempts,
         owner=head.owner,
-    )  # fmt: skip
+    )
 
 
 async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: int) -> list[TaskId]:
@@ -141,10 +148,22 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: 
     row = await tx.one(SQL["reserve_ids"], n=len(letters))
     assert row is not None
     ids, where, queue = row.ids, lane(head), _queue(head)
-    outside = "\t".join(_copied(value) for value in (
-        "", row.now.isoformat(), head.parent, where, head.priority, head.foreground, head.max_attempts, queue,
-        head.letter.kind, head.owner, "",
-    )).encode()  # fmt: skip
+    outside = "\t".join(
+        _copied(value)
+        for value in (
+            "",
+            row.now.isoformat(),
+            head.parent,
+            where,
+            head.priority,
+            head.foreground,
+            head.max_attempts,
+            queue,
+            head.letter.kind,
+            head.owner,
+            "",
+        )
+    ).encode()
     place = f"\t{where}\t{queue}\n"
     # piece by piece: the server writes one while we make the next
     pieces = [slice(start, start + PIECE) for start in range(0, len(ids), PIECE)]
@@ -171,9 +190,14 @@ def _copied(value: str | int | None) -> str:
 
 def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int | None, str | None]:
     return (
-        _queue(envelope), envelope.letter.kind, envelope.priority, envelope.foreground, envelope.parent,
-        envelope.max_attempts, envelope.owner,
-    )  # fmt: skip
+        _queue(envelope),
+        envelope.letter.kind,
+        envelope.priority,
+        envelope.foreground,
+        envelope.parent,
+        envelope.max_attempts,
+        envelope.owner,
+    )
 
 
 async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
@@ -213,15 +237,22 @@ async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
 def _row(envelope: Envelope, limit: int) -> str:
     unique = envelope.unique
     fields = {
-        "queue": _queue(envelope), "kind": envelope.letter.kind, "lane": lane(envelope), "priority": envelope.priority,
-        "foreground": envelope.foreground, "position": envelope.position,
+        "queue": _queue(envelope),
+        "kind": envelope.letter.kind,
+        "lane": lane(envelope),
+        "priority": envelope.priority,
+        "foreground": envelope.foreground,
+        "position": envelope.position,
         "run_at": envelope.run_at.isoformat() if envelope.run_at else None,
         "delay": f"{envelope.delay.total_seconds()} s" if envelope.delay else None,
-        "parent": envelope.parent, "after": envelope.after, "serial_key": envelope.serial_key,
+        "parent": envelope.parent,
+        "after": envelope.after,
+        "serial_key": envelope.serial_key,
         "unique_key": unique.key if unique else None,
         "unique_for": f"{unique.period.total_seconds()} s" if unique and unique.period else None,
-        "max_attempts": envelope.max_attempts, "owner": envelope.owner,
-    }  # fmt: skip
+        "max_attempts": envelope.max_attempts,
+        "owner": envelope.owner,
+    }
     return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
 
 
@@ -252,11 +283,19 @@ async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence
 async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> bool:
     """Whether the task was still there to be replaced."""
     row = await tx.one(
-        SQL["replace"], id=task, queue=_queue(envelope), kind=envelope.letter.kind,
-        payload=encode(envelope.letter, limit).decode(), max_attempts=envelope.max_attempts, lane=lane(envelope),
-        priority=envelope.priority, foreground=envelope.foreground, position=envelope.position,
-        run_at=envelope.run_at, delay=envelope.delay,
-    )  # fmt: skip
+        SQL["replace"],
+        id=task,
+        queue=_queue(envelope),
+        kind=envelope.letter.kind,
+        payload=encode(envelope.letter, limit).decode(),
+        max_attempts=envelope.max_attempts,
+        lane=lane(envelope),
+        priority=envelope.priority,
+        foreground=envelope.foreground,
+        position=envelope.position,
+        run_at=envelope.run_at,
+        delay=envelope.delay,
+    )
     if row is None:
         return False
     for bond in ("parent", "after", "serial_key", "owner"):

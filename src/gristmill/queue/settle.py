@@ -46,9 +46,14 @@ def writes(outcome: Outcome) -> bool:
 
 
 async def settle(
-    tx: Tx, worker: WorkerId, batch: Sequence[Settled], *, clears: frozenset[str] = frozenset(),
-    retries_first: frozenset[str] = frozenset(), max_payload: int = MAX_PAYLOAD,
-) -> None:  # fmt: skip
+    tx: Tx,
+    worker: WorkerId,
+    batch: Sequence[Settled],
+    *,
+    clears: frozenset[str] = frozenset(),
+    retries_first: frozenset[str] = frozenset(),
+    max_payload: int = MAX_PAYLOAD,
+) -> None:
     """Move every task of the batch out of `processing`; if one of them is not ours any more, fail and write nothing.
 
     The fenced statements come first: whoever lost a lease learns it before anything else is written.
@@ -125,27 +130,46 @@ def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
     completed = Counter([claim.queue for claim in claims])
     prunable = Counter([claim.queue for claim in claims if claim.prunable])
     return {
-        "worker": worker, "n": len(claims), "ids": array([claim.id for claim in claims]),
-        "leases": array([claim.lease for claim in claims]), "queues": list(completed),
-        "completed": array(completed.values()), "prunable": array(prunable[queue] for queue in completed),
-    }  # fmt: skip
+        "worker": worker,
+        "n": len(claims),
+        "ids": array([claim.id for claim in claims]),
+        "leases": array([claim.lease for claim in claims]),
+        "queues": list(completed),
+        "completed": array(completed.values()),
+        "prunable": array(prunable[queue] for queue in completed),
+    }
 
 
 def _closed(
-    claim: Claim, outcome: str, *, result: Any = None, error: str | None = None, fingerprint: str | None = None,
+    claim: Claim,
+    outcome: str,
+    *,
+    result: Any = None,
+    error: str | None = None,
+    fingerprint: str | None = None,
     clear: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     return {
-        "id": claim.id, "lease": claim.lease, "outcome": outcome, "result": result, "error": error,
-        "fingerprint": fingerprint, "clear": clear,
-    }  # fmt: skip
+        "id": claim.id,
+        "lease": claim.lease,
+        "outcome": outcome,
+        "result": result,
+        "error": error,
+        "fingerprint": fingerprint,
+        "clear": clear,
+    }
 
 
 def _again(claim: Claim, wait: float, *, counts: bool, first: bool, error: str | None) -> dict[str, Any]:
     return {
-        "id": claim.id, "lease": claim.lease, "wait": f"{wait} s", "counts": counts, "first": first, "error": error,
+        "id": claim.id,
+        "lease": claim.lease,
+        "wait": f"{wait} s",
+        "counts": counts,
+        "first": first,
+        "error": error,
         "fingerprint": fingerprint(error) if error and counts else None,
-    }  # fmt: skip
+    }
 
 
 def tallied(batch: Iterable[Settled]) -> list[dict[str, Any]]:
@@ -162,8 +186,13 @@ COUNTED = ("completed", "failed", "skipped", "cancelled", "retried", "snoozed", 
 
 
 STATUS: dict[type[Outcome], str] = {
-    Done: "completed", Skip: "skipped", Stop: "cancelled", Bury: "failed", Retry: "retried", Snooze: "snoozed"
-}  # fmt: skip
+    Done: "completed",
+    Skip: "skipped",
+    Stop: "cancelled",
+    Bury: "failed",
+    Retry: "retried",
+    Snooze: "snoozed",
+}
 
 
 @cache

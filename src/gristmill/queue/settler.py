@@ -105,9 +105,13 @@ class Settler:
             tx = Tx(connection)
             await tx.one(SQL["plan_anew"], names=SWITCHES)
             await settle(
-                tx, self._worker, batch, clears=clears, retries_first=self._having("retries_first"),
+                tx,
+                self._worker,
+                batch,
+                clears=clears,
+                retries_first=self._having("retries_first"),
                 max_payload=self._max_payload,
-            )  # fmt: skip
+            )
             await tx.flush()
 
     async def _apart(self, connection: Connection, batch: Sequence[Settled]) -> list[Settled]:

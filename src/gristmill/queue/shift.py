@@ -43,9 +43,20 @@ class Shift:
     """Three loops around what is in hand: feed it, settle it, listen; and small duties on a timer."""
 
     def __init__(
-        self, db: Database, worker: WorkerId, handlers: Handlers, settings: QueueSettings, metrics: WorkerMetrics, *,
-        queues: Sequence[str], concurrency: int, processes: int, solo: bool, lonely: bool, notes: Notes,
-    ) -> None:  # fmt: skip
+        self,
+        db: Database,
+        worker: WorkerId,
+        handlers: Handlers,
+        settings: QueueSettings,
+        metrics: WorkerMetrics,
+        *,
+        queues: Sequence[str],
+        concurrency: int,
+        processes: int,
+        solo: bool,
+        lonely: bool,
+        notes: Notes,
+    ) -> None:
         self.worker = worker
         self._db = db
         self._settings = settings
@@ -60,9 +71,17 @@ class Shift:
         self._ripe = asyncio.Event()
         self._emptier = asyncio.Event()  # something left our hands
         self._runner = Runner(
-            self._hands, handlers, self._configs, self._health, metrics, limiters=self._limiters, ripe=self._ripe,
-            notes=notes, answered=self._on_slot_free, processes=ProcessPool(processes, nice=settings.nice),
-        )  # fmt: skip
+            self._hands,
+            handlers,
+            self._configs,
+            self._health,
+            metrics,
+            limiters=self._limiters,
+            ripe=self._ripe,
+            notes=notes,
+            answered=self._on_slot_free,
+            processes=ProcessPool(processes, nice=settings.nice),
+        )
         self._feeder = Feeder(
             worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width, lonely=lonely
         )

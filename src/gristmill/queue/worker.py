@@ -30,11 +30,20 @@ class Worker:
     """`await Worker(db, handlers, settings).run()`; `stop()` ends it gracefully from anywhere in the loop."""
 
     def __init__(
-        self, db: Database, handlers: Handlers, settings: QueueSettings | None = None, *,
-        queues: Sequence[str] | None = None, concurrency: int = 16, processes: int | None = None,
-        name: str | None = None, solo: bool = False, supervised: bool = False, until_idle: bool = False,
+        self,
+        db: Database,
+        handlers: Handlers,
+        settings: QueueSettings | None = None,
+        *,
+        queues: Sequence[str] | None = None,
+        concurrency: int = 16,
+        processes: int | None = None,
+        name: str | None = None,
+        solo: bool = False,
+        supervised: bool = False,
+        until_idle: bool = False,
         maintenance: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._handlers = handlers
         self._settings = settings or QueueSettings()
@@ -83,10 +92,18 @@ class Worker:
             return
         self.id = registered
         shift = Shift(
-            self._db, self.id, self._handlers, self._settings, self.metrics, queues=self._queues,
-            concurrency=self._concurrency, processes=self._processes, solo=self._solo,
-            lonely=not self._supervised, notes=notes,
-        )  # fmt: skip
+            self._db,
+            self.id,
+            self._handlers,
+            self._settings,
+            self.metrics,
+            queues=self._queues,
+            concurrency=self._concurrency,
+            processes=self._processes,
+            solo=self._solo,
+            lonely=not self._supervised,
+            notes=notes,
+        )
         heartbeat = self._start_heartbeat(self.id)
         working = asyncio.create_task(shift.work())
         duties = [asyncio.create_task(self._tick(heartbeat))]
@@ -151,10 +168,15 @@ class Worker:
                         cursor = await connection.execute(
                             SQL["register"],
                             {
-                                "name": self.name, "process": process_key(), "notes": notes, "queues": self._queues,
-                                "concurrency": self._concurrency, "solo": self._solo, "lease": self._settings.lease,
+                                "name": self.name,
+                                "process": process_key(),
+                                "notes": notes,
+                                "queues": self._queues,
+                                "concurrency": self._concurrency,
+                                "solo": self._solo,
+                                "lease": self._settings.lease,
                             },
-                        )  # fmt: skip
+                        )
                         row = await cursor.fetchone()
                     assert row is not None
                     log.info("worker.registered", worker=row[0], queues=self._queues)

@@ -33,9 +33,15 @@ class Admin:
             raise BadRequest(f"model {model!r} not found", 404)
         now = self._now()
         ticket = Ticket(
-            next(self._ids), Priority.CRITICAL, model, now, now + self._settings.load_timeout.total_seconds(),
-            session=_session(request, body, sender), patience=math.inf, announces=True,
-        )  # fmt: skip
+            next(self._ids),
+            Priority.CRITICAL,
+            model,
+            now,
+            now + self._settings.load_timeout.total_seconds(),
+            session=_session(request, body, sender),
+            patience=math.inf,
+            announces=True,
+        )
         try:
             self._scheduler.submit(ticket)
             lease = await self._scheduler.turn(ticket)

@@ -24,9 +24,19 @@ class PlainExchange:
     """A conversation on one connection of ours."""
 
     __slots__ = (
-        "_arrived", "_connection", "_error", "_gone", "_loop", "_size", "_waiter",
-        "again", "at", "complete", "headers", "status",
-    )  # fmt: skip
+        "_arrived",
+        "_connection",
+        "_error",
+        "_gone",
+        "_loop",
+        "_size",
+        "_waiter",
+        "again",
+        "at",
+        "complete",
+        "headers",
+        "status",
+    )
 
     def __init__(self, connection: "Connection", now: float) -> None:
         self.status = 0
@@ -139,8 +149,17 @@ class Connection(asyncio.Protocol):
     """One kept-alive connection; it serves one exchange after another."""
 
     __slots__ = (
-        "_forget", "_head", "_headers", "_keep", "_parser", "_parting", "_paused", "exchange", "loop", "transport",
-    )  # fmt: skip
+        "_forget",
+        "_head",
+        "_headers",
+        "_keep",
+        "_parser",
+        "_parting",
+        "_paused",
+        "exchange",
+        "loop",
+        "transport",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, keep: Parting, forget: Parting) -> None:
         self.loop, self._keep, self._forget = loop, keep, forget

@@ -50,9 +50,14 @@ class Child:
         arguments = ["--gguf", str(options.gguf), "--model", self._model, "--parallel", str(options.parallel)]
         arguments += ["--context", str(options.context), "--threads", str(options.threads)]
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gristmill.router.embedded", *arguments,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "gristmill.router.embedded",
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
         assert self._process.stdout is not None
         async for line in self._process.stdout:  # llama.cpp may write lines of its own
             if line.startswith(b'{"listening":'):

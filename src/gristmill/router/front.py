@@ -78,10 +78,31 @@ class Line(asyncio.Protocol):
     """One client's connection; the client's end of it is the end of what it asked for."""
 
     __slots__ = (
-        "_arrival", "_body", "_front", "_head", "_headers", "_length", "_parser", "_parting", "_plain", "_ready",
-        "_receiving", "_remote", "_request", "_said", "_serving", "_since", "_size", "_transport", "_unsent", "_url",
-        "_waiter", "_wrong", "full", "worker",
-    )  # fmt: skip
+        "_arrival",
+        "_body",
+        "_front",
+        "_head",
+        "_headers",
+        "_length",
+        "_parser",
+        "_parting",
+        "_plain",
+        "_ready",
+        "_receiving",
+        "_remote",
+        "_request",
+        "_said",
+        "_serving",
+        "_since",
+        "_size",
+        "_transport",
+        "_unsent",
+        "_url",
+        "_waiter",
+        "_wrong",
+        "full",
+        "worker",
+    )
 
     def __init__(self, front: Front) -> None:
         self._front = front

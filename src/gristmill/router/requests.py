@@ -32,8 +32,17 @@ class Head:
     """What a request's first line and headers say; a client mostly says the same again on its connection."""
 
     __slots__ = (
-        "_session", "expects", "fields", "method", "modern", "passed_on", "path", "priority", "remote", "sender",
-    )  # fmt: skip
+        "_session",
+        "expects",
+        "fields",
+        "method",
+        "modern",
+        "passed_on",
+        "path",
+        "priority",
+        "remote",
+        "sender",
+    )
 
     def __init__(
         self, method: str, path: str, headers: list[tuple[bytes, bytes]], *, modern: bool = True, remote: str = ""

@@ -181,13 +181,15 @@ def to_ollama(call: Call, body: Json) -> tuple[Call, Json]:
         )
     if body.get("n") not in (None, 1):
         raise BadRequest("n must be 1: this backend gives one answer")
-    sent = _only({
-        "model": body["model"],
-        "format": _format_in(body.get("response_format")),
-        "options": _options_in(body),
-        "logprobs": body.get("logprobs") or None,
-        "top_logprobs": body.get("top_logprobs"),
-    })  # fmt: skip
+    sent = _only(
+        {
+            "model": body["model"],
+            "format": _format_in(body.get("response_format")),
+            "options": _options_in(body),
+            "logprobs": body.get("logprobs") or None,
+            "top_logprobs": body.get("top_logprobs"),
+        }
+    )
     if effort := body.get("reasoning_effort"):
         sent["think"] = False if effort == "none" else effort
     if call is V1_COMPLETIONS:

@@ -7,19 +7,46 @@ import orjson
 
 Fields = dict[str, msgspec.Raw]
 
-HOP_BY_HOP = frozenset((
-    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
-    b"te", b"trailer", b"transfer-encoding", b"upgrade",
-))  # fmt: skip
+HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
 # ours to set, or nobody's business on the other side
 NOT_FORWARDED = HOP_BY_HOP | {
-    b"accept", b"accept-encoding", b"authorization", b"content-encoding", b"content-length", b"content-type",
-    b"cookie", b"expect", b"forwarded", b"host", b"origin", b"referer", b"x-forwarded-for",
-    b"x-ollama-priority", b"x-router-holdback", b"x-router-session",
-}  # fmt: skip
+    b"accept",
+    b"accept-encoding",
+    b"authorization",
+    b"content-encoding",
+    b"content-length",
+    b"content-type",
+    b"cookie",
+    b"expect",
+    b"forwarded",
+    b"host",
+    b"origin",
+    b"referer",
+    b"x-forwarded-for",
+    b"x-ollama-priority",
+    b"x-router-holdback",
+    b"x-router-session",
+}
 NOT_RETURNED = HOP_BY_HOP | {
-    b"content-length", b"content-encoding", b"content-type", b"date", b"server", b"set-cookie",
-}  # fmt: skip
+    b"content-length",
+    b"content-encoding",
+    b"content-type",
+    b"date",
+    b"server",
+    b"set-cookie",
+}
 
 
 class Call(NamedTuple):
