@@ -36,7 +36,7 @@ from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
 from gristmill.documents.reading import Limits, read  # noqa: E402
 from gristmill.documents.reading.recent import Recent  # noqa: E402
-from gristmill.knowledge import GLOBAL  # noqa: E402
+from gristmill.scopes import GLOBAL  # noqa: E402
 from gristmill.knowledge.chunks import split  # noqa: E402
 from gristmill.models import minilm  # noqa: E402
 from gristmill.queue import Handlers, Worker  # noqa: E402

@@ -5,7 +5,6 @@
 """
 
 import asyncio
-import hashlib
 import os
 import shutil
 import tempfile
@@ -24,8 +23,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from gristmill.db import Database
 from gristmill.db.embedded import LOCK as LOCK_FILE
-from gristmill.db.embedded import Embedded
-from gristmill.db.migrate import known, migrate
+from gristmill.db.embedded import ADMIN, USER, Embedded
+from gristmill.db.migrate import migrate
+from gristmill.db.schema import read_schema
 
 settings.register_profile("thorough", max_examples=1000)  # pytest --hypothesis-profile=thorough
 
@@ -147,12 +147,18 @@ def remove(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> str:
-    """The URL of the server's maintenance database; whichever process comes first starts the server."""
+    """The URL of the server's maintenance database, for its superuser; the first process starts the server."""
     if EXTERNAL:
         return EXTERNAL
     embedded = Embedded(pytestconfig.stash[FOLDER] / "server", HASTY)
     embedded.start()
-    return embedded.url("postgres")
+    return embedded.url("postgres", ADMIN)
+
+
+@pytest.fixture(scope="session")
+def owner(server: str) -> str:
+    """The user that tests connect as: the owner of their databases, and no superuser where the server is ours."""
+    return urlsplit(server).username or "" if EXTERNAL else USER
 
 
 @pytest.fixture(scope="session")
@@ -163,14 +169,13 @@ def admin(server: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture(scope="session")
-def template(server: str, admin: psycopg.Connection) -> str:
-    """The name of a migrated database, made once for these very migrations."""
-    checksums = "".join(migration.checksum for migration in known())
-    name = f"gristmill_template_{hashlib.sha256(checksums.encode()).hexdigest()[:12]}"
+def template(server: str, owner: str, admin: psycopg.Connection) -> str:
+    """The name of a migrated database, made once for this very schema."""
+    name = f"gristmill_template_{read_schema().checksum[:12]}"
     admin.execute("SELECT pg_advisory_lock(%s)", [LOCK])
     try:
         if not exists(admin, name):
-            make_template(server, admin, name)
+            make_template(server, owner, admin, name)
     finally:
         admin.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
     return name
@@ -180,12 +185,14 @@ def exists(admin: psycopg.Connection, name: str) -> bool:
     return admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
 
 
-def make_template(server: str, admin: psycopg.Connection, name: str) -> None:
+def make_template(server: str, owner: str, admin: psycopg.Connection, name: str) -> None:
     """Migrated under another name, so that a template is never half made."""
     draft = f"{name}_draft"
     drop(admin, draft)
-    admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(draft)))
-    asyncio.run(migrated(in_database(server, draft)))
+    admin.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(draft), sql.Identifier(owner)))
+    with psycopg.connect(in_database(server, draft), autocommit=True) as inside:
+        inside.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    asyncio.run(migrated(in_database(server, draft, owner)))
     admin.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(draft), sql.Identifier(name)))
 
 
@@ -194,10 +201,11 @@ async def migrated(url: str) -> None:
         await migrate(connection)
 
 
-def in_database(url: str, name: str) -> str:
-    """The same server, another database."""
+def in_database(url: str, name: str, user: str | None = None) -> str:
+    """The same server, another database, and perhaps another user."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
+    place = parts.netloc if user is None or user == parts.username else f"{user}@{parts.netloc.rpartition('@')[2]}"
+    return f"{parts.scheme}://{place}/{name}" + (f"?{parts.query}" if parts.query else "")
 
 
 def drop(admin: psycopg.Connection, name: str) -> None:
@@ -214,13 +222,14 @@ def empty_url(server: str, admin: psycopg.Connection) -> Iterator[str]:
 
 
 @pytest.fixture
-def url(server: str, admin: psycopg.Connection, template: str) -> Iterator[str]:
+def url(server: str, owner: str, admin: psycopg.Connection, template: str) -> Iterator[str]:
     """A fresh database with our schema."""
     name = f"gristmill_test_{uuid4().hex[:12]}"
-    clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+    named = map(sql.Identifier, (name, owner, template))
+    clone = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(*named)
     # by copying files, which in memory takes two thirds of the time of the default; 14 knows no choice
     admin.execute(clone if EXTERNAL else clone + sql.SQL(" STRATEGY FILE_COPY"))
-    yield in_database(server, name)
+    yield in_database(server, name, owner)
     drop(admin, name)
 
 

@@ -429,6 +429,10 @@ class Settings(BaseSettings):
         default=None,
         description="A PostgreSQL ≥ 14 with pgvector ≥ 0.8; without it, one is started in the data folder.",
     )
+    row_security: bool = Field(
+        default=True,
+        description="Whether the database itself keeps clients apart, by a role that it may take a right to create.",
+    )
     data: Folder = Field(default_factory=default_data, description="The data folder of the embedded PostgreSQL.")
     app: str = Field(
         default="gristmill.app:handlers",

@@ -25,7 +25,7 @@ from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL
+from gristmill.scopes import GLOBAL
 from gristmill.settings import Settings
 
 

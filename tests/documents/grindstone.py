@@ -10,7 +10,7 @@ from gristmill.app import Bench, handlers_at
 from gristmill.db import Database
 from gristmill.documents import Added, Progress, add_file, progress, with_parts
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL, Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.queue import Handler, Handlers, Worker
 from gristmill.settings import DocumentSettings, Settings
 from gristmill.tasks import OpenDocument, ReadPage

@@ -37,7 +37,8 @@ from gristmill.documents.intake import add_part
 from gristmill.documents.reading import PageText, Part
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL, Scope, keys, lexicon
+from gristmill.knowledge import keys, lexicon
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.queue import Skip, Snooze, on, retry_tasks, why
 from gristmill.tasks import BuildGraph, OpenDocument, ReadPage
 

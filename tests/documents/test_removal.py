@@ -13,7 +13,7 @@ from gristmill.documents.phases import opening
 from gristmill.documents.reading import Part
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL
+from gristmill.scopes import GLOBAL
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

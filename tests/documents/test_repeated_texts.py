@@ -7,7 +7,8 @@ import pytest
 
 from gristmill.db import Database, Tx
 from gristmill.documents import store
-from gristmill.knowledge import GLOBAL, scope_id, vectors
+from gristmill.knowledge import vectors
+from gristmill.scopes import GLOBAL, scope_id
 from gristmill.knowledge.graph import contributions
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,7 +9,8 @@ from gristmill.db import Database
 from gristmill.documents import Added, Progress, add_again, add_file, listing, load, pages, remove, retry, tally
 from gristmill.documents.blobs import Spool, hashed
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, index_document, store_chunk
+from gristmill.knowledge import index_document, store_chunk
+from gristmill.scopes import GLOBAL
 from gristmill.models import FakeEmbedder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

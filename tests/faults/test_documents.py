@@ -20,7 +20,7 @@ from watch import family, until
 from gristmill.db import Database, Tx, open_database
 from gristmill.db.embedded import Embedded
 from gristmill.documents import add_file, files_in
-from gristmill.knowledge import GLOBAL
+from gristmill.scopes import GLOBAL
 from gristmill.queue import set_queue
 from gristmill.settings import Settings
 

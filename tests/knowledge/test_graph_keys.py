@@ -9,7 +9,7 @@ from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph, keys
-from gristmill.knowledge.scopes import GLOBAL, Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.models import Passage
 
 ACME = Scope("acme")

@@ -11,7 +11,7 @@ from gristmill.errors import Refused
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph
 from gristmill.knowledge.graph import contributions, reading
-from gristmill.knowledge.scopes import GLOBAL, Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.models import Entity, Extraction, Relation
 
 ACME, RIVAL = Scope("acme"), Scope("rival")

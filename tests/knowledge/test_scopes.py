@@ -6,7 +6,7 @@ import pytest
 
 from gristmill.db import Database
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, Scope, scope_id, visible
+from gristmill.scopes import GLOBAL, Scope, scope_id, visible
 
 ACME, MILL, OVEN = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven")
 OTHER, OTHER_MILL = Scope("other"), Scope("other", "mill")

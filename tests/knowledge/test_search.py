@@ -15,7 +15,8 @@ from shelf import chunked, placed, searchable
 from gristmill.db import Database, Tx
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL, Chunk, Scope, search, vectors
+from gristmill.knowledge import Chunk, search, vectors
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.knowledge.search import FAN, spread
 from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
 from gristmill.knowledge.terms import forms, wanted

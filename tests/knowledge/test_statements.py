@@ -10,7 +10,7 @@ from gristmill.documents import removal, remove
 from gristmill.ids import ChunkId, DocumentId
 from gristmill.knowledge import graph, keys
 from gristmill.knowledge.graph import statements
-from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id
+from gristmill.scopes import GLOBAL, Scope, scope_id
 
 ACME, RED, BLUE = Scope("acme"), Scope("acme", "red"), Scope("acme", "blue")
 TICKET = ("ticket::7", 0, 1)

@@ -11,7 +11,8 @@ from shelf import chunked, placed, searchable
 
 from gristmill.db import Database, Vector
 from gristmill.errors import Refused
-from gristmill.knowledge import GLOBAL, Embedders, Scope, scope_id, search, terms_of, vectors
+from gristmill.knowledge import Embedders, search, terms_of, vectors
+from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
 from gristmill.queue import Done, Envelope, Skip, Worker, bound, on

@@ -17,7 +17,7 @@ from gristmill.cli.session import Session, outlast, run, session
 from gristmill.documents import ORDINARY, Added, Urgency, add_file, files_in, name_of, of_arrival, progress
 from gristmill.documents import Progress as Document
 from gristmill.errors import Unreachable
-from gristmill.knowledge import Scope
+from gristmill.scopes import Scope
 
 MOST_ROWS = 40
 OUTCOMES = ("added", "changed", "unchanged", "failed", "cancelled", "refused")

@@ -13,7 +13,7 @@ from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, listing
 from gristmill.ids import DocumentId
-from gristmill.knowledge import GLOBAL
+from gristmill.scopes import GLOBAL
 
 NOTHING = "There are no documents: gristmill add PATH takes some in."
 NONE_OF_THEM = "No document is like that: gristmill documents, without options, lists all."

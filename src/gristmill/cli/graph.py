@@ -17,7 +17,8 @@ from gristmill.cli.session import run, session
 from gristmill.db import Tx
 from gristmill.documents import counted
 from gristmill.errors import Refused
-from gristmill.knowledge import Scope, graph, keys
+from gristmill.knowledge import graph, keys
+from gristmill.scopes import Scope
 
 app = typer.Typer(no_args_is_help=True)
 alias = typer.Typer(no_args_is_help=True)

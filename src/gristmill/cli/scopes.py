@@ -7,7 +7,8 @@ import typer
 from gristmill.cli.output import Misused, warn
 from gristmill.cli.session import options
 from gristmill.db import Tx
-from gristmill.knowledge import GLOBAL, Scope, holds_anything
+from gristmill.documents import holds_anything
+from gristmill.scopes import GLOBAL, Scope
 
 Client = Annotated[str | None, typer.Option(help="Whose it is; without it, it is everybody's (GLOBAL).")]
 Project = Annotated[str | None, typer.Option(help="Which project of the client it belongs to.")]

@@ -14,7 +14,8 @@ from gristmill.cli.scopes import lack_of, scope_of
 from gristmill.cli.session import Session, instant, run, session
 from gristmill.documents import types
 from gristmill.errors import GristmillError, Refused
-from gristmill.knowledge import Hit, Hits, Scope, search
+from gristmill.knowledge import Hit, Hits, search
+from gristmill.scopes import Scope
 from gristmill.models import Embedder, MiniLm, embedder
 from gristmill.queue import ProcessPool
 

@@ -26,7 +26,8 @@ from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.watch import existing, first_look, taken_in
 from gristmill.documents import Progress, at_work, counted, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
-from gristmill.knowledge import Scope, chunks, graph
+from gristmill.knowledge import chunks, graph
+from gristmill.scopes import Scope
 from gristmill.settings import environment
 
 GRACE = 30.0

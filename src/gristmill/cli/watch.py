@@ -21,7 +21,7 @@ from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Added, counted, files_at
 from gristmill.errors import Refused
-from gristmill.knowledge import Scope
+from gristmill.scopes import Scope
 
 QUIET = 1_000  # milliseconds without a change after which a file counts as written
 LONGEST = 60_000

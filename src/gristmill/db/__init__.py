@@ -3,7 +3,7 @@
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
-from gristmill.db.pool import Connection, Database, open_database, plainly, without_secret
+from gristmill.db.pool import Connection, Database, Viewpoint, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
 from gristmill.db.sql import Query, array, numbered, queries
 from gristmill.db.tx import Row, Tx
@@ -19,6 +19,7 @@ __all__ = [
     "SchemaState",
     "Tx",
     "Vector",
+    "Viewpoint",
     "array",
     "bring_up_to_date",
     "numbered",

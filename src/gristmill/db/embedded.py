@@ -21,13 +21,16 @@ from urllib.parse import quote
 
 import psutil
 import psycopg
+from psycopg import sql
 
 from gristmill.db.accounts import Account, account_of, own_folder, refuse_unreachable, run_as, user_name, write_as
 from gristmill.db.programs import MAJOR, programs_for
+from gristmill.db.roles import TENANT
 from gristmill.db.tuning import MB, tuned
 from gristmill.errors import Refused
 
-USER = "gristmill"
+USER = "gristmill"  # owns the database, and is no superuser
+ADMIN = "postgres"  # the superuser: it creates the database and the roles, and does nothing else
 LOCK = "embedded.lock"  # also the mark by which we know a data folder as ours
 ROOM_TO_START = 200 * MB
 LONGEST_SOCKET_FOLDER = 100 - len("/.s.PGSQL.5432")  # the system allows 107 bytes for the whole path
@@ -40,6 +43,21 @@ RECOVERY = 600.0  # seconds: crash recovery replays at most max_wal_size, yet a 
 SHUTDOWN = 120.0
 ORPHANS = 15.0
 OTHERS = 120.0  # seconds that another program may take to start or stop the server before we say so
+
+STRANGER = re.compile(f'role "{ADMIN}" does not exist')  # before the first release there was one role for everything
+OLDER = (
+    "The data folder was made by a Gristmill from before the first release, and cannot be taken over: choose another with "
+    "GRISTMILL_DATA and add the documents again."
+)
+ROLES = f"""
+DO $$
+BEGIN
+  IF to_regrole('{USER}') IS NULL THEN CREATE ROLE {USER} LOGIN; END IF;
+  IF to_regrole('{TENANT}') IS NULL THEN CREATE ROLE {TENANT} NOLOGIN; END IF;
+END $$;
+GRANT {TENANT} TO {USER};
+GRANT pg_monitor TO {USER};  -- for the doctor
+"""
 
 OWN_CONF = """\
 # PostgreSQL of Gristmill. What Gristmill wants stands in gristmill.conf, which is rewritten at every start.
@@ -88,9 +106,9 @@ class Embedded:
         # not TMPDIR nor XDG_RUNTIME_DIR: every process must find the same folder, and it must outlive a login
         return Path("/tmp") / f"gristmill-{hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]}"
 
-    def url(self, database: str = "gristmill") -> str:
+    def url(self, database: str = "gristmill", user: str = USER) -> str:
         """Where clients connect; says nothing about whether the server runs."""
-        return f"postgresql://{USER}@/{quote(database, safe='')}?host={quote(str(self.socket_folder), safe='/')}"
+        return f"postgresql://{user}@/{quote(database, safe='')}?host={quote(str(self.socket_folder), safe='/')}"
 
     def start(self) -> str:
         """Initialise what is empty, start what is not running; the URL, once connections are accepted."""
@@ -140,8 +158,8 @@ class Embedded:
             return connection.info.parameter_status("server_version")
         return None
 
-    def _connect(self) -> psycopg.Connection:
-        return psycopg.connect(self.url("postgres"), autocommit=True, connect_timeout=5)
+    def _connect(self, database: str = "postgres", user: str = USER) -> psycopg.Connection:
+        return psycopg.connect(self.url(database, user), autocommit=True, connect_timeout=5)
 
     def _serves(self) -> bool:
         """The quick way: it answers, and our database is there."""
@@ -188,14 +206,26 @@ class Embedded:
         """Whether it lets us in, to a database of ours; an error that waiting cannot mend is raised."""
         ready = self._ready()
         try:
-            with self._connect() as connection:
-                if not has_database(connection):
-                    connection.execute("CREATE DATABASE gristmill")
-                return True
+            self._make_database()
+            return True
         except psycopg.OperationalError as error:
+            if STRANGER.search(str(error)):
+                raise Refused(OLDER) from error
             if ready and self._ready() and not PASSING.search(str(error)):
                 raise
             return False
+
+    def _make_database(self) -> None:
+        """The roles and the database; it appears under its own name only when everything is in it."""
+        with self._connect(user=ADMIN) as connection:
+            if has_database(connection):
+                return
+            connection.execute(sql.SQL(ROLES))
+            connection.execute("DROP DATABASE IF EXISTS gristmill_new")
+            connection.execute("CREATE DATABASE gristmill_new OWNER gristmill")
+            with self._connect("gristmill_new", ADMIN) as inside:
+                inside.execute("CREATE EXTENSION vector")
+            connection.execute("ALTER DATABASE gristmill_new RENAME TO gristmill")
 
     def _ready(self) -> bool:
         """What the server itself last wrote about its state."""
@@ -215,7 +245,7 @@ class Embedded:
         draft = self.data / "postgres.new"
         shutil.rmtree(draft, ignore_errors=True)
         own_folder(draft, owner)
-        access = ("-U", USER, "--auth-local=trust", "--auth-host=reject")
+        access = ("-U", ADMIN, "--auth-local=trust", "--auth-host=reject")
         # builtin: the same order and case rules on every machine; the libc name still serves full text search
         locale = ("--locale=C.UTF-8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         options = ("--encoding=UTF8", "--data-checksums", "--no-instructions", *locale, *access)

@@ -1,10 +1,8 @@
-"""Brings a database to the schema this program knows: numbered files, forward only, each all or nothing."""
+"""Brings a database to the schema that this program knows, in one transaction: all of it or nothing."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, LiteralString, cast
 
 import psycopg
@@ -12,166 +10,233 @@ from psycopg import AsyncConnection, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from gristmill.db.roles import TENANT, ensure_tenant, has_tenant
+from gristmill.db.schema import Definition, Migration, Schema, read_schema
 from gristmill.errors import Refused
 
-FOLDER = Path(__file__).parent / "migrations"
-NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 OLDEST_SERVER = 14
-OLDEST_VECTOR = (0, 8)  # of pgvector: older ones leave a filtered search with a part of what fits, or none
-TWINS = {  # landed in two forms, by checksum the second; 0009 brings both to the same schema
-    2: "7767d2cc1f01aa738d6ba2c89a28700a6e5230644c0194bedc0590df6d567718",
-    3: "fef5cf6ce08b87e4294bb502e77ac40c87f146000654cade11f762296a7917d3",
-}
+OLDEST_VECTOR = (0, 8)  # of pgvector: an older one finds only some of the rows that pass a filter, or none
+INVOKER_VIEWS = 150_000  # the first server whose views can run with the rights of the user who asks
 LOCK = 0x6772_6973_746D  # "gristm": one number for every database, as advisory locks are per database
 
-CREATE_TABLE = """
+CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS gristmill_migration (
-    number     int PRIMARY KEY,
+    room       text NOT NULL,
+    number     int NOT NULL,
     name       text NOT NULL,
     checksum   text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now()
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (room, number)
+);
+CREATE TABLE IF NOT EXISTS gristmill_definition (
+    room     text NOT NULL,
+    name     text NOT NULL,
+    checksum text NOT NULL,
+    views    text[] NOT NULL,
+    PRIMARY KEY (room, name)
 )"""
-EXISTS = "SELECT to_regclass('gristmill_migration') IS NOT NULL"
-APPLIED = "SELECT number, name, checksum FROM gristmill_migration ORDER BY number"
-RECORD = "INSERT INTO gristmill_migration (number, name, checksum) VALUES (%s, %s, %s)"
+FOUND = """
+SELECT to_regclass('gristmill_migration') IS NOT NULL,
+       EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('gristmill_migration') AND attname = 'room')
+"""
+APPLIED = "SELECT room, number, name, checksum FROM gristmill_migration ORDER BY applied_at, room, number"
+DEFINED = "SELECT room, name, checksum FROM gristmill_definition"
+VIEWS = "SELECT DISTINCT unnest(views) FROM gristmill_definition"
+RECORD = "INSERT INTO gristmill_migration (room, number, name, checksum) VALUES (%s, %s, %s, %s)"
+FORGET = "DELETE FROM gristmill_definition"
+DEFINE = "INSERT INTO gristmill_definition (room, name, checksum, views) VALUES (%s, %s, %s, %s)"
 VECTOR = """
 SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
        (SELECT default_version FROM pg_available_extensions WHERE name = 'vector')
 """
-
-
-@dataclass(frozen=True)
-class Migration:
-    """One file of the folder, or one row of the table."""
-
-    number: int
-    name: str
-    checksum: str
-    text: str = ""
+OLDER = (
+    "The database was made by a Gristmill from before the first release, and cannot be taken over: start with an empty "
+    "one (another folder in GRISTMILL_DATA, or another database in GRISTMILL_DATABASE_URL) and add the documents again."
+)
 
 
 @dataclass(frozen=True)
 class SchemaState:
-    """How a database compares with this program; a number is 0 when there is none."""
+    """How a database compares with this program."""
 
-    current: int
-    newest: int
-    pending: tuple[str, ...]
-    unknown: tuple[str, ...]
-    changed: tuple[str, ...] = ()
+    applied: int  # migrations
+    pending: tuple[str, ...] = ()  # migrations and definitions that this program has, and the database has not
+    unknown: tuple[str, ...] = ()  # migrations of a newer program
+    changed: tuple[str, ...] = ()  # migrations that differ from those of this program
+    older: bool = False  # made before the first release
 
     @property
     def fits(self) -> bool:
-        return not self.pending and not self.unknown and not self.changed
+        return not (self.pending or self.unknown or self.changed or self.older)
 
 
-def known(folder: Path = FOLDER) -> list[Migration]:
-    """The migrations of this program, in order."""
-    return [read(file) for file in sorted(folder.glob("*.sql"))]
+@dataclass(frozen=True)
+class Applied:
+    """What a database says of its own schema."""
+
+    migrations: Sequence[Migration] = ()
+    definitions: frozenset[tuple[str, str, str]] = frozenset()
+    older: bool = False
 
 
-def read(file: Path) -> Migration:
-    match = NAME.fullmatch(file.name)
-    if match is None:
-        raise ValueError(f"{file.name} is no name for a migration: write NNNN_what_it_does.sql")
-    text = file.read_text(encoding="utf-8")
-    return Migration(int(match[1]), file.stem, hashlib.sha256(text.encode()).hexdigest(), text)
-
-
-async def schema_state(connection: AsyncConnection[Any], migrations: Sequence[Migration] | None = None) -> SchemaState:
+async def schema_state(connection: AsyncConnection[Any], schema: Schema | None = None) -> SchemaState:
     """Compare without changing anything."""
-    ours = known() if migrations is None else migrations
-    applied = await applied_to(connection)
-    done = {migration.number for migration in applied}
-    newest = max((migration.number for migration in ours), default=0)
+    ours = schema or read_schema()
+    applied = await read_applied(connection)
+    tenant = await has_tenant(connection)
     return SchemaState(
-        current=max(done, default=0),
-        newest=newest,
-        pending=tuple(migration.name for migration in ours if migration.number not in done),
-        unknown=tuple(migration.name for migration in applied if migration.number > newest),
-        changed=tuple(migration.name for migration in strange(ours, applied) if migration.number <= newest),
+        applied=len(applied.migrations),
+        pending=tuple(map(str, (*find_missing(ours, applied), *find_outdated(ours, applied, tenant=tenant)))),
+        unknown=tuple(map(str, find_unknown(ours, applied))),
+        changed=tuple(map(str, find_changed(ours, applied))),
+        older=applied.older,
     )
 
 
-async def migrate(connection: AsyncConnection[Any], migrations: Sequence[Migration] | None = None) -> list[str]:
+async def migrate(
+    connection: AsyncConnection[Any], schema: Schema | None = None, *, row_security: bool = True
+) -> list[str]:
     """Apply what is missing and return its names; of many that try at once, one does it."""
-    ours = known() if migrations is None else migrations
-    refuse_old_server(connection)
-    if not missing(ours, await applied_to(connection)):
+    ours = schema or read_schema()
+    refuse_old_server(connection, row_security=row_security)
+    if row_security:
+        await ensure_tenant(connection)
+    if not await find_work(connection, ours):
         return []
     await ensure_vector(connection)
-    names: list[str] = []
-    while name := await apply_next(connection, ours):
-        names.append(name)
-    return names
+    return await apply_all(connection, ours)
 
 
-async def apply_next(connection: AsyncConnection[Any], ours: Sequence[Migration]) -> str | None:
-    """One migration in one transaction; what is next is decided only once the lock is ours."""
+async def find_work(connection: AsyncConnection[Any], ours: Schema) -> tuple[list[Migration], list[Definition]] | None:
+    """The migrations and the definitions to apply; None if the database has them all."""
+    applied = await read_applied(connection)
+    refuse_strange(ours, applied)
+    missing = find_missing(ours, applied)
+    outdated = find_outdated(ours, applied, tenant=await has_tenant(connection))
+    return (missing, outdated) if missing or outdated else None
+
+
+async def apply_all(connection: AsyncConnection[Any], ours: Schema) -> list[str]:
+    """Everything in one transaction; what is to be done is decided only when the lock is ours."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        await connection.execute(CREATE_TABLE)
-        todo = missing(ours, await applied_to(connection))
-        if not todo:
-            return None
-        await apply(connection, todo[0])
-        return todo[0].name
+        work = await find_work(connection, ours)
+        if work is None:
+            return []
+        missing, outdated = work
+        await connection.execute(CREATE_TABLES)
+        await drop_views(connection)
+        await connection.execute(FORGET)
+        tenant = await has_tenant(connection)
+        for room in ours.rooms:
+            for migration in (one for one in missing if one.room == room):
+                await apply(connection, migration)
+                await connection.execute(RECORD, [room, migration.number, migration.name, migration.checksum])
+            for definition in (one for one in ours.definitions if one.room == room):
+                await apply(connection, definition)
+                mark = mark_of(definition, tenant=tenant)
+                await connection.execute(DEFINE, [room, definition.name, mark, definition.views])
+        return [str(one) for one in (*missing, *outdated)]
 
 
-async def apply(connection: AsyncConnection[Any], migration: Migration) -> None:
+async def drop_views(connection: AsyncConnection[Any]) -> None:
+    """A view may stand in the way of a migration, and cannot be replaced by one with other columns."""
+    names = [row[0] for row in await (await connection.execute(VIEWS)).fetchall()]
+    if not names:
+        return
+    listed = sql.SQL(", ").join(map(sql.Identifier, names))
+    try:
+        await connection.execute(sql.SQL("DROP VIEW IF EXISTS {}").format(listed))
+    except psycopg.errors.DependentObjectsStillExist as error:
+        raise Refused(
+            f"The views of Gristmill cannot be renewed ({error.diag.message_detail or error}): drop what you built on "
+            "them, migrate, and make it again."
+        ) from error
+
+
+async def apply(connection: AsyncConnection[Any], file: Migration | Definition) -> None:
+    text = file.text
+    if connection.info.server_version < INVOKER_VIEWS:
+        text = text.replace(" WITH (security_invoker)", "")  # such a server is only used without row-level security
     try:
         # unprepared and without parameters, a whole file of statements goes to the server as it is
-        await connection.execute(sql.SQL(cast(LiteralString, migration.text)), prepare=False)
+        await connection.execute(sql.SQL(cast(LiteralString, text)), prepare=False)
     except psycopg.Error as error:
         reason = error.diag.message_primary or str(error)
         raise Refused(
-            f"Migration {migration.name} failed ({reason}), and nothing of it was kept: "
+            f"Migration {file} failed ({reason}), and nothing was changed: "
             "mend the database or upgrade Gristmill, then try again."
         ) from error
     if connection.info.transaction_status != TransactionStatus.INTRANS:
-        raise ValueError(f"{migration.name} ends its own transaction: leave BEGIN and COMMIT out")
-    await connection.execute(RECORD, [migration.number, migration.name, migration.checksum])
+        raise ValueError(f"{file} ends its own transaction: leave BEGIN and COMMIT out")
 
 
-async def applied_to(connection: AsyncConnection[Any]) -> list[Migration]:
+async def read_applied(connection: AsyncConnection[Any]) -> Applied:
     # a transaction even to read, so that a connection without autocommit is not left inside one
     async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(EXISTS)
-        if (await cursor.fetchone()) != (True,):
-            return []
+        await cursor.execute(FOUND)
+        there, has_rooms = await cursor.fetchone() or (False, False)
+        if not there:
+            return Applied()
+        if not has_rooms:
+            return Applied(older=True)
         await cursor.execute(APPLIED)
-        return [Migration(*row) for row in await cursor.fetchall()]
+        migrations = [Migration(*row) for row in await cursor.fetchall()]
+        await cursor.execute(DEFINED)
+        return Applied(migrations, frozenset(await cursor.fetchall()))
 
 
-def missing(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Migration]:
-    """What is left to apply, once it is certain that the past of the database is our past."""
-    newest = max((migration.number for migration in ours), default=0)
-    current = max((migration.number for migration in applied), default=0)
-    if current > newest:
-        raise Refused(f"The database was migrated by a newer Gristmill ({current:04} > {newest:04}): upgrade this one.")
-    for migration in strange(ours, applied):
-        raise Refused(
-            f"Migration {migration.name} was changed after it was applied to this database: "
-            "install the Gristmill that migrated it, or start with an empty database."
-        )
-    done = {migration.number for migration in applied}
-    return [migration for migration in ours if migration.number not in done]
+def mark_of(definition: Definition, *, tenant: bool) -> str:
+    """Its checksum; access rules are applied anew, too, when the role that they are for has come."""
+    return f"{definition.checksum} {TENANT}" if tenant and definition.name == "access" else definition.checksum
 
 
-def strange(ours: Sequence[Migration], applied: Sequence[Migration]) -> list[Migration]:
-    """What was applied and is not what we have under that number."""
-    checksums = {migration.number: migration.checksum for migration in ours}
+def find_missing(ours: Schema, applied: Applied) -> list[Migration]:
+    done = {(migration.room, migration.number) for migration in applied.migrations}
+    return [migration for migration in ours.migrations if (migration.room, migration.number) not in done]
+
+
+def find_outdated(ours: Schema, applied: Applied, *, tenant: bool) -> list[Definition]:
+    """The definitions that the database does not have in this form."""
     return [
-        migration
-        for migration in applied
-        if migration.checksum not in (checksums.get(migration.number), TWINS.get(migration.number))
+        one for one in ours.definitions if (one.room, one.name, mark_of(one, tenant=tenant)) not in applied.definitions
     ]
 
 
-def refuse_old_server(connection: AsyncConnection[Any]) -> None:
-    found = connection.info.server_version // 10_000
+def find_unknown(ours: Schema, applied: Applied) -> list[Migration]:
+    known = {(migration.room, migration.number) for migration in ours.migrations}
+    return [migration for migration in applied.migrations if (migration.room, migration.number) not in known]
+
+
+def find_changed(ours: Schema, applied: Applied) -> list[Migration]:
+    """The applied migrations that are not what we have under that number."""
+    known = {(migration.room, migration.number): migration.checksum for migration in ours.migrations}
+    return [one for one in applied.migrations if known.get((one.room, one.number), one.checksum) != one.checksum]
+
+
+def refuse_strange(ours: Schema, applied: Applied) -> None:
+    """The past of the database must be our own past."""
+    if applied.older:
+        raise Refused(OLDER)
+    for migration in find_unknown(ours, applied):
+        raise Refused(f"The database was migrated by a newer Gristmill ({migration}): upgrade this one.")
+    for migration in find_changed(ours, applied):
+        raise Refused(
+            f"Migration {migration} was changed after it was applied to this database: "
+            "install the Gristmill that migrated it, or start with an empty database."
+        )
+
+
+def refuse_old_server(connection: AsyncConnection[Any], *, row_security: bool) -> None:
+    number = connection.info.server_version
+    found = number // 10_000
     if found < OLDEST_SERVER:
         raise Refused(f"The server is PostgreSQL {found} and Gristmill needs {OLDEST_SERVER} or newer: upgrade it.")
+    if row_security and number < INVOKER_VIEWS:
+        raise Refused(
+            f"PostgreSQL {found} cannot keep clients apart in views: upgrade it to {INVOKER_VIEWS // 10_000} or newer, "
+            "or set GRISTMILL_ROW_SECURITY=false if all who use this database may see everything."
+        )
 
 
 def refuse_old_vector(version: str | None) -> None:
@@ -183,7 +248,7 @@ def refuse_old_vector(version: str | None) -> None:
 
 
 async def ensure_vector(connection: AsyncConnection[Any]) -> None:
-    """The one thing a migration may need that an ordinary user cannot always create."""
+    """The one extension that a migration needs, and that an ordinary user cannot always create."""
     async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
         # IF NOT EXISTS is no protection against another session that creates it at the same moment
         await cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])

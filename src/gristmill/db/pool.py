@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from psycopg import AsyncConnection, Error, InterfaceError, IsolationLevel, OperationalError, ProgrammingError
 from psycopg.abc import PQGen
@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from gristmill.db.embedded import Embedded
 from gristmill.db.migrate import migrate
+from gristmill.db.roles import TENANT
 from gristmill.db.tx import Tx
 from gristmill.errors import Refused, Transient, Unreachable
 from gristmill.settings import Settings
@@ -30,6 +31,17 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 # a network that swallows what we send is found out within half a minute instead of after two hours
 WATCHFUL = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 PATIENCE = 20.0  # seconds until a connection is lent
+LOOK_FROM = "SELECT set_config('gristmill.client', %s, false), set_config('gristmill.project', %s, false)"
+
+
+class Viewpoint(Protocol):
+    """From where the database is seen: a client and perhaps one of its projects; without either it is GLOBAL."""
+
+    @property
+    def client(self) -> str: ...
+
+    @property
+    def project(self) -> str: ...
 
 
 class Connection(AsyncConnection[TupleRow]):
@@ -39,6 +51,10 @@ class Connection(AsyncConnection[TupleRow]):
     network, where we are cancelled because there is no answer, that is time which belongs to the next attempt. And
     if the connection broke meanwhile, psycopg would raise that instead, and the cancellation would be lost.
     """
+
+    seen_from: tuple[str, str] | None = (
+        None  # the client and project that the session was told, of a tenant's connection
+    )
 
     @override
     async def wait(self, gen: PQGen[R], interval: float = 0.1, timeout: float | None = None) -> R:
@@ -54,21 +70,29 @@ Pool = AsyncConnectionPool[Connection]
 
 
 class _Pools(NamedTuple):
-    """Whose connections are lent."""
+    """The connections that are lent: those that see everything, and those that see what one client may see."""
 
     usual: Pool
-    beside: Pool  # for what is read beside something else
+    beside: Pool  # for statements that run at the same time as another one
+    tenant: Pool
+    tenant_beside: Pool
 
     async def close(self, timeout: float = 5) -> None:
         await asyncio.gather(*(pool.close(timeout) for pool in self))
 
 
 class Database:
-    """Connections to be lent, `size` at most and as many for what is read beside; `async with Database(url) as db`."""
+    """Connections to be lent, at most `size` of each kind; `async with Database(url) as db`.
 
-    def __init__(self, url: str, *, size: int = 4, revive: Callable[[], str] | None = None) -> None:
+    Without `row_security`, only the program's own filters keep clients apart.
+    """
+
+    def __init__(
+        self, url: str, *, size: int = 4, revive: Callable[[], str] | None = None, row_security: bool = True
+    ) -> None:
         _parts(url)  # refused before anything can print it
         self.url = url
+        self._row_security = row_security
         self._size = size
         self._revive = revive
         self._pools: _Pools | None = None
@@ -79,12 +103,13 @@ class Database:
         return self
 
     async def _opened(self) -> _Pools:
-        pools = _Pools(self._pool(), self._pool())
+        role = {"role": TENANT} if self._row_security else {}
+        pools = _Pools(self._pool(), self._pool(), self._pool(**role), self._pool(**role))
         for pool in pools:
             await pool.open()
         return pools
 
-    def _pool(self) -> Pool:
+    def _pool(self, **session: str) -> Pool:
         return AsyncConnectionPool(
             self.url,
             connection_class=Connection,
@@ -93,7 +118,12 @@ class Database:
             open=False,
             timeout=PATIENCE,
             configure=_observed,
-            kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
+            kwargs={
+                "application_name": "gristmill",
+                "connect_timeout": 10,
+                "options": self._options(session),
+                **self.watchful,
+            },
         )
 
     async def __aexit__(
@@ -103,35 +133,39 @@ class Database:
             await self._pools.close()
 
     @asynccontextmanager
-    async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Tx]:
+    async def transaction(self, *, snapshot: bool = False, seen_from: Viewpoint | None = None) -> AsyncGenerator[Tx]:
         """One transaction: committed at the end, rolled back on any error; all of a `snapshot` is of one moment.
 
+        With `seen_from`, the database shows and changes only the rows that this client or project may see and change.
         Unreachable if the server goes away meanwhile.
         """
-        async with self._borrowed(autocommit=False) as connection:
-            tx = Tx(connection)
+        async with self._borrowed(autocommit=False, seen_from=seen_from) as connection:
+            tx = Tx(connection, seen_from=seen_from)
             await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ if snapshot else None)
             yield tx
             await tx.flush()
 
     @asynccontextmanager
-    async def reading(self, *, beside: bool = False) -> AsyncGenerator[Tx]:
-        """For those in a hurry who only read: each statement is of its own moment, and nothing is said around them.
+    async def reading(self, *, beside: bool = False, seen_from: Viewpoint | None = None) -> AsyncGenerator[Tx]:
+        """Statements that only read, without a transaction around them: each sees the moment at which it runs.
 
-        Who has two statements at work at a time sends the same one of them `beside` each time, by a connection of its
-        own. A process runs where it ran last, if it may: those of two connections that take turns at everything end up
-        on one core, one behind the other.
+        A caller that runs two statements at the same time sends one of them `beside`, and always the same one: it has
+        connections of its own. The system wakes a server process on the core where it ran last. Two connections that
+        take turns at everything would end up on one core, one behind the other.
         """
-        async with self._borrowed(autocommit=True, beside=beside) as connection:
-            yield Tx(connection)
+        async with self._borrowed(autocommit=True, beside=beside, seen_from=seen_from) as connection:
+            yield Tx(connection, seen_from=seen_from)
 
     @asynccontextmanager
-    async def _borrowed(self, *, autocommit: bool, beside: bool = False) -> AsyncGenerator[Connection]:
+    async def _borrowed(
+        self, *, autocommit: bool, beside: bool = False, seen_from: Viewpoint | None = None
+    ) -> AsyncGenerator[Connection]:
         assert self._pools, "open the database first: async with Database(url) as db"
         connection = None
         try:
-            pool = self._pools.beside if beside else self._pools.usual
-            async with pool.connection() as connection:
+            async with self._choose_pool(beside, seen_from).connection() as connection:
+                if seen_from is not None and connection.seen_from != (seen_from.client, seen_from.project):
+                    await _look_from(connection, seen_from)
                 if connection.autocommit != autocommit:
                     await connection.set_autocommit(autocommit)
                 yield connection
@@ -143,16 +177,25 @@ class Database:
                 raise Unreachable(f"the connection to the database at {self.shown} was lost") from error
             raise
 
+    def _choose_pool(self, beside: bool, seen_from: Viewpoint | None) -> Pool:
+        assert self._pools
+        if seen_from is None:
+            return self._pools.beside if beside else self._pools.usual
+        return self._pools.tenant_beside if beside else self._pools.tenant
+
+    def _options(self, session: Mapping[str, str]) -> str:
+        """Session settings beside those of the URL."""
+        given = conninfo_to_dict(self.url).get("options")
+        return " ".join([*([str(given)] if given else []), *(f"-c {key}={value}" for key, value in session.items())])
+
     async def connect(self, name: str, **session: str) -> Connection:
         """A connection of one's own, with session settings beside those of the URL; the caller closes it."""
-        given = conninfo_to_dict(self.url).get("options")
-        options = " ".join([*([str(given)] if given else []), *(f"-c {key}={value}" for key, value in session.items())])
         connection = await Connection.connect(
             self.url,
             autocommit=True,
             prepare_threshold=0,
             application_name=f"gristmill {name}",
-            options=options,
+            options=self._options(session),
             connect_timeout=10,
             **self.watchful,
         )
@@ -194,6 +237,14 @@ async def _observed(connection: Connection) -> None:
     await connection.set_autocommit(autocommit)
 
 
+async def _look_from(connection: Connection, seen_from: Viewpoint) -> None:
+    """Tell the session where it looks from, before its transaction begins: rolling back must not undo it."""
+    connection.seen_from = None
+    await connection.set_autocommit(True)
+    await connection.execute(LOOK_FROM, [seen_from.client, seen_from.project])
+    connection.seen_from = (seen_from.client, seen_from.project)
+
+
 @asynccontextmanager
 async def open_database(settings: Settings, *, size: int = 4) -> AsyncGenerator[Database]:
     """The configured database, started if it is the embedded one, with its tables up to date."""
@@ -203,12 +254,12 @@ async def open_database(settings: Settings, *, size: int = 4) -> AsyncGenerator[
     else:
         revive = Embedded(settings.data).start
         url = await asyncio.to_thread(revive)
-    async with Database(url, size=size, revive=revive) as db:
-        await _migrated(db)
+    async with Database(url, size=size, revive=revive, row_security=settings.row_security) as db:
+        await _migrate(db, row_security=settings.row_security)
         yield db
 
 
-async def _migrated(db: Database) -> None:
+async def _migrate(db: Database, *, row_security: bool) -> None:
     try:
         connection = await db.connect("migrate")
     except OperationalError as error:
@@ -216,12 +267,12 @@ async def _migrated(db: Database) -> None:
             f"The database at {db.shown} cannot be reached ({_reason(error)}): check GRISTMILL_DATABASE_URL."
         ) from error
     async with connection:
-        await migrate(connection)
+        await migrate(connection, row_security=row_security)
 
 
 @contextmanager
 def plainly() -> Generator[None]:
-    """For those who talk to people: what the driver raises, as one of our errors and in one sentence."""
+    """Turn what the driver raises into one of our errors, in one sentence for a person."""
     try:
         yield
     except (OperationalError, InterfaceError) as error:

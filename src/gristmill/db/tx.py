@@ -2,26 +2,34 @@
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-from psycopg import AsyncConnection
-from psycopg.rows import TupleRow, namedtuple_row, tuple_row
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import TupleRow, class_row, namedtuple_row, tuple_row
 
 from gristmill.db.sql import Query
 
-Row = Any  # a named tuple of what the query selects
+if TYPE_CHECKING:
+    from gristmill.db.pool import Viewpoint
+
+Row = Any  # a named tuple of the columns that a query selects
+R = TypeVar("R")
 PORTION = 16 * 2**20  # characters or bytes that are sent as one statement
 
 
 class Tx:
     """Runs statements in one open transaction.
 
-    `execute` and `add` answer nothing, so they may wait for company: statements that follow each other and differ only
-    in their parameters go to the server as one batch, and rows as one statement. Whatever asks for rows sends the
-    waiting ones first.
+    `execute` and `add` return nothing, so their statements may be collected: those that follow each other and differ
+    only in their parameters go to the server as one batch, and rows as one statement. A statement that returns rows
+    sends the collected ones first.
+
+    A class given after the query types its rows: `await tx.all(SQL["tasks"], Task, queue="ocr")`. Its fields have the
+    names of the columns.
     """
 
-    def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
+    def __init__(self, connection: AsyncConnection[TupleRow], *, seen_from: "Viewpoint | None" = None) -> None:
+        self.seen_from = seen_from  # None: everything is seen
         self._connection = connection
         self._waiting: list[_Waiting] = []
 
@@ -29,35 +37,43 @@ class Tx:
         self._waiting.append(_Waiting(query, params))
 
     async def add(self, query: Query, **row: Any) -> None:
-        """One row for a statement that takes many, by an array for each column: in a third of the time of a batch.
+        """One row for a statement that takes many, as an array for each column: a third of the time of a batch.
 
-        It must bear two rows of one key: who says them does not know who else is heard in this transaction.
+        The statement must accept two rows with the same key: other writers of this transaction may add one, too.
         """
         self._waiting.append(_Waiting(query, row, is_row=True))
 
-    async def one(self, query: Query, **params: Any) -> Row | None:
+    @overload
+    async def one(self, query: Query, /, **params: Any) -> Row | None: ...
+    @overload
+    async def one(self, query: Query, row: type[R], /, **params: Any) -> R | None: ...
+    async def one(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> Any:
         """The first row, or None."""
-        return await (await self._run(query, params)).fetchone()
+        return await (await self._run(query, row, params)).fetchone()
 
-    async def all(self, query: Query, **params: Any) -> list[Row]:
-        return await (await self._run(query, params)).fetchall()
+    @overload
+    async def all(self, query: Query, /, **params: Any) -> list[Row]: ...
+    @overload
+    async def all(self, query: Query, row: type[R], /, **params: Any) -> list[R]: ...
+    async def all(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> list[Any]:
+        return await (await self._run(query, row, params)).fetchall()
 
     async def bare(self, query: Query, **params: Any) -> list[Row]:
-        """As `all`, in the server's own form: for many bytes, which would else be written out as text."""
+        """As `all`, in the server's binary form: many bytes would otherwise be written out as text."""
         await self.flush()
         cursor = self._connection.cursor(row_factory=namedtuple_row, binary=True)
         await cursor.execute(query, params)
         return await cursor.fetchall()
 
     async def pairs(self, query: Query, **params: Any) -> dict[Any, Any]:
-        """What stands in the second column, by the first; in the server's own form."""
+        """The values of the second column by those of the first, in the server's binary form."""
         await self.flush()
         cursor = self._connection.cursor(row_factory=tuple_row, binary=True)
         await cursor.execute(query, params)
         return dict(await cursor.fetchall())
 
     async def portions(self, query: Query, size: int, **params: Any) -> AsyncGenerator[list[Row]]:
-        """As `all`, so many rows at a time: for what does not fit into memory."""
+        """As `all`, `size` rows at a time: for results that do not fit into memory."""
         await self.flush()
         async with self._connection.cursor("portions", row_factory=namedtuple_row) as cursor:
             await cursor.execute(query, params)
@@ -77,7 +93,7 @@ class Tx:
                 await copy.write(piece)
 
     async def flush(self) -> None:
-        """Send what waits."""
+        """Send the collected statements."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
@@ -92,14 +108,14 @@ class Tx:
                 else:
                     await cursor.execute(query, given[0])
 
-    async def _run(self, query: Query, params: Mapping[str, Any]) -> Any:
+    async def _run(self, query: Query, row: type[Any] | None, params: Mapping[str, Any]) -> AsyncCursor[Any]:
         await self.flush()
-        cursor = self._connection.cursor(row_factory=namedtuple_row)
+        cursor = self._connection.cursor(row_factory=class_row(row) if row else namedtuple_row)
         return await cursor.execute(query, params)
 
 
 class _Waiting(NamedTuple):
-    """A statement that nobody waits for, or a row of one."""
+    """A collected statement, or a row of one."""
 
     query: Query
     params: Mapping[str, Any]
@@ -111,7 +127,7 @@ def _kind(one: _Waiting) -> tuple[Query, bool, tuple[str, ...]]:
 
 
 def _portions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Not all at a time: here and there they are held several times over, and no array is larger than a gigabyte."""
+    """Rows for one statement each: arrays are copied several times, and PostgreSQL takes none above a gigabyte."""
     start = size = 0
     for end, row in enumerate(rows):
         own = sum(len(value) for value in row.values() if isinstance(value, str | bytes | bytearray))

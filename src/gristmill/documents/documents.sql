@@ -21,7 +21,7 @@ RETURNING id;
 UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
 
 -- name: insert_phase
-INSERT INTO phase (document, name, ordinal, task) VALUES (%(document)s, %(name)s, %(ordinal)s, %(task)s);
+INSERT INTO phase (document, name, scope, ordinal, task) VALUES (%(document)s, %(name)s, %(scope)s, %(ordinal)s, %(task)s);
 
 -- name: documents
 SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta, d.pages, d.task,
@@ -61,10 +61,11 @@ SELECT p.document, p.number, p.text
 
 -- name: save_page
 -- many at a time, each of them once: the last word on a page counts
-INSERT INTO page (document, number, method, text, key)
-SELECT DISTINCT ON (document, number) document, number, method, text, key
-  FROM unnest(%(document)b::bigint[], %(number)b::int[], %(method)b::text[], %(text)b::text[], %(key)b::bytea[])
-       WITH ORDINALITY AS p (document, number, method, text, key, n)
+INSERT INTO page (document, number, scope, method, text, key)
+SELECT DISTINCT ON (document, number) document, number, scope, method, text, key
+  FROM unnest(%(document)b::bigint[], %(number)b::int[], %(scope)b::int[], %(method)b::text[], %(text)b::text[],
+              %(key)b::bytea[])
+       WITH ORDINALITY AS p (document, number, scope, method, text, key, n)
  ORDER BY document, number, n DESC
 ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = excluded.text, key = excluded.key;
 
@@ -99,7 +100,7 @@ SELECT FROM blob WHERE hash = %(hash)s FOR KEY SHARE;
 SELECT FROM document WHERE id = %(id)s FOR KEY SHARE;
 
 -- name: keep_part
-INSERT INTO kept_part (container, urn) VALUES (%(container)s, %(urn)s);
+INSERT INTO kept_part (container, urn, scope) VALUES (%(container)s, %(urn)s, %(scope)s);
 
 -- name: hand_over
 -- A part that is the same in the newer version of its container stays, and one that is not until its own newer version is
@@ -176,6 +177,12 @@ SELECT id, filename, client, project, urn, version, type, title, container, adde
 -- name: scopes_of
 SELECT array_agg(id) FROM scope
  WHERE (%(client)s::text IS NULL OR client = %(client)s) AND (%(project)s::text IS NULL OR project = %(project)s);
+
+-- name: holds_anything
+SELECT EXISTS (
+  SELECT FROM scope s
+   WHERE s.client = %(client)s AND (%(project)s::text = '' OR s.project = %(project)s::text)
+     AND (EXISTS (SELECT FROM document d WHERE d.scope = s.id) OR EXISTS (SELECT FROM entity e WHERE e.scope = s.id)));
 
 -- name: pages_of
 SELECT * FROM page_status WHERE document_id = %(id)s ORDER BY page_number;

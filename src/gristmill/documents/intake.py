@@ -17,7 +17,7 @@ from gristmill.documents.reading import Part, refusals, tidy
 from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
-from gristmill.knowledge import Scope, scope_id
+from gristmill.scopes import Scope, scope_id
 
 LONGEST_URN = 2_000  # characters, all of them ASCII: an index takes 2,700, and parts add their places to it
 

@@ -9,7 +9,7 @@ from gristmill.db import Tx, queries
 from gristmill.documents.model import GRAPH, OCR, VECTOR, document_of, owner_of
 from gristmill.documents.store import SQL
 from gristmill.ids import DocumentId, ScopeId, TaskId
-from gristmill.knowledge import Scope, visible
+from gristmill.scopes import Scope, visible
 
 COUNTS = queries("gristmill.documents", "progress.sql")
 FINAL = frozenset({"completed", "failed", "cancelled"})
@@ -143,6 +143,11 @@ async def names_of(tx: Tx, owners: Iterable[str | None]) -> dict[str, str]:
 async def types(tx: Tx, scope: Scope) -> list[str]:
     """Of which types the documents are that are seen from here."""
     return [row.type for row in await tx.all(SQL["types"], scopes=await visible(tx, scope))]
+
+
+async def holds_anything(tx: Tx, scope: Scope) -> bool:
+    """Whether anything belongs to this scope or to one of its projects; what else is seen from there does not count."""
+    return await tx.value(SQL["holds_anything"], client=scope.client, project=scope.project)
 
 
 async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:

@@ -43,7 +43,7 @@ async def create(
     root = await open_group(tx, owner=owner, label=name)
     groups = await open_groups(tx, PHASES, parent=root, owner=owner)
     for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
-        await tx.execute(SQL["insert_phase"], document=id_, name=phase, ordinal=ordinal, task=group)
+        await tx.execute(SQL["insert_phase"], document=id_, name=phase, scope=scope, ordinal=ordinal, task=group)
     opening = await send(tx, OpenDocument(id_, refusal=refusal), parent=root, owner=owner, **place)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
     await send_many(
@@ -112,7 +112,15 @@ async def texts(tx: Tx, pages: Sequence[tuple[DocumentId, int]]) -> dict[tuple[D
 
 
 async def save_page(tx: Tx, document: Document, number: int, page: PageText, key: bytes) -> None:
-    await tx.add(SQL["save_page"], document=document.id, number=number, method=page.method, text=page.text, key=key)
+    await tx.add(
+        SQL["save_page"],
+        document=document.id,
+        number=number,
+        scope=document.scope,
+        method=page.method,
+        text=page.text,
+        key=key,
+    )
 
 
 async def divided_before(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:
@@ -145,7 +153,7 @@ async def held(tx: Tx, document: Document) -> Document | None:
 
 async def keep_part(tx: Tx, container: Document, urn: str) -> None:
     """This part is as it was in an older version of the container, and becomes this one's when that goes."""
-    await tx.execute(SQL["keep_part"], container=container.id, urn=urn)
+    await tx.execute(SQL["keep_part"], container=container.id, urn=urn, scope=container.scope)
 
 
 async def mend_parts(tx: Tx, container: Document) -> None:

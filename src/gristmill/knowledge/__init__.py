@@ -3,32 +3,26 @@
 from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
 from gristmill.knowledge.notebook import index_document, search_hybrid, store_chunk
-from gristmill.knowledge.scopes import GLOBAL, Scope, holds_anything, scope_id, visible
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
 
 __all__ = [
-    "GLOBAL",
     "Chunk",
     "Embedders",
     "Hit",
     "Hits",
     "Piece",
-    "Scope",
     "Terms",
     "chunks",
     "graph",
-    "holds_anything",
     "index_document",
     "keys",
     "lexicon",
     "make_searchable",
-    "scope_id",
     "search",
     "search_hybrid",
     "store_chunk",
     "terms_of",
     "vectors",
-    "visible",
 ]

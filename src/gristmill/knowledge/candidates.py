@@ -9,7 +9,7 @@ from gristmill.db import Database, array, queries
 from gristmill.ids import ScopeId
 from gristmill.knowledge import lexicon, vectors
 from gristmill.knowledge.question import Answer, Question
-from gristmill.knowledge.scopes import Scope
+from gristmill.scopes import Scope
 from gristmill.knowledge.snippets import Marks
 from gristmill.knowledge.vectors import Filter, Model
 

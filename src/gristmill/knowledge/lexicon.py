@@ -186,7 +186,7 @@ async def _gather(db: Database, scope: ScopeId) -> bool:
             chunks=postings.ids_written(row.chunk for row in rows),
         )
         counted = [postings.Counted(row.chunk, row.length, row.terms) for row in rows]
-        await tx.copy(SQL["copy_postings"], _copied(segment, postings.packed(counted)))
+        await tx.copy(SQL["copy_postings"], _copied(segment, scope, postings.packed(counted)))
         return True
 
 
@@ -251,16 +251,16 @@ async def _rewrite(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int]) -> No
         after = ""
         while rows := await tx.all(SQL["portion"], segment=segment.id, after=after, most=PORTION):
             kept = ((row.term, postings.without(row.data, sorted(rotten))) for row in rows)
-            await tx.copy(SQL["copy_postings"], _copied(into, kept))
+            await tx.copy(SQL["copy_postings"], _copied(into, scope, kept))
             after = rows[-1].term
     await tx.execute(SQL["drop_segments"], segments=[segment.id])
 
 
-def _copied(segment: int, terms: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+def _copied(segment: int, scope: ScopeId, terms: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
     """As COPY reads it, a thousand terms at a time."""
     for some in batched(terms):
         yield b"".join(
-            b"%d\t%s\t\\\\x%s\n" % (segment, term.replace("\\", "\\\\").encode(), data.hex().encode())
+            b"%d\t%s\t%d\t\\\\x%s\n" % (segment, term.replace("\\", "\\\\").encode(), scope, data.hex().encode())
             for term, data in some
             if data
         )

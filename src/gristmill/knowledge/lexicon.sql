@@ -59,7 +59,7 @@ VALUES (%(scope)s, %(size)s, %(length)s, %(languages)s, %(chunks)s)
 RETURNING id;
 
 -- name: copy_postings
-COPY posting (segment, term, data) FROM STDIN;
+COPY posting (segment, term, scope, data) FROM STDIN;
 
 -- name: segments
 SELECT id, size FROM segment WHERE scope = %(scope)s ORDER BY size, id;
@@ -74,8 +74,8 @@ RETURNING id;
 
 -- name: merge_postings
 -- postings are of one length each: side by side they are one list
-INSERT INTO posting (segment, term, data)
-SELECT %(into)s::bigint, term, string_agg(data, '' ORDER BY segment)
+INSERT INTO posting (segment, term, scope, data)
+SELECT %(into)s::bigint, term, min(scope), string_agg(data, '' ORDER BY segment)
   FROM posting WHERE segment = ANY(%(segments)s)
  GROUP BY term;
 

@@ -14,7 +14,7 @@ from gristmill.knowledge.chunks import Chunk, Piece, embedded
 from gristmill.knowledge.keys import hold_aliases, resolved
 from gristmill.knowledge.language import language_of
 from gristmill.knowledge.lexicon import folding, folding_after
-from gristmill.knowledge.scopes import GLOBAL, Scope, scope_id
+from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable

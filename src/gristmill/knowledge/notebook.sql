@@ -39,8 +39,9 @@ UPDATE document SET type = %(type)s, meta = %(meta)s::jsonb
  WHERE id = %(document)s AND (type, meta) IS DISTINCT FROM (%(type)s, %(meta)s::jsonb);
 
 -- name: add_page
-WITH added AS (UPDATE document SET pages = pages + 1 WHERE id = %(document)s RETURNING id, pages)
-INSERT INTO page (document, number, method, text, key) SELECT id, pages, %(method)s, %(text)s, %(key)s FROM added
+WITH added AS (UPDATE document SET pages = pages + 1 WHERE id = %(document)s RETURNING id, pages, scope)
+INSERT INTO page (document, number, scope, method, text, key)
+SELECT id, pages, scope, %(method)s, %(text)s, %(key)s FROM added
 RETURNING number;
 
 -- name: same_note

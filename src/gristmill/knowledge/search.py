@@ -14,7 +14,7 @@ from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import vectors
 from gristmill.knowledge.candidates import Candidates, candidates_for, seen
 from gristmill.knowledge.question import Question
-from gristmill.knowledge.scopes import GLOBAL, Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.knowledge.snippets import Snippet, snippet_of
 from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter

@@ -46,8 +46,8 @@ WITH place AS (
      SET drawn = true,
          properties = CASE WHEN relation.stated THEN relation.properties ELSE excluded.properties END
 )
-INSERT INTO extraction (chunk, key, silent, dropped)
-SELECT place.id, %(key)s, %(silent)s, %(dropped)s FROM place
+INSERT INTO extraction (chunk, scope, key, silent, dropped)
+SELECT place.id, place.scope, %(key)s, %(silent)s, %(dropped)s FROM place
     ON CONFLICT (chunk) DO UPDATE
    SET key = excluded.key, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
 

@@ -9,7 +9,7 @@ import orjson
 
 from gristmill.db import Row, Tx, queries
 from gristmill.knowledge.graph.reading import merged
-from gristmill.knowledge.scopes import Scope, visible
+from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "graphml.sql")
 PORTION = 2_000

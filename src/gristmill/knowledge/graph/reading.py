@@ -11,7 +11,7 @@ from gristmill.db import Query, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import named_so, resolved
-from gristmill.knowledge.scopes import Scope, visible
+from gristmill.scopes import Scope, visible
 from gristmill.models import entity_key
 
 SQL = queries("gristmill.knowledge.graph", "reading.sql")

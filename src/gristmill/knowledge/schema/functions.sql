@@ -1,41 +1,62 @@
--- What somebody states goes with its own evidence, and all who read the graph see the same nodes in it.
+-- What keeps terms, vectors and the graph in order.
 
--- Of a node that chunks were named for when it was stated, the statement goes with the last of them; of any other it stays.
-ALTER TABLE entity ADD linked boolean NOT NULL DEFAULT false;
+CREATE OR REPLACE FUNCTION remember_gone_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO gone_chunk (chunk, scope) SELECT id, scope FROM gone;
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER chunk_gone AFTER DELETE ON chunk REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION remember_gone_chunks();
 
--- Whether what is stated in one scope may rest on a chunk of another: for a client all of its own; for a project itself and
--- its client's level.
-CREATE FUNCTION may_rest_on(stated scope, shown scope) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT stated.client = shown.client AND (stated.project = '' OR shown.project IN ('', stated.project))
-$$;
+-- An index over the vectors of one model. It runs where the model is made: its number and dimensions are in the index.
+CREATE OR REPLACE FUNCTION make_vector_index(model smallint, dimensions int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE INDEX IF NOT EXISTS embedding_near_%1$s ON embedding '
+                 'USING hnsw ((vector::vector(%2$s)) vector_cosine_ops) WHERE model = %1$s', model, dimensions);
+END $$;
 
-UPDATE entity e SET linked = true
-  FROM scope s
- WHERE s.id = e.scope
-   AND EXISTS (SELECT FROM mention m JOIN scope o ON o.id = m.scope WHERE m.key = e.key AND m.stated AND may_rest_on(s, o));
+-- They go unless one of them has vectors left, which is asked when nobody can write any: whoever writes a vector holds the
+-- row of its model. Only in the end, to drop an index, the table is locked, for which all searches must be done and behind
+-- which new ones stand: where that, or a writer, takes longer than a moment, nothing is changed, and it is tried again.
+CREATE OR REPLACE FUNCTION retire_vector_models(except_model smallint) RETURNS boolean LANGUAGE plpgsql
+SET lock_timeout = '200ms' AS $$
+DECLARE old smallint[];
+BEGIN
+  PERFORM FROM embedding_model WHERE id <> except_model ORDER BY id FOR UPDATE;
+  IF EXISTS (SELECT FROM embedding WHERE model <> except_model) THEN
+    RETURN false;
+  END IF;
+  WITH gone AS (DELETE FROM embedding_model WHERE id <> except_model RETURNING id)
+  SELECT array_agg(id) INTO old FROM gone;
+  FOR n IN 1 .. coalesce(cardinality(old), 0) LOOP
+    EXECUTE format('DROP INDEX IF EXISTS embedding_near_%s', old[n]);
+  END LOOP;
+  RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN false;
+END $$;
 
--- What was stated of a chunk is looked up when it goes, and there is little of it.
-CREATE INDEX mention_stated ON mention (chunk) WHERE stated;
+-- Waits for whoever writes, and lets nobody begin; every writer of relations writes mentions in the same statement.
+CREATE OR REPLACE FUNCTION hold_mentions() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE mention IN SHARE ROW EXCLUSIVE MODE;
+END $$;
 
 -- Waits for whoever adds an alias, and lets nobody add one until all is written: what was asked of aliases stays true.
-CREATE FUNCTION write_mentions() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION write_mentions() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE mention IN ROW EXCLUSIVE MODE;
 END $$;
 
--- A name as it is looked for: whatever its case, also of keys that keep it. By the rules of the database for letters, in the
--- order of bytes: beginnings are ranges.
-CREATE FUNCTION plain_name(key text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT lower(substr(key, strpos(key, '::') + 2) COLLATE "default") COLLATE "C"
+-- Whether what is stated in one scope may rest on a chunk of another: for a client all of its own; for a project itself and
+-- its client's level.
+CREATE OR REPLACE FUNCTION may_rest_on(stated scope, shown scope) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT stated.client = shown.client AND (stated.project = '' OR shown.project IN ('', stated.project))
 $$;
-DROP INDEX mention_by_name;
-DROP INDEX entity_by_name;
-CREATE INDEX mention_by_name ON mention (plain_name(key), scope);
-CREATE INDEX entity_by_name ON entity (plain_name(key), scope);
 
 -- Every node in some scopes: the one place that says of which type it is and how it is called. What was stated comes first,
 -- and of that what was stated nearest to the reader; then what was drawn from text; in the end its key says it.
-CREATE FUNCTION nodes_in(scopes int[])
+CREATE OR REPLACE FUNCTION nodes_in(scopes int[])
 RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, stated jsonb) LANGUAGE sql STABLE AS $$
   SELECT one.key,
          coalesce((array_agg(one.type ORDER BY one.near DESC, one.scope DESC) FILTER (WHERE one.chunk IS NULL))[1],
@@ -55,13 +76,13 @@ $$;
 
 -- GLOBAL is kept under everybody's names, and a client may have aliases for those: under which names what it means by these
 -- keys may stand.
-CREATE FUNCTION names_of(client text, keys text[]) RETURNS text[] LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION names_of(client text, keys text[]) RETURNS text[] LANGUAGE sql STABLE AS $$
   SELECT names_of.keys || ARRAY(SELECT a.alias FROM alias a WHERE a.client = names_of.client AND a.key = ANY(names_of.keys))
 $$;
 
 -- The nodes as a client calls them, all or those with these keys. Of several that its aliases make one, the one with the key
 -- itself says what it is, or else the one that is named most. What a function returns forgets its collation, and the index by key has "C".
-CREATE FUNCTION nodes_seen(client text, scopes int[], keys text[])
+CREATE OR REPLACE FUNCTION nodes_seen(client text, scopes int[], keys text[])
 RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, stated jsonb) LANGUAGE sql STABLE AS $$
   SELECT coalesce(a.key, n.key), (array_agg(n.type ORDER BY a.key IS NULL DESC, n.mentions DESC, n.key))[1],
          (array_agg(n.name ORDER BY a.key IS NULL DESC, n.mentions DESC, n.key))[1], sum(n.mentions)::bigint, sum(n.chunks)::bigint,
@@ -72,7 +93,7 @@ RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, s
 $$;
 
 -- The edges between them, each with what is known of it, once.
-CREATE FUNCTION edges_seen(client text, scopes int[])
+CREATE OR REPLACE FUNCTION edges_seen(client text, scopes int[])
 RETURNS TABLE (source text, type text, target text, evidence bigint, properties jsonb) LANGUAGE sql STABLE AS $$
   SELECT coalesce(s.key, r.source), r.type, coalesce(t.key, r.target), count(DISTINCT r.chunk),
          jsonb_agg(DISTINCT r.properties) FILTER (WHERE r.properties <> '{}')
@@ -82,16 +103,3 @@ RETURNS TABLE (source text, type text, target text, evidence bigint, properties 
    WHERE r.scope = ANY(edges_seen.scopes) AND coalesce(s.key, r.source) <> coalesce(t.key, r.target)
    GROUP BY 1, 2, 3
 $$;
-
-DROP VIEW node;
-CREATE VIEW node AS
-SELECT c.client, n.key COLLATE "C" AS key, n.type, n.name, n.mentions, n.chunks
-  FROM (SELECT client, array_agg(id) AS scopes FROM scope GROUP BY client) c CROSS JOIN LATERAL nodes_in(c.scopes) n;
-
-ALTER TABLE extraction DROP empty;  -- nobody asks: what a chunk contributes says it
-
--- What is written down note by note (`store_chunk`) has a page for each; before, one page held them all.
-UPDATE page p SET method = 'note' FROM document d WHERE d.id = p.document AND d.task = 0 AND NOT d.meta ? 'location';
-
--- Search asks the index of vectors itself: a statement whose plan is kept takes less time than one made anew by a function.
-DROP FUNCTION nearest(smallint, int, vector, int[], text, timestamptz, int);

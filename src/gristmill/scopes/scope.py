@@ -1,4 +1,4 @@
-"""Whose knowledge it is: a client's, one of its projects', or everybody's."""
+"""Whose a thing is: a client's, one of its projects', or everybody's."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 
-SQL = queries("gristmill.knowledge", "scopes.sql")
+SQL = queries("gristmill.scopes", "scope.sql")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Scope:
 
 
 GLOBAL = Scope()
+GLOBAL_ID = ScopeId(1)  # in every database
 
 
 async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
@@ -43,11 +44,11 @@ async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
     raise Refused(f"The scope {scope} was removed this very moment: try again.")
 
 
+async def find_scope(tx: Tx, scope: Scope) -> ScopeId | None:
+    """The id of a scope; None if nothing was ever put there."""
+    return await tx.value(SQL["find_scope"], client=scope.client, project=scope.project)
+
+
 async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
-    """What is seen from here: GLOBAL; by a client, all of its own; by a project, itself and its client's level."""
+    """The scopes seen from here: GLOBAL; from a client, all of its own; from a project, itself and its client's level."""
     return await tx.value(SQL["visible"], client=scope.client, project=scope.project)
-
-
-async def holds_anything(tx: Tx, scope: Scope) -> bool:
-    """Whether something is its own, or that of one of its projects; what else is seen from there does not count."""
-    return await tx.value(SQL["holds_anything"], client=scope.client, project=scope.project)

@@ -10,9 +10,3 @@ RETURNING id;
 
 -- name: visible
 SELECT visible_scopes(%(client)s, %(project)s);
-
--- name: holds_anything
-SELECT EXISTS (
-  SELECT FROM scope s
-   WHERE s.client = %(client)s AND (%(project)s::text = '' OR s.project = %(project)s::text)
-     AND (EXISTS (SELECT FROM document d WHERE d.scope = s.id) OR EXISTS (SELECT FROM entity e WHERE e.scope = s.id)));

@@ -1,0 +1,89 @@
+-- Documents: where they come from, their bytes, their pages, and how far each phase has come.
+-- needs: queue
+
+-- The bytes of documents, once for each content, in pieces that fit into memory.
+CREATE TABLE blob (
+  hash bytea PRIMARY KEY CHECK (length(hash) = 32),
+  size bigint NOT NULL CHECK (size >= 0)
+);
+CREATE TABLE blob_piece (
+  hash  bytea NOT NULL REFERENCES blob ON DELETE CASCADE,
+  n     int NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (hash, n)
+);
+ALTER TABLE blob_piece ALTER bytes SET STORAGE EXTERNAL;
+
+-- One version of one source. Its phases are groups of tasks, which know how far they are.
+CREATE TABLE document (
+  id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope        int NOT NULL REFERENCES scope,
+  urn          text NOT NULL,                      -- where it comes from: file:///…, message-id:…, document:7#attachment=2
+  version      int NOT NULL CHECK (version > 0),
+  hash         bytea NOT NULL REFERENCES blob,
+  container    bigint REFERENCES document ON DELETE CASCADE,  -- the mail it was attached to, the mailbox it lay in
+  name         text NOT NULL,                      -- the name of its file
+  type         text COLLATE "C",                   -- by content: pdf, image, markdown, mail …; null until it was opened
+  title        text,
+  meta         jsonb NOT NULL DEFAULT '{}',        -- what its format says of it: sender, author, subject …
+  written_at   timestamptz,                        -- the date it bears itself
+  added_at     timestamptz NOT NULL DEFAULT clock(),
+  completed_at timestamptz,
+  pages        int,                                -- null until it was opened
+  task         bigint NOT NULL,                    -- the group of all its work; 0: a program wrote it down as a whole
+  opening      bigint NOT NULL,                    -- the task that opens it
+  UNIQUE (scope, urn, version)
+);
+CREATE INDEX document_by_container ON document (container) WHERE container IS NOT NULL;
+CREATE INDEX document_by_hash ON document (hash);
+CREATE INDEX document_by_scope ON document (scope, id);
+CREATE INDEX document_incomplete ON document (id) WHERE completed_at IS NULL;
+
+-- The group of each phase of a document. A new phase is a new row, not a new column.
+CREATE TABLE phase (
+  document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  name     text COLLATE "C" NOT NULL,
+  scope    int NOT NULL,
+  ordinal  smallint NOT NULL,
+  task     bigint NOT NULL,
+  PRIMARY KEY (document, name)
+);
+
+CREATE TABLE page (
+  document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  number   int NOT NULL CHECK (number > 0),
+  scope    int NOT NULL,
+  method   text COLLATE "C" NOT NULL,              -- text: it carried its text; ocr: it was read from its picture
+  text     text NOT NULL,                          -- Markdown
+  key      bytea NOT NULL,                         -- what it was derived from: input, code, model, parameters
+  divided  bytea,                                  -- and its chunks; null until there are any
+  PRIMARY KEY (document, number)
+);
+ALTER TABLE page ALTER text SET STORAGE EXTERNAL;  -- to compress a page takes longer than to write it
+CREATE INDEX page_by_key ON page (key);
+CREATE INDEX page_divided ON page (divided) WHERE divided IS NOT NULL;
+
+-- From a page or chunk to the task of one of its phases.
+CREATE INDEX task_unit ON task (owner, kind, ((payload ->> 'page')::int), ((payload ->> 'ordinal')::int))
+  WHERE owner IS NOT NULL;
+
+-- Which parts a new version of a container has as they are: they become its own when it takes the place of the older one.
+CREATE TABLE kept_part (
+  container bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  urn       text NOT NULL,                         -- of the part, whichever version of it is there then
+  scope     int NOT NULL,
+  PRIMARY KEY (container, urn)
+);
+
+-- A filter of a search that leaves few documents finds them without looking at all of a scope.
+CREATE INDEX document_by_type ON document (scope, type, (coalesce(written_at, added_at)));
+CREATE INDEX document_by_date ON document (scope, (coalesce(written_at, added_at)));
+
+-- How many documents there are, and how many are complete: the sum of all rows. Each change adds a row, so that no two
+-- writers ever meet in one; the fold of a scope makes one row of many.
+CREATE TABLE document_tally (
+  scope     int NOT NULL,
+  documents int NOT NULL,
+  completed int NOT NULL
+);
+CREATE INDEX document_tally_by_scope ON document_tally (scope);

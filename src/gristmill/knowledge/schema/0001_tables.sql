@@ -1,0 +1,158 @@
+-- Knowledge: chunks of text, their vectors and terms, and the graph of who and what they name.
+-- needs: documents
+
+CREATE TABLE chunk (
+  id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope    int NOT NULL REFERENCES scope,
+  document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  page     int NOT NULL,
+  ordinal  int NOT NULL,                           -- its place on the page, from 0
+  start    int NOT NULL CHECK (start >= 0),        -- where in the page's text it begins …
+  stop     int NOT NULL,                           -- … and ends, in characters
+  tokens   int NOT NULL,
+  kind     text COLLATE "C" NOT NULL DEFAULT 'prose',  -- prose, table, code or log
+  language text COLLATE "C",                       -- null: not known
+  heading  text NOT NULL DEFAULT '',               -- the path of headings above it
+  text     text NOT NULL,
+  hash     bytea NOT NULL,                         -- of what is embedded: heading and text
+  UNIQUE (document, page, ordinal),
+  CHECK (stop >= start)
+);
+CREATE INDEX chunk_by_hash ON chunk (hash);
+
+-- What turns text into vectors. One is current; while another is being filled, search answers from the current one.
+CREATE TABLE embedding_model (
+  id         smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name       text NOT NULL,
+  dimensions int NOT NULL CHECK (dimensions BETWEEN 1 AND 2000),
+  current    boolean NOT NULL DEFAULT false,
+  UNIQUE (name, dimensions)
+);
+CREATE UNIQUE INDEX embedding_model_current ON embedding_model (current) WHERE current;
+
+-- Each model has its own HNSW index over its own rows, made when the model is first used.
+CREATE TABLE embedding (
+  model  smallint NOT NULL REFERENCES embedding_model ON DELETE CASCADE,
+  chunk  bigint NOT NULL REFERENCES chunk ON DELETE CASCADE,
+  scope  int NOT NULL,
+  vector vector NOT NULL,
+  PRIMARY KEY (chunk, model)
+);
+
+-- Terms for BM25. A chunk's terms are written with it, as one row; in the background many such rows are gathered into a
+-- segment, in which each term has all its postings side by side. Segments are only ever made and removed, never changed.
+CREATE TABLE fresh_terms (
+  chunk    bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
+  scope    int NOT NULL,
+  language text COLLATE "C",
+  length   int NOT NULL CHECK (length >= 0),       -- in words
+  terms    jsonb NOT NULL                          -- term → how often it stands there
+) WITH (toast_tuple_target = 8160);
+CREATE INDEX fresh_terms_by_scope ON fresh_terms (scope, chunk);
+
+CREATE TABLE segment (
+  id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope     int NOT NULL,
+  size      int NOT NULL CHECK (size > 0),         -- in chunks
+  length    bigint NOT NULL,                       -- of all its chunks, in words
+  languages text[] NOT NULL,
+  chunks    bytea NOT NULL,                        -- their ids, eight bytes each
+  CHECK (length(chunks) = 8 * size)
+);
+CREATE INDEX segment_by_scope ON segment (scope);
+ALTER TABLE segment ALTER chunks SET STORAGE EXTERNAL;
+
+CREATE TABLE posting (
+  segment bigint NOT NULL REFERENCES segment ON DELETE CASCADE,
+  term    text COLLATE "C" NOT NULL,
+  scope   int NOT NULL,
+  data    bytea NOT NULL,                          -- chunk, its length and the count of the term, nine bytes each
+  PRIMARY KEY (segment, term)
+);
+ALTER TABLE posting ALTER data SET STORAGE EXTERNAL;
+
+-- Chunks that are gone and may still stand in a segment.
+CREATE TABLE gone_chunk (
+  chunk bigint NOT NULL,
+  scope int NOT NULL,
+  at    timestamptz NOT NULL DEFAULT clock()
+);
+CREATE INDEX gone_chunk_by_scope ON gone_chunk (scope, chunk);
+
+-- The graph: what each chunk names and says. A node is named by its mentions, an edge is nothing but its evidence:
+-- neither can outlive the chunks it comes from, and no two writers ever meet in a row.
+
+-- A name as people look for it: without its namespace and in small letters, by the database's own rules. The order is that of
+-- bytes, so that a beginning is a range. Two indexes hold its results: it must never change, and is part of the tables.
+CREATE FUNCTION plain_name(key text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT lower(substr(key, strpos(key, '::') + 2) COLLATE "default") COLLATE "C"
+$$;
+
+-- Other names under which a node is known to a client.
+CREATE TABLE alias (
+  client text COLLATE "C" NOT NULL,
+  alias  text COLLATE "C" NOT NULL,
+  key    text COLLATE "C" NOT NULL,                -- never itself an alias
+  PRIMARY KEY (client, alias),
+  CHECK (alias <> key)
+);
+CREATE INDEX alias_by_key ON alias (client, key);
+
+-- Nodes that somebody stated, with what is known of them; those that are only mentioned need no row here.
+CREATE TABLE entity (
+  scope      int NOT NULL REFERENCES scope,
+  key        text COLLATE "C" NOT NULL,
+  type       text COLLATE "C" NOT NULL,
+  properties jsonb NOT NULL DEFAULT '{}',
+  linked     boolean NOT NULL DEFAULT false,       -- stated with chunks as evidence: it is removed with the last of them
+  PRIMARY KEY (key, scope)
+);
+CREATE INDEX entity_by_name ON entity (plain_name(key), scope);
+
+CREATE TABLE mention (
+  chunk      bigint NOT NULL REFERENCES chunk ON DELETE CASCADE,
+  key        text COLLATE "C" NOT NULL,            -- namespace::name, normalised
+  scope      int NOT NULL,                         -- of the chunk
+  type       text COLLATE "C" NOT NULL,
+  name       text NOT NULL,                        -- as it is written there
+  count      int NOT NULL DEFAULT 1,               -- how often it was found there
+  stated     boolean NOT NULL DEFAULT false,       -- somebody linked it: drawing the chunk anew does not undo that
+  properties jsonb NOT NULL DEFAULT '{}',
+  PRIMARY KEY (chunk, key),
+  CHECK (count > 0 OR (stated AND count = 0))
+);
+CREATE INDEX mention_by_key ON mention (key, scope);
+CREATE INDEX mention_by_name ON mention (plain_name(key), scope);
+CREATE INDEX mention_stated ON mention (chunk) WHERE stated;  -- little is stated; it is looked up when a chunk goes
+
+-- One piece of evidence: this chunk says that `source` stands in this relation to `target`.
+CREATE TABLE relation (
+  chunk      bigint NOT NULL,
+  source     text COLLATE "C" NOT NULL,
+  type       text COLLATE "C" NOT NULL,
+  target     text COLLATE "C" NOT NULL,
+  scope      int NOT NULL,
+  drawn      boolean NOT NULL,                     -- from the text …
+  stated     boolean NOT NULL DEFAULT false,       -- … or by somebody who named this chunk as evidence, or both
+  properties jsonb NOT NULL DEFAULT '{}',
+  PRIMARY KEY (chunk, source, type, target),
+  FOREIGN KEY (chunk, source) REFERENCES mention (chunk, key) ON DELETE CASCADE,
+  FOREIGN KEY (chunk, target) REFERENCES mention (chunk, key) ON DELETE CASCADE,
+  CHECK (drawn OR stated),
+  CHECK (source <> target)
+);
+CREATE INDEX relation_by_source ON relation (source, scope);
+CREATE INDEX relation_by_target ON relation (target, scope);
+CREATE INDEX relation_chunk_target ON relation (chunk, target);  -- for the cascade
+
+-- What was drawn from a chunk, and by what; the same key never has to be drawn again.
+CREATE TABLE extraction (
+  chunk   bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
+  scope   int NOT NULL,
+  key     bytea NOT NULL,                          -- of client, text, context, code and model
+  silent  boolean,                                 -- the LLM that was asked found nothing; null: none was asked
+  dropped int NOT NULL DEFAULT 0,                  -- what it told that does not stand in the text
+  at      timestamptz NOT NULL DEFAULT clock()
+);
+CREATE INDEX extraction_by_key ON extraction (key);
+CREATE INDEX extraction_by_llm ON extraction (at) WHERE silent IS NOT NULL;
