@@ -16,7 +16,7 @@ from gristmill.documents import types
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge import Hit, Hits, Scope, search
 from gristmill.models import Embedder, MiniLm, embedder
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 COLD = 60.0  # seconds for a model to be loaded on a busy machine
 
