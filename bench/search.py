@@ -30,7 +30,7 @@ from gristmill.knowledge import chunks, lexicon, make_searchable, search, terms_
 from gristmill.scopes import GLOBAL, scope_id  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
 from gristmill.models.tokens import tokenizer  # noqa: E402
-from gristmill.queue import ProcessPool  # noqa: E402
+from gristmill.processes import ProcessPool  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 from gristmill.tasks import FoldTerms  # noqa: E402
 

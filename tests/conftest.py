@@ -58,7 +58,7 @@ TOGETHER = {
     "tests/models/test_extraction.py": "names",
     "tests/models/test_minilm.py": "minilm",
     "tests/models/test_ocr.py": "ocr",
-    "tests/queue/test_processes.py": "processes",
+    "tests/processes/test_process_pool.py": "processes",
     "tests/router/test_clients.py": "llm",
     "tests/router/test_embedded.py": "llm",
 }

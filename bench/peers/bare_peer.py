@@ -10,7 +10,8 @@ from bench.peers.peer import Send, main
 
 from gristmill.db import array
 from gristmill.queue.letters import Envelope, lane
-from gristmill.queue.statements import SQL
+from gristmill.queue.settle import SQL as SETTLE
+from gristmill.queue.worker.claimer import SQL as CLAIMER
 
 BATCH = 1_000
 WORKER = """
@@ -38,7 +39,7 @@ def drain(connection: psycopg.Connection, worker: int, noted: Callable[[], None]
     while True:
         lease += 1
         rows = connection.execute(
-            SQL["claim"],
+            CLAIMER["claim"],
             {
                 "queues": ["bench"],
                 "lanes": [line],
@@ -59,7 +60,7 @@ def drain(connection: psycopg.Connection, worker: int, noted: Callable[[], None]
             noted()
         n = len(rows)
         connection.execute(
-            SQL["complete"],
+            SETTLE["complete"],
             {
                 "worker": worker,
                 "n": n,

@@ -18,7 +18,8 @@ from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
 from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder, model_of
-from gristmill.queue import Handler, Handlers, ProcessPool, bound, current, on
+from gristmill.processes import ProcessPool
+from gristmill.queue import Handler, Handlers, bound, current, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gristmill.documents.reading import Limits, PageText, inspect, read
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 TIMEOUT = 300.0  # seconds; a photo without any text costs OCR ten of them on an idle core
 MEMORY = 2 << 30

@@ -4,7 +4,7 @@ import pytest
 
 from gristmill.cli.grinding import where
 from gristmill.documents.mishaps import Mishap, lasting, told
-from gristmill.queue import Crashed, OutOfMemory, TimedOut
+from gristmill.processes import Crashed, OutOfMemory, TimedOut
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from documents.grinding import ground
 from gristmill.documents.reading import Limits
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 CORPORA = os.environ.get("GRISTMILL_CORPORA")
 TABLE = os.environ.get("GRISTMILL_CORPORA_TABLE")  # where to write what became of each file

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from documents.files import put
 from gristmill.documents.reading import Limits, inspect, read, tidy
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 LIMITS = Limits()

@@ -9,7 +9,7 @@ import pytest_asyncio
 from documents.files import put, xlsx
 from gristmill.documents.reading import Limits, inspect, read
 from gristmill.errors import Permanent
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 LIMITS = Limits()
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy. Faktura č. 2026-117 je splatná do třiceti dnů od doručení.\n" * 3

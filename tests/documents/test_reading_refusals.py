@@ -11,7 +11,7 @@ from documents.files import attached, docx, pdf, put, zipped
 from documents.grinding import ground
 from gristmill.documents.reading import Bookmark, Limits, inspect
 from gristmill.errors import Permanent
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 NOISE = bytes(range(256)) * 8

@@ -23,7 +23,7 @@ from gristmill.db import Database, Tx
 from gristmill.db.embedded import Embedded
 from gristmill.errors import Transient
 from gristmill.queue import Done, Worker, bound, current, on
-from gristmill.queue.supervisor import Supervisor
+from gristmill.queue.worker.supervisor import Supervisor
 from gristmill.settings import LogSettings, QueueSettings
 from gristmill.telemetry import set_up_logs
 

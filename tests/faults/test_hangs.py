@@ -11,9 +11,10 @@ from plant import LEDGER, Grain, Hang, HangInProcess, HangInThread, enter
 from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database, Tx
-from gristmill.queue import Done, Worker, bound, on, settler
+from gristmill.queue import Done, Worker, bound, on
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import send_many
+from gristmill.queue.worker import settler
 
 QUEUES = "mill,bakery,hang"
 SETTINGS = (  # without a breaker, which three time-outs in a row would open

@@ -8,8 +8,9 @@ from plant import Grain
 from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
+from gristmill.queue.groups import open_group, seal
 from gristmill.queue.letters import Envelope
-from gristmill.queue.send import open_group, seal, send_many
+from gristmill.queue.send import send_many
 
 TASKS, GROUPED, KILLS = 2000, 600, 7
 

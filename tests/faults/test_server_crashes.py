@@ -14,8 +14,9 @@ from watch import ask, closed, crew, proven, until
 from gristmill.db import Database
 from gristmill.db.embedded import Embedded
 from gristmill.db.migrate import migrate
+from gristmill.queue.groups import open_group, seal
 from gristmill.queue.letters import Envelope
-from gristmill.queue.send import open_group, seal, send_many
+from gristmill.queue.send import send_many
 
 TASKS, CRASHES = 1600, 3
 

@@ -12,10 +12,11 @@ from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database
 from gristmill.ids import TaskId
+from gristmill.queue.groups import open_group, seal
 from gristmill.queue.letters import Envelope
-from gristmill.queue.rescuer import Rescued, rescue
-from gristmill.queue.schedules import Fired, add_schedule, fire
-from gristmill.queue.send import open_group, seal, send_many
+from gristmill.queue.send import send_many
+from gristmill.queue.upkeep.rescuer import Rescued, rescue
+from gristmill.queue.upkeep.schedules import Fired, add_schedule, fire
 
 AT_ONCE = 6
 

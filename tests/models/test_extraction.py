@@ -9,7 +9,7 @@ import pytest
 
 from gristmill.models import Extraction, Passage, RuleExtractor, entity_key
 from gristmill.models.extraction import extract, plain
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
 DULCE = CORPORA / "operation-dulce" / "operation_dulce.md"

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from gristmill.errors import Transient
 from gristmill.models import MiniLm, narrow, tokens, weights
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

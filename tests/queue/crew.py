@@ -13,7 +13,7 @@ from engine import Grind, audit, statuses
 from gristmill.db import Database
 from gristmill.ids import TaskId
 from gristmill.queue import Envelope, Handler, Worker, bound, send, send_many
-from gristmill.queue.queues import set_queue
+from gristmill.queue.operate.queues import set_queue
 from gristmill.settings import QueueSettings
 
 QUICK = QueueSettings(

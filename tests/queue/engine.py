@@ -12,7 +12,9 @@ from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.outcome import Bury, Done, Outcome
 from gristmill.queue.settle import settle
-from gristmill.queue.statements import SQL
+from gristmill.queue.worker.claimer import SQL as CLAIMER
+from gristmill.queue.worker.shift import SQL as SHIFT
+from gristmill.queue.worker.worker import SQL as WORKER
 
 LOWEST = -(2**62)  # before any place in line
 LEASE = timedelta(seconds=120)
@@ -59,7 +61,7 @@ async def registered(
 ) -> WorkerId:
     """A worker that lives as long as nobody travels past its lease."""
     return await tx.value(
-        SQL["register"],
+        WORKER["register"],
         name=name,
         process=process,
         notes=f"notes of {name}",
@@ -73,10 +75,10 @@ async def registered(
 async def claimed(tx: Tx, worker: WorkerId, n: int = 1, *, queues: Sequence[str] = ("mill",)) -> list[Claim]:
     """Up to `n` tasks in the order of claim."""
     lease = next(_leases)
-    found = await tx.all(SQL["lanes"], queues=list(queues))
+    found = await tx.all(CLAIMER["lanes"], queues=list(queues))
     found.sort(key=lambda row: row.lane)
     rows = await tx.all(
-        SQL["claim"],
+        CLAIMER["claim"],
         worker=worker,
         lease=lease,
         n=n,
@@ -90,8 +92,13 @@ async def claimed(tx: Tx, worker: WorkerId, n: int = 1, *, queues: Sequence[str]
 
 async def claimed_suspect(tx: Tx, worker: WorkerId, *, queues: Sequence[str] = ("mill",)) -> Claim | None:
     lease = next(_leases)
-    row = await tx.one(SQL["claim_suspect"], worker=worker, lease=lease, queues=list(queues))
+    row = await tx.one(CLAIMER["claim_suspect"], worker=worker, lease=lease, queues=list(queues))
     return Claim(*row, lease=lease) if row else None
+
+
+async def promote(tx: Tx, n: int = 500) -> int:
+    """Let up to `n` tasks whose time has come be claimed; how many there were."""
+    return await tx.value(SHIFT["promote"], n=n)
 
 
 def noted(*claims: Claim) -> Callable[[str], frozenset[TaskId]]:

@@ -16,6 +16,7 @@ from engine import (
     claimed,
     ground,
     group,
+    promote,
     registered,
     settled,
     status,
@@ -28,12 +29,12 @@ from hypothesis import strategies as st
 from gristmill.db import Database, Tx
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue import Envelope, Skip, Snooze, open_group, open_groups, seal, send, send_many
-from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
+from gristmill.queue.operate.cancel import cancel
+from gristmill.queue.operate.revive import retry
 from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Stop
-from gristmill.queue.revive import retry
-from gristmill.queue.settle import hand_back, settle
-from gristmill.queue.statements import SQL
+from gristmill.queue.settle import settle
+from gristmill.queue.worker.give_back import give_back_claims
 
 ENDS: dict[str, Outcome | None] = {
     "pending": None,
@@ -61,7 +62,7 @@ def expected(children: Sequence[str], sealed: bool = True) -> str:
 async def brought(tx: Tx, worker: WorkerId, children: dict[TaskId, str]) -> None:
     """Bring pending tasks to these statuses."""
     claims = {claim.id: claim for claim in await claimed(tx, worker, len(children))}
-    await hand_back(tx, worker, [claims[id_] for id_, to in children.items() if to == "pending"])
+    await give_back_claims(tx, worker, [claims[id_] for id_, to in children.items() if to == "pending"])
     ends = [(claims[id_], outcome) for id_, to in children.items() if (outcome := ENDS[to])]
     if ends:
         await settle(tx, worker, ends)
@@ -110,14 +111,14 @@ async def test_a_groups_status_changes_with_each_step_of_its_children(db: Databa
         worker = await registered(tx)
         (first,) = await claimed(tx, worker)
         assert await status(tx, id_) == "processing"
-        await hand_back(tx, worker, [first])
+        await give_back_claims(tx, worker, [first])
         assert await status(tx, id_) == "pending"
         (first, second) = await claimed(tx, worker, 2)
         await settled(tx, worker, [first], Retry(timedelta(0), "busy"))
         assert (await status(tx, id_), await group(tx, id_)) == ("processing", {"pending": 1, "processing": 1})
         await settled(tx, worker, [second], Snooze(timedelta(0)))
         assert (await status(tx, id_), await group(tx, id_)) == ("pending", {"pending": 2})
-        await tx.one(SQL["promote"], n=9)
+        await promote(tx, 9)
         await settled(tx, worker, await claimed(tx, worker, 2))
         row = await task(tx, id_)
         assert (row.status, row.finished_at is not None, row.wait) == ("completed", True, None)

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
-from engine import Grind, audit, claimed, claimed_suspect, noted, registered, settled, travel
+from engine import Grind, audit, claimed, claimed_suspect, noted, promote, registered, settled, travel
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -20,15 +20,15 @@ from model import DONE, OPEN, Group, Model, Task
 
 from gristmill.db import Database, Tx
 from gristmill.ids import TaskId
-from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
+from gristmill.queue.groups import open_group, seal
 from gristmill.queue.letters import Envelope, Unique, lane
+from gristmill.queue.operate.cancel import cancel
+from gristmill.queue.operate.revive import retry
 from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Skip, Snooze, Stop
-from gristmill.queue.rescuer import rescue
-from gristmill.queue.revive import retry
-from gristmill.queue.send import open_group, seal, send_many
-from gristmill.queue.settle import hand_back
-from gristmill.queue.statements import SQL
+from gristmill.queue.send import send_many
+from gristmill.queue.upkeep.rescuer import rescue
+from gristmill.queue.worker.give_back import give_back_claims
 
 HOUR = timedelta(hours=1)
 FOREVER = timedelta(days=36_500)
@@ -212,9 +212,9 @@ class Mill(RuleBasedStateMachine):
 
     @precondition(lambda self: self.claims)
     @rule(who=INDEX, n=st.integers(1, 3))
-    def hand_back(self, who: int, n: int) -> None:
+    def give_back(self, who: int, n: int) -> None:
         worker, claims = self.in_hand(who, n)
-        self.act(hand_back, worker, claims)
+        self.act(give_back_claims, worker, claims)
         tasks = [self.model.tasks[claim.id] for claim in claims]
         for task in tasks:
             self.model.put_back(task)
@@ -321,7 +321,7 @@ async def process_of(tx: Tx, worker: int) -> str:
 
 
 async def promoted(tx: Tx) -> None:
-    await tx.one(SQL["promote"], n=500)
+    await promote(tx, 500)
 
 
 async def seen(tx: Tx) -> tuple[dict[int, tuple[Any, ...]], dict[int, tuple[Any, ...]]]:

@@ -9,13 +9,14 @@ from psycopg.errors import DeadlockDetected
 
 from gristmill.db import Database
 from gristmill.ids import TaskId
-from gristmill.queue.cancel import cancel
-from gristmill.queue.janitor import clean
+from gristmill.queue.groups import open_group
 from gristmill.queue.letters import Envelope
+from gristmill.queue.operate.cancel import cancel
+from gristmill.queue.operate.revive import retry
 from gristmill.queue.outcome import Bury, Done, Outcome, Skip, Stop
-from gristmill.queue.revive import retry
-from gristmill.queue.send import open_group, send, send_many
+from gristmill.queue.send import send, send_many
 from gristmill.queue.settle import settle
+from gristmill.queue.upkeep.janitor import clean
 from gristmill.settings import QueueSettings
 
 ROUNDS = 40

@@ -29,15 +29,17 @@ from structlog.testing import capture_logs
 from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost, Refused, Unreachable
 from gristmill.ids import TaskId
-from gristmill.queue import Done, Envelope, Unique, maintenance, notes, on, open_group, send, send_many, settler
-from gristmill.queue.cancel import cancel
+from gristmill.queue import Done, Envelope, Unique, on, open_group, send, send_many
+from gristmill.queue import journal as notes
 from gristmill.queue.claim import Claim
-from gristmill.queue.hands import Hands
 from gristmill.queue.letters import lane_of
-from gristmill.queue.line import LAST, Lane, Line
-from gristmill.queue.rescuer import rescue
-from gristmill.queue.shift import Shift
-from gristmill.queue.statements import SQL
+from gristmill.queue.operate.cancel import cancel
+from gristmill.queue.upkeep import maintenance
+from gristmill.queue.upkeep.rescuer import rescue
+from gristmill.queue.worker import settler
+from gristmill.queue.worker.lane_marks import LAST, Lane, Line
+from gristmill.queue.worker.shift import Shift
+from gristmill.queue.worker.workload import Hands
 
 NORMAL, PEOPLE = lane_of(None, 0, False), lane_of(None, 0, True)
 DEAD = LEASE * 2
@@ -145,11 +147,11 @@ async def test_a_cancel_is_not_lost_to_a_promotion(db: Database) -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._tx, name)
 
-    async def promote(tx: Tx) -> None:
+    async def promote_later(tx: Tx) -> None:
         await travel(tx, MINUTE * 2)
-        assert await tx.value(SQL["promote"], n=10) == 1
+        assert await promote(tx, 10) == 1
 
-    await beside(db, promote, lambda tx: cancel(cast("Tx", Watched(tx)), [due]))
+    await beside(db, promote_later, lambda tx: cancel(cast("Tx", Watched(tx)), [due]))
     assert await claiming[0] == []
     async with db.transaction() as tx:
         await audit(tx)

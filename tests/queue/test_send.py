@@ -19,6 +19,7 @@ from engine import (
     claimed,
     ground,
     later,
+    promote,
     registered,
     settled,
     status,
@@ -32,10 +33,9 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import Envelope, Unique, open_group, seal, send, send_many
-from gristmill.queue.cancel import cancel
 from gristmill.queue.letters import encode
-from gristmill.queue.send import AT_ONCE, COPY_FROM
-from gristmill.queue.statements import SQL
+from gristmill.queue.operate.cancel import cancel
+from gristmill.queue.send import AT_ONCE, COPY_FROM, SQL
 
 
 @dataclass(frozen=True)
@@ -271,10 +271,10 @@ async def test_a_scheduled_letter_enters_the_line_when_its_time_has_come(db: Dat
         id_ = await send(tx, Grind(), **(when if "delay" in when else {"run_at": now + MINUTE}))
         assert await waits(tx) == {id_: "time"}
         assert await ground(tx) == []
-        await tx.one(SQL["promote"], n=10)
+        await promote(tx, 10)
         assert await ground(tx) == []
     async with later(db, 2 * MINUTE) as tx:
-        assert (await tx.one(SQL["promote"], n=10))[0] == 1
+        assert await promote(tx, 10) == 1
         assert await ground(tx) == [id_]
         await audit(tx)
 
@@ -595,7 +595,7 @@ async def test_after_and_a_later_time_both_hold(db: Database) -> None:
         await ground(tx, queues=["oven"])
         assert (await waits(tx))[after] == "time"
     async with later(db, DAY) as tx:
-        await tx.one(SQL["promote"], n=10)
+        await promote(tx, 10)
         assert await ground(tx) == [after]
 
 
@@ -675,7 +675,7 @@ async def test_a_scheduled_task_stands_behind_the_others_of_its_serial_key_when_
         first, second = await send_many(tx, [Envelope(Grind(i), serial_key="a") for i in range(2)])
         await audit(tx)
     async with later(db, 2 * MINUTE) as tx:
-        await tx.one(SQL["promote"], n=10)
+        await promote(tx, 10)
         assert await waits(tx) == {scheduled: "serial", first: None, second: "serial"}
         await audit(tx)
         assert [await ground(tx, 9) for _ in range(3)] == [[first], [scheduled], [second]]

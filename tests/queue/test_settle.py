@@ -18,6 +18,7 @@ from engine import (
     claimed,
     group,
     later,
+    promote,
     registered,
     settled,
     status,
@@ -29,17 +30,17 @@ from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost, Permanent, Refused
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue import Envelope, Skip, Snooze, Unique, open_group, seal, send, send_many
-from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
 from gristmill.queue.fingerprint import fingerprint
-from gristmill.queue.hands import Hands
-from gristmill.queue.notes import Notes
+from gristmill.queue.journal import Notes
+from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Stop
-from gristmill.queue.rescuer import rescue
-from gristmill.queue.settle import hand_back, settle
-from gristmill.queue.settler import Settler
-from gristmill.queue.statements import SQL
+from gristmill.queue.settle import settle
+from gristmill.queue.upkeep.rescuer import rescue
+from gristmill.queue.worker.give_back import give_back_claims
+from gristmill.queue.worker.settler import Settler
+from gristmill.queue.worker.workload import Hands
 from gristmill.telemetry import WorkerMetrics
 
 
@@ -150,7 +151,7 @@ async def test_snooze_comes_back_later_and_uses_no_attempt(db: Database) -> None
         assert await tally(tx) == {}
         assert await history(tx, claim.id) == []
     async with later(db, 2 * MINUTE) as tx:
-        await tx.one(SQL["promote"], n=9)
+        await promote(tx, 9)
         (again,) = await claimed(tx, await registered(tx))
         assert again.attempt == 1
 
@@ -165,7 +166,7 @@ async def test_retry_keeps_the_attempt_and_its_error(db: Database) -> None:
         assert row.fingerprint == fingerprint("busy 99")
         assert await tally(tx) == {"retried": 1}
     async with later(db, 2 * MINUTE) as tx:
-        await tx.one(SQL["promote"], n=9)
+        await promote(tx, 9)
         worker = await registered(tx)
         (again,) = await claimed(tx, worker)
         assert again.attempt == 2
@@ -181,7 +182,7 @@ async def test_bury_keeps_payload_fingerprint_and_the_whole_history(db: Database
     async with db.transaction() as tx:
         worker, claim = await one_claimed(tx, Grind(7))
         await settled(tx, worker, [claim], Retry(timedelta(0), "page 1 is torn"))
-        await tx.one(SQL["promote"], n=9)
+        await promote(tx, 9)
         (claim,) = await claimed(tx, worker)
         await settle(tx, worker, [(claim, Bury("page 2 is torn"))], clears=frozenset({"mill"}))
         row = await task(tx, claim.id)
@@ -324,7 +325,7 @@ async def _books(db: Database) -> dict[str, list[Any]]:
 async def test_a_lease_of_an_earlier_claim_of_the_same_worker_is_no_lease(db: Database) -> None:
     async with db.transaction() as tx:
         worker, first = await one_claimed(tx)
-        await hand_back(tx, worker, [first])
+        await give_back_claims(tx, worker, [first])
         (second,) = await claimed(tx, worker)
         assert (second.id, second.attempt) == (first.id, 1)
     with pytest.raises(LeaseLost, match="1 of 1 leases are lost"):
@@ -338,10 +339,10 @@ async def test_a_lease_of_an_earlier_claim_of_the_same_worker_is_no_lease(db: Da
 async def test_handing_back_what_is_not_ours_changes_nothing(db: Database) -> None:
     async with db.transaction() as tx:
         worker, claim = await one_claimed(tx)
-        await hand_back(tx, WorkerId(worker + 1), [claim])
+        await give_back_claims(tx, WorkerId(worker + 1), [claim])
         assert await status(tx, claim.id) == "processing"
-        await hand_back(tx, worker, [claim])
-        await hand_back(tx, worker, [claim])
+        await give_back_claims(tx, worker, [claim])
+        await give_back_claims(tx, worker, [claim])
         row = await task(tx, claim.id)
         assert (row.status, row.attempts) == ("pending", 0)
         await audit(tx)
@@ -476,7 +477,7 @@ async def test_a_result_that_postgresql_cannot_hold_is_an_error_of_its_task_alon
 async def test_a_lost_lease_costs_its_neighbours_nothing(db: Database, ledger: str) -> None:
     worker, (a, b, c) = await _three(db)
     async with db.transaction() as tx:
-        await hand_back(tx, worker, [b])
+        await give_back_claims(tx, worker, [b])
     counted = await flushed(db, worker, *((claim, Done(writes(str(claim.id)))) for claim in (a, b, c)))
     assert counted == {"completed": 2}
     async with db.transaction() as tx:

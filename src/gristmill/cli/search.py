@@ -17,7 +17,7 @@ from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge import Hit, Hits, search
 from gristmill.scopes import Scope
 from gristmill.models import Embedder, MiniLm, embedder
-from gristmill.queue import ProcessPool
+from gristmill.processes import ProcessPool
 
 COLD = 60.0  # seconds for a model to be loaded on a busy machine
 

@@ -17,7 +17,8 @@ from gristmill.app import begin, open_handlers
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
 from gristmill.errors import Refused
-from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker, drop_signals_in_copies
+from gristmill.processes import drop_signals_in_copies
+from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker
 from gristmill.settings import Settings
 
 try:

@@ -18,7 +18,7 @@ from gristmill.documents.reading import Bookmark, Inspection, Limits, PageText, 
 from gristmill.errors import Permanent, Transient
 from gristmill.knowledge import Piece, chunks
 from gristmill.models import engines
-from gristmill.queue import Crashed, ProcessPool, TimedOut, tell
+from gristmill.processes import Crashed, ProcessPool, TimedOut, tell
 from gristmill.settings import DocumentSettings
 
 MOMENT = 0.1  # seconds: pages that are read within it are read in one call, and settled together

@@ -2,7 +2,7 @@
 
 from gristmill.documents.progress import counted
 from gristmill.documents.reading import refusals
-from gristmill.queue import Crashed, OutOfMemory, TimedOut
+from gristmill.processes import Crashed, OutOfMemory, TimedOut
 
 Mishap = Crashed | OutOfMemory | TimedOut
 MISHAPS = (Crashed, OutOfMemory, TimedOut)

@@ -14,7 +14,8 @@ from gristmill.documents.phases.opening import finish_document, open_document, s
 from gristmill.documents.phases.split import split_pages
 from gristmill.documents.phases.vector import embed_chunks
 from gristmill.models import Embedder, Extractor
-from gristmill.queue import Handler, ProcessPool, on
+from gristmill.processes import ProcessPool
+from gristmill.queue import Handler, on
 from gristmill.settings import DocumentSettings
 from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase, SplitPage
 

@@ -13,7 +13,7 @@ from gristmill.errors import BadAnswer, Refused
 from gristmill.models.http import Http, Json, bearer, shown, understood
 
 if TYPE_CHECKING:  # children of workers import this, and need neither
-    from gristmill.queue import ProcessPool
+    from gristmill.processes import ProcessPool
     from gristmill.settings import EmbeddingSettings
 
 GIB = 2**30

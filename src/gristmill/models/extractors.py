@@ -16,7 +16,7 @@ from gristmill.models.llm import Json, Llm, Message
 from gristmill.telemetry import count_extraction, log
 
 if TYPE_CHECKING:  # children of workers import this, and need no queue
-    from gristmill.queue import ProcessPool
+    from gristmill.processes import ProcessPool
 
 PATIENCE = 60.0  # seconds for the first call of a child, which loads the model
 PER_PASSAGE = 5.0  # … and for each passage; it takes some milliseconds

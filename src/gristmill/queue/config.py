@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self
 
-from gristmill.db import Tx
+from gristmill.db import Tx, queries
 from gristmill.queue.rates import Rate
 from gristmill.queue.retry import RetryPolicy
-from gristmill.queue.statements import SQL
+
+SQL = queries("gristmill.queue", "config.sql")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from gristmill.errors import Cancelled, Permanent, Refused
 from gristmill.ids import TaskId
-from gristmill.queue import child
+from gristmill.processes import call_context, tell
 from gristmill.queue.limiter import Limit, Limiters
 from gristmill.telemetry import WorkerMetrics
 
@@ -124,9 +124,10 @@ def current() -> Running:
     running = _current.get(None)
     if running is not None:
         return running
-    if child.about is None:
+    told = call_context()
+    if told is None:
         raise Refused("Nothing is being answered here: current() is known to a handler and to what it calls.")
-    members, batch = child.about
+    members, batch = told
     return Running([Told(*member) for member in members], _tell, batch=batch)
 
 
@@ -140,4 +141,4 @@ def about(members: Sequence[Member], *, batch: bool) -> tuple[Any, ...]:
 
 
 def _tell(task: TaskId, progress: Progress) -> None:
-    child.tell((task, progress.current, progress.total, progress.message))
+    tell((task, progress.current, progress.total, progress.message))

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, cast
 
-from gristmill.db import Tx, array
+from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
+from gristmill.queue.groups import join_groups
 from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, of_one_queue, queue_of
-from gristmill.queue.statements import SQL
 
+SQL = queries("gristmill.queue", "send.sql")
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 MAX_PAYLOAD = 1_000_000
 COPY_FROM = 100  # rows from which COPY pays
@@ -34,10 +35,10 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _bare(kinds.pop()):
         return await _send_bare(tx, cast(list[Letter], given), max_payload)
     envelopes = [enclosed(letter) for letter in given]
-    await tx.execute(SQL["ensure_queues"], names=_named({_queue(one) for one in envelopes}))
+    await ensure_queues(tx, _named({_queue(one) for one in envelopes}))
     # tasks before groups: the order in which settling locks them, too
     await _heed_prerequisites(tx, envelopes)
-    await _join_groups(tx, envelopes)
+    await _join_parents(tx, envelopes)
     ids: list[TaskId] = []
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
         ids += await (_send_plain if plain else _send_instructed)(tx, list(run), max_payload)
@@ -49,37 +50,14 @@ def _bare(kind: type[Letter | Envelope]) -> bool:
     return not issubclass(kind, Envelope) and of_one_queue(kind)
 
 
-async def open_group(
-    tx: Tx, *, parent: TaskId | None = None, owner: str | None = None, label: str | None = None
-) -> TaskId:
-    """A group: a task without a handler whose status follows from its children."""
-    (group,) = await open_groups(tx, [label], parent=parent, owner=owner)
-    return group
+async def ensure_queues(tx: Tx, names: Sequence[str]) -> None:
+    """Make the queues among these that do not exist yet."""
+    await tx.execute(SQL["ensure_queues"], names=list(names))
 
 
-async def open_groups(
-    tx: Tx, labels: Sequence[str | None], *, parent: TaskId | None = None, owner: str | None = None
-) -> list[TaskId]:
-    """Several at once, one for each label."""
-    if parent is not None:
-        await _join(tx, {parent: len(labels)})
-    payloads = [dumped({"label": label}) if label else None for label in labels]
-    return [row.id for row in await tx.all(SQL["open_groups"], parent=parent, owner=owner, payloads=payloads)]
-
-
-async def seal(tx: Tx, group: TaskId) -> None:
-    """No more children will come; a group that has nothing left open reaches its end here."""
-    row = await tx.one(SQL["seal"], id=group)
-    if row is None:
-        await _known_group(tx, group)
-        return
-    if row.pending + row.processing == 0 and await tx.one(SQL["sealed_empty"], id=group):
-        await tx.one(SQL["conclude"], ids=array([group]), was=row.status)
-
-
-async def _known_group(tx: Tx, group: TaskId) -> None:
-    if not await tx.all(SQL["lock_groups"], ids=[group]):
-        raise Refused(f"There is no group {group}.")
+async def release_unique_keys(tx: Tx, keys: Sequence[str]) -> None:
+    """Free the keys among these whose task has ended and whose period is over."""
+    await tx.execute(SQL["release_unique"], keys=list(keys))
 
 
 def _queue(envelope: Envelope) -> str:
@@ -93,27 +71,17 @@ def _named(queues: Iterable[str]) -> list[str]:
     return sorted(queues)
 
 
-async def _join_groups(tx: Tx, envelopes: Sequence[Envelope]) -> None:
+async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     # those under a unique key join when they are known to be new
     counts = Counter(one.parent for one in envelopes if one.parent is not None and one.unique is None)
     if counts:
-        await _join(tx, counts)
-
-
-async def _join(tx: Tx, counts: dict[TaskId, int] | Counter[TaskId]) -> None:
-    groups = {row.id: row.sealed for row in await tx.all(SQL["lock_groups"], ids=list(counts))}
-    for group in counts:
-        if group not in groups:
-            raise Refused(f"There is no group {group}.")
-        if groups[group]:
-            raise Refused(f"Group {group} is sealed: no more children can be added to it.")
-    await tx.one(SQL["joined"], ids=array(counts), counts=array(counts.values()))
+        await join_groups(tx, counts)
 
 
 async def _send_bare(tx: Tx, letters: Sequence[Letter], limit: int) -> list[TaskId]:
     """Letters of one kind with nothing on the outside: no envelope each, just one for all."""
     head = Envelope(letters[0])
-    await tx.execute(SQL["ensure_queues"], names=_named({_queue(head)}))
+    await ensure_queues(tx, _named({_queue(head)}))
     return await _copy_alike(tx, head, letters, limit)
 
 
@@ -203,7 +171,7 @@ def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int 
 async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
     keys = sorted({one.unique.key for one in envelopes if one.unique})
     if keys:
-        await tx.execute(SQL["release_unique"], keys=keys)
+        await release_unique_keys(tx, keys)
     ids: list[TaskId] = []
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
@@ -214,7 +182,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) ->
             one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
         )
         if joined:
-            await _join(tx, joined)
+            await join_groups(tx, joined)
         await tx.one(SQL["admit_new"], ids=array(new))
         ids += await _with_holders(tx, slice_, written, limit)
     return ids

@@ -7,16 +7,18 @@ from typing import Any, assert_never
 
 from psycopg import DatabaseError
 
-from gristmill.db import Tx, array
+from gristmill.db import Tx, array, queries
 from gristmill.errors import LeaseLost
 from gristmill.ids import TaskId, WorkerId
-from gristmill.queue.cancel import cancel
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
+from gristmill.queue.groups import seal
 from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
-from gristmill.queue.send import MAX_PAYLOAD, seal, send_many
-from gristmill.queue.statements import LEASE_LOST, SQL
+from gristmill.queue.send import MAX_PAYLOAD, send_many
+
+SQL = queries("gristmill.queue", "settle.sql")
+LEASE_LOST = "GM001"  # what fence() raises
 
 Settled = tuple[Claim, Outcome]
 
@@ -199,11 +201,3 @@ STATUS: dict[type[Outcome], str] = {
 def status_of(outcome: type[Outcome]) -> str:
     """The name of an outcome in counters and metrics, by its class or the one it was made from."""
     return next(status for kind, status in STATUS.items() if issubclass(outcome, kind))
-
-
-async def hand_back(tx: Tx, worker: WorkerId, claims: Sequence[Claim]) -> None:
-    """Return tasks that were claimed but never started; no attempt is used."""
-    ids, leases = array(claim.id for claim in claims), array(claim.lease for claim in claims)
-    row = await tx.one(SQL["hand_back"], worker=worker, ids=ids, leases=leases)
-    if row is not None and row.cancelled:  # asked while it was in our hands: nobody else was told
-        await cancel(tx, row.cancelled)

@@ -23,7 +23,7 @@ from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 from gristmill.errors import Permanent
-from gristmill.queue import tell
+from gristmill.processes import tell
 
 pdfium, raw = cast(Any, pypdfium2), cast(Any, pypdfium2.raw)  # they come without types that could be checked
 Pdf: TypeAlias = Any

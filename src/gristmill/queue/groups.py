@@ -1,0 +1,59 @@
+"""Groups: tasks without a handler, whose status follows from their children."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gristmill.db import Tx, array, queries
+from gristmill.errors import Refused
+from gristmill.ids import TaskId
+from gristmill.queue.letters import dumped
+
+SQL = queries("gristmill.queue", "groups.sql")
+
+
+async def open_group(
+    tx: Tx, *, parent: TaskId | None = None, owner: str | None = None, label: str | None = None
+) -> TaskId:
+    """A group: a task without a handler whose status follows from its children."""
+    (group,) = await open_groups(tx, [label], parent=parent, owner=owner)
+    return group
+
+
+async def open_groups(
+    tx: Tx, labels: Sequence[str | None], *, parent: TaskId | None = None, owner: str | None = None
+) -> list[TaskId]:
+    """Several at once, one for each label."""
+    if parent is not None:
+        await join_groups(tx, {parent: len(labels)})
+    payloads = [dumped({"label": label}) if label else None for label in labels]
+    return [row.id for row in await tx.all(SQL["open_groups"], parent=parent, owner=owner, payloads=payloads)]
+
+
+async def seal(tx: Tx, group: TaskId) -> None:
+    """No more children will come; a group that has nothing left open reaches its end here."""
+    row = await tx.one(SQL["seal"], id=group)
+    if row is None:
+        await _check_group(tx, group)
+        return
+    if row.pending + row.processing == 0 and await tx.one(SQL["sealed_empty"], id=group):
+        await conclude(tx, [group], was=row.status)
+
+
+async def _check_group(tx: Tx, group: TaskId) -> None:
+    if not await tx.all(SQL["lock_groups"], ids=[group]):
+        raise Refused(f"There is no group {group}.")
+
+
+async def join_groups(tx: Tx, counts: Mapping[TaskId, int]) -> None:
+    """Count so many new children in each group; refused for a group that is sealed or does not exist."""
+    groups = {row.id: row.sealed for row in await tx.all(SQL["lock_groups"], ids=list(counts))}
+    for group in counts:
+        if group not in groups:
+            raise Refused(f"There is no group {group}.")
+        if groups[group]:
+            raise Refused(f"Group {group} is sealed: no more children can be added to it.")
+    await tx.one(SQL["joined"], ids=array(counts), counts=array(counts.values()))
+
+
+async def conclude(tx: Tx, ids: Iterable[TaskId], *, was: str) -> None:
+    """Tell groups, followers and series that these tasks have ended, and what their status was before."""
+    await tx.one(SQL["conclude"], ids=array(ids), was=was)

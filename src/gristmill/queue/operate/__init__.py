@@ -1,0 +1,1 @@
+"""What operators do with tasks and queues: look, ask why, cancel, retry, move, set, erase."""

@@ -1,0 +1,19 @@
+"""Removes closed tasks; whatever still waited for one of them is cancelled, or it would wait for ever."""
+
+from collections.abc import Sequence
+
+from gristmill.db import Tx, array, queries
+from gristmill.ids import TaskId
+from gristmill.queue.operate.cancel import cancel
+
+SQL = queries("gristmill.queue.operate", "erase.sql")
+
+
+async def erase(tx: Tx, ids: Sequence[TaskId]) -> int:
+    """How many were removed. None of them may be counted as prunable: who counts it must count it down."""
+    if not ids:
+        return 0
+    waiting = [row.id for row in await tx.all(SQL["waiting_for"], ids=array(ids))]
+    if waiting:
+        await cancel(tx, waiting, reason="cancelled because the task it waited for failed and was removed")
+    return await tx.value(SQL["erase"], ids=array(ids))

@@ -1,0 +1,163 @@
+"""Finds tasks: one by its id, the newest that fit, a group's progress, a task's history."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gristmill.db import Tx, queries
+from gristmill.errors import Refused
+from gristmill.ids import TaskId, WorkerId
+
+SQL = queries("gristmill.queue.operate", "lookup.sql")
+STATUSES = ("pending", "processing", "completed", "failed", "skipped", "cancelled")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as people mean it: the row of the view `tasks`."""
+
+    id: TaskId
+    queue: str | None
+    kind: str
+    status: str
+    priority: int
+    foreground: bool
+    position: int | None
+    created_at: datetime
+    run_at: datetime | None
+    wait: str | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    max_attempts: int | None
+    worker: WorkerId | None
+    lease: int | None
+    suspect: bool
+    heartbeat_at: datetime | None
+    lease_expires_at: datetime | None
+    cancel_requested: bool
+    parent: TaskId | None
+    after: TaskId | None
+    serial_key: str | None
+    unique_key: str | None
+    owner: str | None
+    progress_current: int | None
+    progress_total: int | None
+    progress_message: str | None
+    payload: Any
+    result: Any
+    error: str | None
+    fingerprint: str | None
+
+
+@dataclass(frozen=True)
+class TaskError:
+    id: TaskId
+    kind: str
+    queue: str
+    attempts: int
+    at: datetime
+    error: str
+
+
+@dataclass(frozen=True)
+class GroupProgress:
+    """A group's counters of its direct children, and the latest errors anywhere within it."""
+
+    id: TaskId
+    label: str | None
+    status: str
+    sealed: bool
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+    created_at: datetime
+    finished_at: datetime | None
+    errors: tuple[TaskError, ...]
+
+    @property
+    def total(self) -> int:
+        return self.pending + self.processing + self.done
+
+    @property
+    def done(self) -> int:
+        """What has ended, well or badly."""
+        return self.completed + self.failed + self.skipped + self.cancelled
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a task: sent, claimed, failed, ended …"""
+
+    at: datetime
+    what: str
+    attempt: int | None = None
+    worker: WorkerId | None = None
+    text: str | None = None
+
+
+async def get_task(tx: Tx, task: TaskId) -> Task:
+    row = await tx.one(SQL["get"], id=task)
+    if row is None:
+        raise Refused(f"There is no task {task}.")
+    return Task(*row)
+
+
+async def list_tasks(
+    tx: Tx,
+    *,
+    queue: str | None = None,
+    kind: str | None = None,
+    status: str | None = None,
+    parent: TaskId | None = None,
+    limit: int = 50,
+    before: TaskId | None = None,
+) -> list[Task]:
+    """The newest first; `before` is the id of the last one seen."""
+    if status is not None and status not in STATUSES:
+        raise Refused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
+    given = {"queue": queue, "kind": kind, "before": before, "limit": limit}
+    if parent is not None:
+        rows = await tx.all(SQL["newest_children"], parent=parent, status=status, **given)
+    elif status == "processing":
+        rows = await tx.all(SQL["newest_processing"], **given)
+    elif status == "pending":
+        rows = await tx.all(SQL["newest_pending"], **given)
+    elif status == "failed" and kind != "group":
+        rows = await tx.all(SQL["newest_failed"], **given)
+    else:
+        rows = await tx.all(SQL["newest"], status=status, **given)
+    return [Task(*row) for row in rows]
+
+
+async def group_progress(tx: Tx, group: TaskId, *, errors: int = 20) -> GroupProgress:
+    row = await tx.one(SQL["group"], id=group)
+    if row is None:
+        raise Refused(f"There is no group {group}.")
+    found = await tx.all(SQL["errors_within"], id=group, limit=errors)
+    return GroupProgress(
+        id=row.id,
+        label=row.label,
+        status=row.status,
+        sealed=row.sealed,
+        pending=row.pending,
+        processing=row.processing,
+        completed=row.completed,
+        failed=row.failed,
+        skipped=row.skipped,
+        cancelled=row.cancelled,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        errors=tuple(TaskError(*one) for one in found),
+    )
+
+
+async def history(tx: Tx, task: TaskId) -> list[Event]:
+    """What is known to have happened to a task, oldest first."""
+    events = [Event(*row) for row in await tx.all(SQL["history"], id=task)]
+    if not events:
+        raise Refused(f"There is no task {task}.")
+    return events

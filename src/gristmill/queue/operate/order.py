@@ -1,0 +1,56 @@
+"""Changes the order of claim for a pending task: position, priority, foreground."""
+
+from typing import Any
+
+from gristmill.db import Tx, queries
+from gristmill.errors import Refused
+from gristmill.ids import TaskId
+from gristmill.queue.letters import POSITIONED, lane_of
+
+SQL = queries("gristmill.queue.operate", "order.sql")
+
+
+async def set_position(tx: Tx, task: TaskId, position: int | None) -> None:
+    """Before all tasks without a position, in the order of positions; None gives it up again."""
+    row = await _pending(tx, task)
+    await _move(tx, row, position, row.priority, row.foreground)
+
+
+async def set_priority(tx: Tx, task: TaskId, priority: int) -> None:
+    if not -100 <= priority <= 100:
+        raise Refused(f"The priority {priority} is out of range: it goes from -100 to 100, higher first.")
+    row = await _pending(tx, task)
+    await _move(tx, row, row.position, priority, row.foreground)
+
+
+async def set_foreground(tx: Tx, task: TaskId, foreground: bool = True) -> None:
+    """People wait for it: it overtakes all background work, whatever its priority."""
+    row = await _pending(tx, task)
+    await _move(tx, row, row.position, row.priority, foreground)
+
+
+async def _pending(tx: Tx, task: TaskId) -> Any:
+    row = await tx.one(SQL["lock_place"], id=task)
+    if row is None:
+        raise Refused(f"There is no task {task}.")
+    if row.queue is None:
+        raise Refused(f"Task {task} is a group: it has no place in line, its children have.")
+    if row.outcome is not None or row.worker is not None:
+        state = row.outcome or "processing"
+        raise Refused(f"Task {task} is {state}: only a pending task can be moved.")
+    return row
+
+
+async def _move(tx: Tx, row: Any, position: int | None, priority: int, foreground: bool) -> None:
+    lane = lane_of(position, priority, foreground)
+    if lane != POSITIONED and row.lane != POSITIONED:
+        lane = lane & ~1 | row.lane & 1  # a retry that goes first goes on doing so
+    await tx.one(
+        SQL["move"],
+        id=row.id,
+        position=position,
+        priority=priority,
+        foreground=foreground,
+        lane=lane,
+        by_age=row.position is not None,
+    )

@@ -1,0 +1,229 @@
+"""Queues as their operators see them: set, pause, resume, and how they stand."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from gristmill.db import Tx, queries
+from gristmill.durations import duration, rate
+from gristmill.errors import Refused
+from gristmill.queue.letters import dumped
+from gristmill.queue.send import NAME, ensure_queues
+
+SQL = queries("gristmill.queue.operate", "queues.sql")
+MOST = 100_000  # where counting stops
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A count that stops at a bound: `more` if there are more than `n`."""
+
+    n: int
+    more: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.n}+" if self.more else str(self.n)
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """`until` is when an open breaker lets one task try."""
+
+    state: str
+    since: datetime | None
+    until: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class QueueReport:
+    """How a queue is set and how it stands; `finished` counts what ever ended, by outcome."""
+
+    name: str
+    paused: bool
+    settings: Mapping[str, Any]
+    ready: Bounded
+    scheduled: Bounded
+    blocked: Bounded
+    suspects: Bounded
+    processing: int
+    dead: Bounded
+    finished: Mapping[str, int]
+    oldest: timedelta | None
+    breaker: Breaker | None
+    workers: tuple[str, ...]
+
+    @property
+    def pending(self) -> Bounded:
+        return _sum(self.waiting, self.blocked)
+
+    @property
+    def waiting(self) -> Bounded:
+        """What a worker would run, now or when its time has come; what is blocked waits for others, maybe for ever."""
+        return _sum(self.ready, self.scheduled, self.suspects)
+
+
+def _sum(*parts: Bounded) -> Bounded:
+    return Bounded(sum(part.n for part in parts), any(part.more for part in parts))
+
+
+async def pause(tx: Tx, queue: str) -> None:
+    """Nothing more of this queue is claimed; what runs goes on."""
+    await _pause(tx, queue, True)
+
+
+async def resume(tx: Tx, queue: str) -> None:
+    await _pause(tx, queue, False)
+
+
+async def _pause(tx: Tx, queue: str, paused: bool) -> None:
+    if await tx.one(SQL["pause"], name=queue, paused=paused) is None:
+        raise Refused(f"There is no queue {queue}.")
+
+
+async def set_queue(tx: Tx, queue: str, **changes: Any) -> None:
+    """Change what is set for a queue, for all workers at once; the queue is made if there is none.
+
+    `rate="10/60s"`, `concurrency=4`, `breaker="30%"`, durations as text or timedelta; None takes a limit away.
+    """
+    if not NAME.fullmatch(queue):
+        raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
+    columns = columns_of(changes)
+    await ensure_queues(tx, [queue])
+    await tx.one(SQL["change"], name=queue, changes=dumped(columns))
+
+
+def columns_of(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that these changes set, or one sentence about the first that is wrong."""
+    columns: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name not in SETTABLE:
+            raise Refused(f"A queue has no setting “{name}”; it has {', '.join(sorted(SETTABLE))}.")
+        try:
+            columns |= SETTABLE[name](name, value)
+        except ValueError as error:
+            raise Refused(f"{name} is wrong: {error}.") from error
+    return columns
+
+
+Setter = Callable[[str, Any], dict[str, Any]]
+
+
+def _number(least: int, *, optional: bool, most: int = 2**31 - 1) -> Setter:
+    def setter(name: str, value: Any) -> dict[str, Any]:
+        if value is None and optional:
+            return {name: None}
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(f"“{value}” is not a whole number of {least} or more")
+        return {name: value}
+
+    return setter
+
+
+def _span(*, optional: bool = False, zero: bool = False) -> Setter:
+    def setter(name: str, value: Any) -> dict[str, Any]:
+        if value is None and optional:
+            return {name: None}
+        span = duration(value) if isinstance(value, str) else value
+        if not isinstance(span, timedelta) or span < timedelta(0) or (not span and not zero):
+            raise ValueError(f"“{value}” is not a duration longer than zero")
+        return {name: f"{span.total_seconds()} s"}
+
+    return setter
+
+
+def _flag(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, bool):
+        raise ValueError(f"“{value}” is neither true nor false")
+    return {name: value}
+
+
+def _rate(_: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {"rate_count": None, "rate_period": None}
+    count, period = rate(value) if isinstance(value, str) else value
+    return _number(1, optional=False)("rate_count", count) | _span()("rate_period", period)
+
+
+def _share(_: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {"breaker_threshold": None}
+    if isinstance(value, str) and value.strip().endswith("%"):
+        value = float(value.strip()[:-1]) / 100
+    share = float(value)
+    if not 0 < share <= 1:
+        raise ValueError(f"“{value}” is not a share of errors; write for example 30% or 0.3")
+    return {"breaker_threshold": share}
+
+
+SETTABLE: Mapping[str, Setter] = {
+    "concurrency": _number(1, optional=True),
+    "rate": _rate,
+    "max_attempts": _number(1, optional=True, most=1000),
+    "retry_base": _span(zero=True),
+    "retry_cap": _span(zero=True),
+    "retries_first": _flag,
+    "timeout": _span(),
+    "clear_payload": _flag,
+    "keep": _number(0, optional=True),
+    "keep_for": _span(optional=True, zero=True),
+    "breaker": _share,
+    "breaker_window": _span(),
+    "breaker_minimum": _number(1, optional=False),
+    "breaker_reset": _span(),
+}
+
+
+async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
+    """All queues; what it costs is bounded, however much they hold."""
+    return [_reported(row, most) for row in await tx.all(SQL["report"], most=most)]
+
+
+def _reported(row: Any, most: int) -> QueueReport:
+    def bounded(n: int) -> Bounded:
+        return Bounded(min(n, most), n > most)
+
+    return QueueReport(
+        name=row.name,
+        paused=row.paused,
+        settings={name: getattr(row, name) for name in SHOWN},
+        ready=bounded(row.ready),
+        scheduled=bounded(row.scheduled),
+        blocked=bounded(row.blocked),
+        suspects=bounded(row.suspects),
+        processing=row.processing,
+        dead=bounded(row.dead),
+        finished={name: getattr(row, name) for name in ("completed", "failed", "skipped", "cancelled", "retried")},
+        oldest=row.now - row.oldest if row.oldest else None,
+        breaker=_breaker(row),
+        workers=tuple(row.workers),
+    )
+
+
+SHOWN = (
+    "concurrency",
+    "rate_count",
+    "rate_period",
+    "max_attempts",
+    "retry_base",
+    "retry_cap",
+    "retries_first",
+    "timeout",
+    "clear_payload",
+    "keep",
+    "keep_for",
+    "breaker_threshold",
+    "breaker_window",
+    "breaker_minimum",
+    "breaker_reset",
+)
+
+
+def _breaker(row: Any) -> Breaker | None:
+    if row.breaker_threshold is None:
+        return None
+    until = row.breaker_since + row.breaker_reset if row.breaker_state == "open" else None
+    if until is not None and until <= row.now:  # the next task that comes may try; until then nobody writes it down
+        return Breaker("half-open", row.breaker_since, None, row.breaker_reason)
+    return Breaker(row.breaker_state, row.breaker_since, until, row.breaker_reason)

@@ -1,0 +1,107 @@
+-- Sending: letters become tasks, and tickets once nothing holds them back.
+
+-- name: ensure_queues
+INSERT INTO queue (name) SELECT unnest(%(names)s::text[]) ON CONFLICT DO NOTHING;
+
+-- name: enqueue_alike
+-- nothing -> pending: letters that differ only in their payload, straight into the line
+WITH given AS MATERIALIZED (
+  SELECT nextval('task_id') AS id, value AS payload, ordinality AS place
+    FROM jsonb_array_elements(%(payloads)s::jsonb) WITH ORDINALITY
+), written AS (
+  INSERT INTO task (id, created_at, parent, lane, priority, foreground, max_attempts, queue, kind, owner, payload)
+  SELECT id, (SELECT clock()), %(parent)s, %(lane)s, %(priority)s, %(foreground)s, %(max_attempts)s,
+         %(queue)s, %(kind)s, %(owner)s, payload
+    FROM given
+), entered AS (
+  INSERT INTO ticket (id, seq, lane, queue) SELECT id, id, %(lane)s, %(queue)s FROM given
+)
+SELECT array_agg(id ORDER BY place) AS ids,
+       pg_notify('gristmill', 'line ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
+  FROM given;
+
+-- name: reserve_ids
+SELECT array_agg(nextval('task_id')) AS ids, clock() AS now FROM generate_series(1, %(n)s);
+
+-- name: copy_tasks
+-- nothing -> pending, by the thousand
+COPY task (id, created_at, parent, lane, priority, foreground, max_attempts, queue, kind, owner, payload) FROM STDIN;
+
+-- name: copy_tickets
+COPY ticket (id, seq, lane, queue) FROM STDIN;
+
+-- name: notify
+SELECT pg_notify('gristmill', %(payload)s);
+
+-- name: enqueue
+-- nothing -> pending: letters with instructions of their own; `admit` lets them into the line
+WITH moment AS MATERIALIZED (
+  SELECT clock() AS now  -- once: it is dear to ask for every row
+), given AS MATERIALIZED (
+  SELECT nextval('task_id') AS id, r.*
+    FROM ROWS FROM (jsonb_to_recordset(%(rows)s::jsonb) AS (
+           payload jsonb, queue text, kind text, lane int, priority smallint, foreground boolean, "position" bigint,
+           run_at timestamptz, delay interval, parent bigint, after bigint, serial_key text, unique_key text,
+           unique_for interval, max_attempts int, owner text)) WITH ORDINALITY
+      AS r(payload, queue, kind, lane, priority, foreground, "position", run_at, delay, parent, after, serial_key,
+           unique_key, unique_for, max_attempts, owner, place)
+), written AS (
+  INSERT INTO task (id, created_at, run_at, parent, after, position, unique_until, lane, priority, max_attempts, wait,
+                    foreground, unique_held, queue, kind, serial_key, unique_key, owner, payload)
+  SELECT id, now, coalesce(run_at, now + delay), parent, after, position, now + unique_for, lane, priority, max_attempts,
+         CASE WHEN after IS NOT NULL THEN 'after'::task_wait END, foreground, CASE WHEN unique_key IS NOT NULL THEN true END,
+         queue, kind, serial_key, unique_key, owner, payload
+    FROM given, moment
+   ORDER BY unique_key, place  -- one order of locking for all senders
+  ON CONFLICT (unique_key) WHERE unique_held DO NOTHING
+  RETURNING id
+)
+SELECT g.id, g.place, w.id IS NOT NULL AS written FROM given g LEFT JOIN written w ON w.id = g.id ORDER BY g.place;
+
+-- name: release_unique
+UPDATE task SET unique_held = NULL
+ WHERE unique_key = ANY (%(keys)s) AND unique_held AND outcome IS NOT NULL
+   AND (unique_until IS NULL OR unique_until <= clock());
+
+-- name: holders
+SELECT t.unique_key, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
+  FROM task t LEFT JOIN ticket k ON k.id = t.id
+ WHERE t.unique_key = ANY (%(keys)s) AND t.unique_held;
+
+-- name: replace
+-- pending -> pending: a newer letter under the same unique key takes the place of the older one
+WITH left_line AS (
+  DELETE FROM ticket WHERE id = %(id)s AND worker IS NULL RETURNING id
+)
+UPDATE task t
+   SET queue = %(queue)s, kind = %(kind)s, payload = %(payload)s::jsonb, max_attempts = %(max_attempts)s,
+       lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s, position = %(position)s,
+       run_at = coalesce(%(run_at)s, clock() + %(delay)s),
+       wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
+ WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM left_line))
+RETURNING t.id, t.wait, t.parent, t.after, t.serial_key, t.owner;
+
+-- name: await_tasks
+-- from low to high ids, as settling locks them, and at once as strongly as any of them needs
+WITH wanted AS MATERIALIZED (
+  SELECT id, outcome, awaited FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR NO KEY UPDATE
+), marked AS (
+  UPDATE task t SET awaited = true FROM wanted w WHERE t.id = w.id AND NOT w.awaited AND w.outcome IS DISTINCT FROM 'cancelled'
+)
+SELECT id, outcome FROM wanted;
+
+-- name: all_awaited
+SELECT bool_and(awaited) FROM task WHERE id = ANY (%(ids)s);
+
+-- name: lock_outcomes
+SELECT id, outcome FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR SHARE;
+
+-- name: admit
+SELECT admit(%(ids)s::bigint[]);
+
+-- name: admit_new
+-- those that come after a task which is already done need not wait for it
+SELECT admit(array_agg(t.id))
+  FROM task t LEFT JOIN task a ON a.id = t.after
+ WHERE t.id = ANY (%(ids)s::bigint[]) AND (t.after IS NULL OR a.outcome IN ('completed', 'skipped'))
+HAVING count(*) > 0;

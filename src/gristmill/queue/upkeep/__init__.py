@@ -1,0 +1,1 @@
+"""What any worker does for all of them: rescue, schedules, cleaning, breakers."""

@@ -1,0 +1,106 @@
+"""Breakers: hold a stage back while the world behind it is broken."""
+
+from collections import defaultdict
+from typing import Any, Literal
+
+from gristmill.db import Tx, queries
+from gristmill.telemetry import log
+
+SQL = queries("gristmill.queue.upkeep", "breaker.sql")
+TIME_OUTS = 3  # so many in a row, and nothing done meanwhile: the stage stands still, however few tasks it has
+State = Literal["closed", "open", "half-open"]
+
+
+def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -> State | None:
+    """The state that a breaker should change to, if any."""
+    match state:
+        case "half-open" if failed:
+            return "open"
+        case "half-open" if ok:
+            return "closed"
+        case "closed" if ok + failed >= minimum and failed / (ok + failed) >= threshold:
+            return "open"
+        case _:
+            return None
+
+
+class Seen:
+    """What became of the tasks of one queue since the last report; time-outs are among the failed."""
+
+    __slots__ = ("failed", "ok", "timed_out")
+
+    def __init__(self) -> None:
+        self.ok = self.failed = self.timed_out = 0
+
+
+class Health:
+    """Counts what this worker sees of each guarded queue, and reports it every second or so."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Seen] = defaultdict(Seen)
+
+    def count(self, queue: str, *, ok: bool) -> None:
+        seen = self._seen[queue]
+        if ok:
+            seen.ok += 1
+        else:
+            seen.failed += 1
+
+    def timed_out(self, queue: str) -> None:
+        self._seen[queue].timed_out += 1
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._seen)
+
+    async def report(self, tx: Tx) -> None:
+        """Write what was seen and move the breakers it concerns."""
+        reports, self._seen = self._seen, defaultdict(Seen)
+        for queue in sorted(reports):
+            await _report(tx, queue, reports[queue])
+
+
+async def _report(tx: Tx, queue: str, seen: Seen) -> None:
+    """Queues that are well are not locked: only a breaker that moves, or is not closed, takes turns."""
+    row = await tx.one(SQL["breaker"], name=queue)
+    if row is None or row.breaker_threshold is None:
+        return
+    if row.breaker_state != "closed":
+        row = await tx.one(SQL["lock_breaker"], name=queue)
+    await tx.execute(SQL["report_health"], queue=queue, ok=seen.ok, failed=seen.failed)
+    if seen.timed_out:
+        await tx.execute(SQL["note_time_outs"], queue=queue, n=seen.timed_out)
+    if await _verdict(tx, row, seen):
+        row = await tx.one(SQL["lock_breaker"], name=queue)
+        if verdict := await _verdict(tx, row, seen):
+            await _move(tx, queue, *verdict)
+
+
+async def _verdict(tx: Tx, row: Any, seen: Seen) -> tuple[State, str | None] | None:
+    """The state that the breaker should change to, and why."""
+    ok, failed = seen.ok, seen.failed
+    if row.breaker_state == "closed":
+        window = await tx.one(SQL["health"], queue=row.name)
+        assert window is not None
+        ok, failed = window.ok, window.failed
+    new = judge(row.breaker_state, ok=ok, failed=failed, threshold=row.breaker_threshold, minimum=row.breaker_minimum)
+    if new:
+        return new, f"{failed} of {ok + failed} failed" if new == "open" else None
+    if seen.timed_out and row.breaker_state == "closed":
+        late = await tx.one(SQL["time_outs"], queue=row.name, n=TIME_OUTS)
+        if late is not None and late.timed_out >= TIME_OUTS and not late.ok:
+            return "open", f"{late.timed_out} tasks in a row took too long"
+    return None
+
+
+async def _move(tx: Tx, queue: str, state: State, reason: str | None) -> None:
+    was = [other for other in ("closed", "open", "half-open") if other != state]
+    if await tx.one(SQL["set_breaker"], name=queue, state=state, reason=reason, was=was):
+        log.warning("breaker." + state, queue=queue, reason=reason)
+        if state == "closed":
+            await tx.execute(SQL["forget_health"], queue=queue)
+
+
+async def half_open(tx: Tx, queue: str) -> None:
+    """The pause is over: one task may try."""
+    await _move(tx, queue, "half-open", "trying one task")

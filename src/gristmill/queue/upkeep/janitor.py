@@ -1,0 +1,117 @@
+"""Removes what nobody needs any more, a small batch at a time, so that no store grows for ever."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gristmill.db import Tx, array, queries
+from gristmill.ids import TaskId
+from gristmill.queue.groups import conclude
+from gristmill.queue.operate import dead
+from gristmill.queue.operate.cancel import cancel
+from gristmill.queue.operate.erase import erase
+from gristmill.settings import QueueSettings
+
+SQL = queries("gristmill.queue.upkeep", "janitor.sql")
+GROUPS = ""  # the name under which the groups, which are in no queue, are swept
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What one call removed; `more` if another call would find something at once."""
+
+    tasks: int = 0
+    grouped: int = 0
+    dead: int = 0
+    workers: int = 0
+    limiters: int = 0
+    more: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.tasks + self.grouped + self.dead + self.workers + self.limiters
+
+
+async def clean(tx: Tx, settings: QueueSettings, *, batch: int = 2_000) -> Cleaned:
+    """Remove up to `batch` finished tasks, as many of ended groups and of dead letters, and what is left of workers
+    and of limiters that nobody set.
+
+    Any number may do it at the same time: each queue is cleaned by one of them.
+    """
+    await tx.execute(SQL["new_sweeps"])
+    held = [row.queue for row in await tx.all(SQL["sweeps"])]
+    await tx.execute(SQL["fold_tallies"], queues=held, batch=batch)
+    tasks, more = await _sweep_queues(tx, [queue for queue in held if queue != GROUPS], settings, batch)
+    grouped, groups_more = await _sweep_groups(tx, settings, batch) if GROUPS in held else (0, False)
+    buried = await dead.purge(tx, older_than=settings.dead_keep_for, keep=settings.dead_keep, batch=batch)
+    await tx.execute(SQL["old_health"])
+    workers = await tx.value(SQL["old_workers"])
+    limiters = await tx.value(SQL["idle_limiters"], n=batch)
+    return Cleaned(tasks, grouped, buried, workers, limiters, more or groups_more or buried == batch)
+
+
+async def _sweep_queues(tx: Tx, queues: list[str], settings: QueueSettings, batch: int) -> tuple[int, bool]:
+    removed, more = 0, False
+    for queue in queues:
+        if removed == batch:
+            return removed, True
+        row = await tx.one(
+            SQL["sweep_queue"],
+            queue=queue,
+            keep_for=settings.keep_for,
+            keep=settings.keep,
+            n=batch - removed,
+            look=batch,
+        )
+        if row is not None:
+            removed += row.removed
+            more = more or row.more
+    return removed, more
+
+
+async def _sweep_groups(tx: Tx, settings: QueueSettings, batch: int) -> tuple[int, bool]:
+    groups = await tx.all(
+        SQL["next_groups"], keep_for=settings.keep_for, dead_keep_for=settings.dead_keep_for, look=batch
+    )
+    removed, mark = 0, TaskId(0)
+    for group in groups:
+        if group.over:
+            removed += await _fell(tx, group.id, batch - removed)
+            if removed >= batch:  # perhaps not all of it: this one is looked at again
+                await tx.execute(SQL["mark_groups"], mark=mark or group.id - 1)
+                return removed, True
+        mark = group.id
+    await tx.execute(SQL["mark_groups"], mark=mark if len(groups) == batch else 0)
+    return removed, False
+
+
+async def _fell(tx: Tx, root: TaskId, n: int) -> int:
+    """Remove up to `n` tasks of this tree, from the leaves on."""
+    removed = 0
+    while removed < n:
+        leaves = [row.id for row in await tx.all(SQL["leaves_within"], id=root, n=n - removed)]
+        gone = await erase(tx, leaves)
+        if not gone:
+            break
+        removed += gone
+    return removed
+
+
+async def forget(tx: Tx, owners: Sequence[str]) -> int:
+    """Remove all tasks of some owners, with all that is within them; what runs loses its lease and writes nothing.
+
+    Of all of them at once: one owner after the other would not lock in the order in which everybody does.
+    """
+    known: set[TaskId] = set()
+    # again: what was being settled while we waited for it may have sent more
+    while fresh := [row.id for row in await tx.all(SQL["owned"], owners=list(owners)) if row.id not in known]:
+        await _end(tx, fresh, "cancelled because what it belonged to was removed")
+        known.update(fresh)
+    return await erase(tx, sorted(known))
+
+
+async def _end(tx: Tx, ids: Sequence[TaskId], reason: str) -> None:
+    """Cancel tasks, those that run included."""
+    running = (await cancel(tx, ids, reason=reason)).asked
+    if running:
+        ended = [row.id for row in await tx.all(SQL["wrest"], ids=array(running), reason=reason)]
+        await conclude(tx, ended, was="processing")

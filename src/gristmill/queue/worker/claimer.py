@@ -1,0 +1,259 @@
+"""Claims tasks: as many as can start, from every queue that has some, people first."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from gristmill.db import Connection, Tx, array, queries
+from gristmill.ids import WorkerId
+from gristmill.queue.claim import Claim
+from gristmill.queue.config import QueueConfig, locked_limits
+from gristmill.queue.rates import Rate, Recent, after, free
+from gristmill.queue.upkeep.breaker import half_open
+from gristmill.queue.worker.give_back import give_back_leases
+from gristmill.queue.worker.lane_marks import Lane, Line
+from gristmill.queue.worker.plans import PLANNED_ONCE
+from gristmill.queue.worker.workload import Hands
+
+SQL = queries("gristmill.queue.worker", "claimer.sql")
+
+# a claim that a crash of the server forgets is only claimed again
+CLAIM_SESSION = {"synchronous_commit": "off", **PLANNED_ONCE}
+
+
+class Feeder:
+    """Knows the line and the limits; hands over claims."""
+
+    def __init__(
+        self,
+        worker: WorkerId,
+        hands: Hands,
+        line: Line,
+        share: Callable[[str], int],
+        *,
+        solo: bool = False,
+        width: Callable[[str], int] = lambda _: 1,
+        lonely: bool = False,
+    ) -> None:
+        self._worker = worker
+        self._hands = hands
+        self._line = line
+        self._share = share
+        self._width = width  # how many tasks of a queue fill a slot
+        self._solo = solo
+        self._lonely = lonely  # no supervisor runs suspects for us
+        self._looked = False  # before the first look, an empty line means nothing
+        self._lease = 0
+        self._turn = 0
+        self._under_way: set[int] = set()  # claims that are not in our hands yet
+        self._unheard: set[int] = set()  # claims of which we do not know whether they were made
+        self.held_back: set[str] = set()  # queues whose limits gave nothing when they were last asked
+
+    async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
+        """What `n` slots can take, people first: the queues that hold the foremost lane are asked before the others."""
+        self.held_back.clear()  # or a queue whose limits were taken away would be in it for ever
+        if self._solo:
+            return await self._claim_suspect(connection, configs)
+        await self._lay_down(connection)
+        self._hands.alone = False
+        claims: list[Claim] = []
+        for portion in self._portions([config for config in configs if not config.paused]):
+            if (left := n - self._slots(claims)) <= 0:
+                break
+            claims += await self._claim_portion(connection, portion, left)
+        if not claims and self._lonely and self._looked and self._hands.empty:
+            # nobody else runs suspects here: do it now, when nothing runs beside them
+            claims = await self._claim_suspect(connection, configs)
+            self._hands.alone = bool(claims)
+        return claims
+
+    def _portions(self, configs: Sequence[QueueConfig]) -> list[list[QueueConfig]]:
+        """Queues that share a claim: all easy ones together, each with a limit or batches by itself; taking turns."""
+        single = [[one] for one in configs if one.limited or self._width(one.name) > 1]
+        easy = [one for one in configs if not one.limited and self._width(one.name) == 1]
+        portions = [*single, easy] if easy else single
+        self._turn = (self._turn + 1) % (len(portions) or 1)
+        turned = portions[self._turn :] + portions[: self._turn]
+        return sorted(turned, key=lambda portion: self._line.best([one.name for one in portion]))
+
+    async def _claim_portion(self, connection: Connection, portion: Sequence[QueueConfig], slots: int) -> list[Claim]:
+        first = portion[0]
+        if first.limited:
+            return await self._claim_limited(connection, first, slots)
+        width = self._width(first.name)
+        most = slots if width == 1 else min(slots, self._hands.free) * width
+        lanes = self._line.lanes([one.name for one in portion])
+        return await self._claim_lanes(connection, lanes, min(most, self._hands.batch))
+
+    def _slots(self, claims: Sequence[Claim]) -> int:
+        """How many slots these take, once they are gathered into batches."""
+        return sum(-(-n // self._width(queue)) for queue, n in Counter([claim.queue for claim in claims]).items())
+
+    async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
+        wanted, later = self._asked(lanes, n)
+        if not wanted:
+            return []
+        lease = self._next_lease()
+        cursor = connection.cursor(binary=True)
+        await cursor.execute(
+            SQL["claim"],
+            {
+                "queues": [key.queue for key, _, _ in wanted],
+                "lanes": array(key.lane for key, _, _ in wanted),
+                "marks": array(mark for _, mark, _ in wanted),
+                "limits": array(min(n, share) for _, _, share in wanted),
+                "n": n,
+                "worker": self._worker,
+                "lease": lease,
+            },
+        )
+        rows = await cursor.fetchall()
+        rows.sort(key=itemgetter(2, 1, 0))  # lane, place, age: SQL promises no order
+        claims = [Claim(*row, lease=lease) for row in rows]
+        self._hands.leases.opened(lease, len(claims))
+        self._line.handed(claims)
+        if len(claims) < n:
+            self._line.drained([key for key, _, _ in wanted], claims)
+        return claims if claims or not later else await self._claim_lanes(connection, later, n)
+
+    def _asked(
+        self, lanes: Sequence[tuple[Lane, int]], n: int
+    ) -> tuple[list[tuple[Lane, int, int]], list[tuple[Lane, int]]]:
+        """The lanes to claim from with the share of each, and those for when these are empty: a queue that has less
+        room than the worker is asked for its foremost lane alone, or each lane would give as much as there is room."""
+        now: list[tuple[Lane, int, int]] = []
+        later: list[tuple[Lane, int]] = []
+        narrow: set[str] = set()
+        for key, mark in lanes:
+            share = self._share(key.queue)
+            if share <= 0:
+                continue
+            if key.queue in narrow:
+                later.append((key, mark))
+                continue
+            now.append((key, mark, share))
+            if share < n:
+                narrow.add(key.queue)
+        return now, later
+
+    async def _claim_limited(self, connection: Connection, config: QueueConfig, n: int) -> list[Claim]:
+        lanes = self._line.lanes([config.name])
+
+        async def take(allowed: int) -> list[Claim]:
+            # what a limit counts starts at once: nothing of it is claimed ahead
+            most = min(allowed, min(n, self._hands.free) * self._width(config.name), self._hands.batch)
+            return await self._claim_lanes(connection, lanes, most) if most > 0 else []
+
+        return await self._within_limits(connection, config, take) if lanes else []
+
+    async def _within_limits(
+        self, connection: Connection, config: QueueConfig, take: Callable[[int], Awaitable[list[Claim]]]
+    ) -> list[Claim]:
+        """Under the lock of the queue's row, so that all workers together stay within the limit."""
+        async with connection.transaction():
+            tx = Tx(connection)
+            row = await locked_limits(tx, config.name)
+            if row is None:
+                return []
+            allowed = await _allowance(tx, row)
+            if allowed <= 0:
+                self.held_back.add(config.name)
+                return []
+            claims = await take(allowed)
+            if claims and row.rate_count:
+                # counted from when they were claimed, not from when we asked: no window may hold more than it should
+                now = await tx.value(SQL["now"])
+                used = after(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
+                await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
+                await tx.flush()
+            return claims
+
+    async def _claim_suspect(self, connection: Connection, configs: Sequence[QueueConfig]) -> list[Claim]:
+        """One suspect; limits hold for them, too."""
+        open_ = [config for config in configs if not config.paused]
+        easy = [config.name for config in open_ if not config.limited]
+        if claims := await self._take_suspect(connection, easy):
+            return claims
+        for config in open_:
+            if config.limited and await self._waits_suspect(connection, config.name):
+                claims = await self._within_limits(
+                    connection, config, lambda _, name=config.name: self._take_suspect(connection, [name])
+                )
+                if claims:
+                    return claims
+        return []
+
+    async def _waits_suspect(self, connection: Connection, queue: str) -> bool:
+        return await has_suspects(Tx(connection), [queue])
+
+    async def _take_suspect(self, connection: Connection, queues: Sequence[str]) -> list[Claim]:
+        if not queues:
+            return []
+        lease = self._next_lease()
+        cursor = connection.cursor(binary=True)
+        await cursor.execute(SQL["claim_suspect"], {"queues": list(queues), "worker": self._worker, "lease": lease})
+        claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
+        self._hands.leases.opened(lease, len(claims))
+        return claims
+
+    async def _lay_down(self, connection: Connection) -> None:
+        if spent := self._hands.leases.spent():
+            await connection.execute(SQL["lay_down"], {"worker": self._worker, "leases": array(spent)})
+
+    def _next_lease(self) -> int:
+        self._lease += 1
+        self._under_way.add(self._lease)
+        return self._lease
+
+    def heard(self) -> None:
+        """What was claimed is in our hands, or given back."""
+        self._under_way.clear()
+
+    def not_heard(self) -> None:
+        """What was under way failed: whether anything was claimed, nobody has told us."""
+        self._unheard |= self._under_way
+        self._under_way.clear()
+
+    async def give_back_unheard(self, tx: Tx) -> int:
+        """Hand back what was claimed for us by a statement whose answer never came; how many those were.
+
+        Such a task is leased to a worker that lives and does not know of it: nobody else would ever take it back. The
+        numbers are kept, for the server may still be at it when we ask.
+        """
+        if not self._unheard:
+            return 0
+        return await give_back_leases(tx, self._worker, self._unheard)
+
+    async def look(self, tx: Tx, queues: Sequence[str]) -> None:
+        """Look at the whole line, in case a notification was missed."""
+        for row in await tx.all(SQL["lanes"], queues=list(queues)):
+            self._line.note(row.queue, row.lane, row.seq)
+        self._looked = True
+
+
+async def has_suspects(tx: Tx, queues: Sequence[str]) -> bool:
+    """Whether a suspect waits in one of these queues."""
+    return await tx.value(SQL["suspects_waiting"], queues=list(queues))
+
+
+async def _allowance(tx: Tx, row: Any) -> int:
+    """How many tasks of a limited queue may start now."""
+    if row.paused:
+        return 0
+    allowed = 2**31 - 1
+    if row.concurrency is not None:
+        allowed = row.concurrency - row.running
+    if row.breaker_state == "open":
+        if row.now < row.breaker_since + row.breaker_reset:
+            return 0
+        await half_open(tx, row.name)
+    if row.breaker_state != "closed":
+        allowed = min(allowed, 1 - row.running)
+    if row.rate_count is not None:
+        allowed = min(allowed, free(Rate(row.rate_count, row.rate_period), _recent(row), row.now)[0])
+    return allowed
+
+
+def _recent(row: Any) -> Recent:
+    return Recent(tuple(row.recent_at), tuple(row.recent_n))

@@ -1,0 +1,404 @@
+"""One registration of a worker: what it claims, runs and settles until it stops or loses its leases."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from gristmill.db import Connection, Database, queries
+from gristmill.ids import TaskId, WorkerId
+from gristmill.processes import ProcessPool
+from gristmill.queue.claim import Claim
+from gristmill.queue.config import QueueConfig, load_configs
+from gristmill.queue.handlers import Handlers
+from gristmill.queue.journal import Notes
+from gristmill.queue.letters import dumped
+from gristmill.queue.limiter import Limiters
+from gristmill.queue.link import LOST, Link
+from gristmill.queue.loops import together
+from gristmill.queue.outcome import Stop
+from gristmill.queue.upkeep.breaker import Health
+from gristmill.queue.worker.claimer import CLAIM_SESSION, Feeder, has_suspects
+from gristmill.queue.worker.lane_marks import Line
+from gristmill.queue.worker.plans import PLANNED_ONCE
+from gristmill.queue.worker.runner import Runner
+from gristmill.queue.worker.settler import Settler
+from gristmill.queue.worker.workload import Hands
+from gristmill.settings import QueueSettings
+from gristmill.telemetry import WorkerMetrics, log
+
+SQL = queries("gristmill.queue.worker", "shift.sql")
+CHANNEL = "gristmill"  # of NOTIFY
+FULL_LOOK = 5.0  # seconds between full looks at the line, at least
+CLAIM_LIMIT = 30.0
+CLOSE_LIMIT = 5.0
+INTERRUPT_LIMIT = 2.0  # seconds that an interrupted handler has to tidy up
+QUIET = 30.0  # seconds without a notification after which the listener asks whether somebody is there
+
+
+INTEGERS = re.compile(r"\d{1,9} -?\d{1,18}")  # anybody may notify: a lane and a place, or nothing we know
+
+
+class Shift:
+    """Three loops around what is in hand: feed it, settle it, listen; and small duties on a timer."""
+
+    def __init__(
+        self,
+        db: Database,
+        worker: WorkerId,
+        handlers: Handlers,
+        settings: QueueSettings,
+        metrics: WorkerMetrics,
+        *,
+        queues: Sequence[str],
+        concurrency: int,
+        processes: int,
+        solo: bool,
+        lonely: bool,
+        notes: Notes,
+    ) -> None:
+        self.worker = worker
+        self._db = db
+        self._settings = settings
+        self._metrics = metrics
+        self._queues = list(queues)
+        self._configs: dict[str, QueueConfig] = {name: QueueConfig(name) for name in queues}
+        self._hands = Hands(concurrency, settings.batch, alone=solo)
+        self._line = Line()
+        self._health = Health()
+        self._limiters = Limiters(db, worker=worker, on_hit=metrics.rate_limited)
+        self._hungry = asyncio.Event()
+        self._ripe = asyncio.Event()
+        self._emptier = asyncio.Event()  # something left our hands
+        self._runner = Runner(
+            self._hands,
+            handlers,
+            self._configs,
+            self._health,
+            metrics,
+            limiters=self._limiters,
+            ripe=self._ripe,
+            notes=notes,
+            answered=self._on_slot_free,
+            processes=ProcessPool(processes, nice=settings.nice),
+        )
+        self._feeder = Feeder(
+            worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width, lonely=lonely
+        )
+        self._settler = Settler(worker, self._hands, self._configs, metrics, notes, settings.max_payload)
+        self._solo = solo
+        self._ending = False
+        self._lost = False
+        self._next_due = 0.0
+        self._look_every = FULL_LOOK
+        self.idle = asyncio.Event()  # the last claim found nothing and nothing is in hand
+
+    # --- the life of a shift
+
+    async def work(self) -> None:
+        """Run until cancelled."""
+        await together(
+            self._feed(),
+            self._settle(),
+            self._listen(),
+            self._every(0.25, self._tend),
+            self._every(0.5, self._write_progress),
+            self._every(1.0, self._report_health),
+            self._promote(),
+            self._look(),
+        )
+
+    async def finish(self, within: timedelta) -> bool:
+        """Claim nothing more, give back what has not begun, wait for the rest, interrupt it, give back what goes on.
+
+        Whether nothing is left in our name: if the database is away, others must take it back.
+        """
+        self._ending = True
+        loop = asyncio.get_running_loop()
+        bound = loop.time() + within.total_seconds()
+        given_back = await self._given_back(self._hands.unstarted(), within.total_seconds())
+        emptied = await self._emptied(bound - loop.time())
+        if not emptied:
+            for claim in list(self._hands.running.values()):
+                claim.finish_early("stop")
+            emptied = await self._emptied(INTERRUPT_LIMIT) or await self._leave_the_stubborn()
+        with suppress(*LOST):  # or a breaker would not learn how its last task went
+            async with asyncio.timeout(CLOSE_LIMIT):
+                await self._report_health()
+        return given_back and emptied
+
+    async def _given_back(self, claims: Sequence[Claim], within: float) -> bool:
+        with suppress(*LOST):
+            async with asyncio.timeout(within):  # the database may be away just now
+                await self._give_back(claims)
+                return True
+        return False
+
+    async def _leave_the_stubborn(self) -> bool:
+        """Handlers that will not be interrupted go on without their tasks; whether all of those are anybody's again."""
+        stubborn = list(self._hands.running.values())
+        if self._hands.answers or not await self._given_back(stubborn, CLOSE_LIMIT):
+            return False
+        log.warning("shift.left_behind", worker=self.worker, tasks=[claim.id for claim in stubborn])
+        for claim in stubborn:
+            claim.end = "lost"  # its answer comes too late
+            self._runner.forget(claim)
+        return True
+
+    async def _emptied(self, within: float) -> bool:
+        """Wait until nothing is in hand; whether that came true in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while not self._hands.empty:
+                    self._emptier.clear()
+                    await self._emptier.wait()
+        return self._hands.empty
+
+    def abandon(self) -> None:
+        """The leases are lost: whatever is computed from now on is not ours to write."""
+        self._ending = self._lost = True
+        self._hands.unstarted()
+        self._settler.forget()
+        for claim in list(self._hands.running.values()):
+            claim.finish_early("lost")
+
+    async def close(self) -> None:
+        """After the loops have ended: the last claim may have been made and not been heard."""
+        if not self._lost:
+            self._feeder.not_heard()
+            with suppress(*LOST):
+                async with asyncio.timeout(CLOSE_LIMIT):
+                    await self._give_back_unheard()
+        await self._runner.close()
+
+    # --- feeding
+
+    async def _feed(self) -> None:
+        async with Link(self._db, "claim", **CLAIM_SESSION) as link:
+            while True:
+                with suppress(TimeoutError):
+                    # not wait_for: before Python 3.12 it loses a cancellation that comes together with the event
+                    async with asyncio.timeout(self._settings.poll.total_seconds()):
+                        await self._hungry.wait()
+                self._hungry.clear()
+                try:
+                    await self._feed_all(link)
+                    link.ok()
+                except LOST as error:
+                    self._feeder.not_heard()
+                    await link.drop(error)
+                    with suppress(*LOST):
+                        await self._give_back_unheard()
+                    self._hungry.set()
+
+    async def _give_back_unheard(self) -> None:
+        async with self._db.transaction() as tx:
+            if n := await self._feeder.give_back_unheard(tx):
+                log.warning("claim.unheard", worker=self.worker, tasks=n)
+
+    async def _feed_all(self, link: Link) -> None:
+        """Claim until there is enough in hand or nothing more to be had."""
+        while not self._ending:
+            room = self._hands.room()
+            if room == 0:
+                return None
+            connection = await link.connection()
+            began = time.monotonic()
+            async with asyncio.timeout(CLAIM_LIMIT):
+                claims = await self._feeder.claim(connection, list(self._configs.values()), room)
+            self._metrics.claimed(len(claims), time.monotonic() - began)
+            if self._ending:
+                await self._give_back(claims)
+            else:
+                self._take(claims)
+            self._feeder.heard()
+            if len(claims) < room:
+                return self._note_idleness(claims)
+        return None
+
+    def _take(self, claims: Sequence[Claim]) -> None:
+        if claims:
+            self.idle.clear()
+            self._hands.accept(claims)
+            self._runner.dispatch()
+            self._metrics.active(self._hands.busy)
+
+    def _note_idleness(self, claims: Sequence[Claim]) -> None:
+        if not claims and self._hands.empty:
+            self.idle.set()
+
+    async def _give_back(self, claims: Sequence[Claim]) -> None:
+        if claims:
+            async with Link(self._db, "hand back") as link:
+                await self._settler.give_back(await link.connection(), claims)
+
+    def _on_slot_free(self) -> None:
+        self._ripe.set()
+        if self._hands.room():
+            self._hungry.set()
+
+    # --- settling
+
+    async def _settle(self) -> None:
+        async with Link(self._db, "settle", **PLANNED_ONCE) as link:
+            while True:
+                await self._ripe.wait()
+                self._ripe.clear()
+                try:
+                    await self._settler.flush(await link.connection())
+                    link.ok()
+                except LOST as error:
+                    await link.drop(error)
+                    self._ripe.set()
+                    continue
+                self._emptier.set()
+                self._runner.dispatch()
+                self._metrics.active(self._hands.busy)
+                if self._hands.answers:
+                    self._ripe.set()
+                if self._hands.room():
+                    self._hungry.set()
+
+    # --- listening
+
+    async def _listen(self) -> None:
+        async with Link(self._db, "listen") as link:
+            while True:
+                try:
+                    connection = await link.connection()
+                    await connection.execute(f"LISTEN {CHANNEL}")
+                    await self._catch_up()
+                    link.ok()
+                    await self._hear(connection)
+                except LOST as error:
+                    await link.drop(error)
+
+    async def _hear(self, connection: Connection) -> None:
+        """Heed what is said; in silence, make sure now and then that the line is not dead."""
+        while True:
+            async for notice in connection.notifies(timeout=QUIET):
+                await self._heed(notice.payload)
+            async with asyncio.timeout(CLAIM_LIMIT):
+                await connection.execute("SELECT")
+
+    async def _catch_up(self) -> None:
+        """What may have been said while nobody listened."""
+        await self._reload()
+        async with self._db.transaction() as tx:
+            await self._feeder.look(tx, self._queues)
+            cancelled = [row.id for row in await tx.all(SQL["cancelled_in_hand"], worker=self.worker)]
+        for task in cancelled:
+            self._cancel(task)
+        self._hungry.set()
+
+    async def _heed(self, payload: str) -> None:
+        match payload.split(" "):
+            case ["line", queue, *place] if queue in self._configs and INTEGERS.fullmatch(" ".join(place)):
+                self._line.note(queue, int(place[0]), int(place[1]))
+                self._hungry.set()
+            case ["cancel", task] if task.isdecimal():
+                self._cancel(TaskId(int(task)))
+            case ["queue", queue] if queue in self._configs:
+                await self._reload()
+                self._hungry.set()
+            case ["limiter", name]:
+                self._limiters.wake(name)
+            case ["suspects"]:
+                self._hungry.set()
+            case _:
+                pass
+
+    def _cancel(self, task: TaskId) -> None:
+        claim = self._hands.running.get(task)
+        if claim is not None:
+            claim.cancelled = True
+            claim.finish_early("cancel")
+        for unstarted in self._hands.take([task]):
+            self._hands.answers.append((unstarted, Stop("cancelled before it started")))
+            self._ripe.set()
+
+    async def _reload(self) -> None:
+        async with self._db.transaction() as tx:
+            self._configs.update(await load_configs(tx, self._queues))
+        held_back = {name for name, config in self._configs.items() if config.paused or config.limited}
+        returned = [claim for claim in self._hands.waiting if claim.queue in held_back]
+        for _ in self._hands.take(claim.id for claim in returned):
+            pass
+        try:
+            await self._give_back(returned)
+        except BaseException:
+            self._hands.accept(returned)  # still ours: the next look tries again
+            raise
+
+    # --- duties on a timer
+
+    async def _every(self, seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            with suppress(*LOST):
+                await duty()
+
+    async def _tend(self) -> None:
+        self._runner.end_overdue()
+        if self._feeder.held_back:
+            self._hungry.set()
+
+    async def _write_progress(self) -> None:
+        if not self._runner.progress:
+            return
+        reports, self._runner.progress = self._runner.progress, {}
+        rows = [
+            {"task": task, "current": p.current, "total": p.total, "message": p.message} for task, p in reports.items()
+        ]
+        try:
+            async with self._db.transaction() as tx:
+                await tx.execute(SQL["note_progress"], rows=dumped(rows), worker=self.worker)
+        except LOST:
+            raise
+        except Exception as error:  # noqa: BLE001 half a page, a NUL: whatever a handler says is not worth a worker
+            log.warning("progress.unwritable", tasks=list(reports), error=str(error)[:200])
+
+    async def _report_health(self) -> None:
+        if self._health.pending:
+            async with self._db.transaction() as tx:
+                await self._health.report(tx)
+
+    async def _promote(self) -> None:
+        """Let into the line what has waited for its time; sleep until the next is due."""
+        while True:
+            pause = self._settings.poll.total_seconds()
+            with suppress(*LOST):
+                async with self._db.transaction() as tx:
+                    promoted = await tx.value(SQL["promote"], n=500)
+                    due = await tx.value(SQL["next_due"])
+                if promoted == 500:
+                    continue
+                if due is not None:
+                    # overdue, and yet not promoted: somebody else has it under lock
+                    pause = min(pause, max(0.005 if promoted or due > 0 else 0.1, due))
+            await asyncio.sleep(pause)
+
+    async def _look(self) -> None:
+        """A full look at the line now and then, in case a notification was missed; the dearer, the rarer."""
+        while True:
+            await asyncio.sleep(self._look_every)
+            began = time.monotonic()
+            with suppress(*LOST):
+                await self._catch_up()
+                await self._give_back_unheard()
+                await self._measure_depths()
+            self._look_every = max(FULL_LOOK, 20 * (time.monotonic() - began))
+
+    async def _measure_depths(self) -> None:
+        async with self._db.transaction() as tx:
+            for row in await tx.all(SQL["depths"], queues=self._queues):
+                self._metrics.depth(row.queue, row.depth)
+
+    async def anything_left(self) -> bool:
+        """Whether these queues hold anything that will still run by itself."""
+        async with self._db.transaction() as tx:
+            if self._solo:
+                return await has_suspects(tx, self._queues)
+            return await tx.value(SQL["anything_left"], queues=self._queues)

@@ -1,0 +1,6 @@
+"""Makes the small hands of these tests (`engine`, `crew`) known to the folders below."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
