@@ -38,7 +38,7 @@ from gristmill.documents.reading import Limits, read  # noqa: E402
 from gristmill.documents.reading.recent import Recent  # noqa: E402
 from gristmill.knowledge import GLOBAL  # noqa: E402
 from gristmill.knowledge.chunks import split  # noqa: E402
-from gristmill.models import minilm  # noqa: E402
+from gristmill.models.embedding import minilm  # noqa: E402
 from gristmill.queue import Handlers, Worker  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 

@@ -28,7 +28,7 @@ from gristmill.db import Database, Embedded, Tx, Vector, open_database  # noqa: 
 from gristmill.ids import DocumentId, ScopeId  # noqa: E402
 from gristmill.knowledge import GLOBAL, chunks, lexicon, make_searchable, scope_id, search, terms_of, vectors  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
-from gristmill.models.tokens import tokenizer  # noqa: E402
+from gristmill.models.embedding.tokens import tokenizer  # noqa: E402
 from gristmill.queue import ProcessPool  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 from gristmill.tasks import FoldTerms  # noqa: E402

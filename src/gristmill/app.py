@@ -17,7 +17,7 @@ from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
-from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder, model_of
+from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder_name, make_embedder
 from gristmill.queue import Handler, Handlers, ProcessPool, bound, current, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
@@ -36,7 +36,7 @@ class Bench:
     def __init__(self, settings: Settings) -> None:
         cores = settings.documents.processes or os.cpu_count() or 1
         self.reading, self.vectors, self._names = (ProcessPool(cores, nice=settings.queue.nice) for _ in range(3))
-        self.embedder = embedder(settings.embedding, self.vectors)
+        self.embedder = make_embedder(settings.embedding, self.vectors)
         self.house = MiniLm(self.vectors)
         self._llm = RouterLlm(settings.llm, turn=partial(_llm_turn, settings.llm.timeout))
         rules = RuleExtractor(self._names)
@@ -79,7 +79,7 @@ async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
     """What workers with these handlers see to before they begin: that knowledge is kept as the settings say."""
     if FillVectors.kind in answered:
         async with db.transaction() as tx:
-            await choose(tx, model_of(settings.embedding))
+            await choose(tx, embedder_name(settings.embedding))
             await tidy_hourly(tx)
 
 

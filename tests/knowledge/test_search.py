@@ -20,7 +20,7 @@ from gristmill.knowledge.search import FAN, spread
 from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
 from gristmill.knowledge.terms import forms, wanted
 from gristmill.models import FakeEmbedder
-from gristmill.models.tokens import tokenizer
+from gristmill.models.embedding.tokens import tokenizer
 
 ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
 

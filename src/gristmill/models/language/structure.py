@@ -8,7 +8,7 @@ from decimal import Decimal
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any, cast
 
-from gristmill.models.entities import Gathering
+from gristmill.models.language.entities import Gathering
 
 MOST_RECIPIENTS = 50  # of one mail; a newsletter names thousands
 

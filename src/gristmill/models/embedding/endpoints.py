@@ -1,124 +1,23 @@
-"""Turns texts into vectors: in child processes with the model of the house, or at an endpoint."""
+"""Asks an endpoint for vectors: Ollama, the router, or anything that speaks as OpenAI does."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import isfinite, sqrt
 from struct import pack
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import orjson
 
 from gristmill.errors import BadAnswer, Refused
 from gristmill.models.http import Http, Json, bearer, shown, understood
 
-if TYPE_CHECKING:  # children of workers import this, and need neither
-    from gristmill.queue import ProcessPool
+if TYPE_CHECKING:  # the child processes import this file and need no settings
     from gristmill.settings import EmbeddingSettings
 
-GIB = 2**30
 
-
-class Embedder(Protocol):
-    """Gives each text a vector of unit length; the same text gets the same one."""
-
-    @property
-    def name(self) -> str:
-        """Which model: vectors of different names are never compared."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """How long its vectors are; 0 until `prepare` or `embed` has asked an endpoint."""
-        ...
-
-    @property
-    def window(self) -> int:
-        """How many tokens (of `tokens.count`) it sees; the rest of a longer text is not in its vector."""
-        ...
-
-    @property
-    def floor(self) -> float:
-        """The cosine below which texts have nothing to do with each other; it differs from model to model."""
-        ...
-
-    async def prepare(self) -> None:
-        """Learns what it does not know yet, or says what is missing."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """A vector per text, in their order: float32, little-endian."""
-        ...
-
-    async def question(self, text: str) -> bytes:
-        """The vector of what somebody searches for, and waits."""
-        ...
-
-    async def close(self) -> None:
-        """Lets go of what it holds itself; the pool is its maker's."""
-        ...
-
-
-def embedder(settings: "EmbeddingSettings", pool: "ProcessPool") -> Embedder:
-    """The embedder that the settings name."""
-    if settings.kind == "minilm":
-        return MiniLm(pool)
-    return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
-
-
-def model_of(settings: "EmbeddingSettings") -> str:
-    """The name of the embedder that the settings name."""
-    return MiniLm.name if settings.kind == "minilm" else f"{settings.kind}:{settings.model}"
-
-
-class MiniLm:
-    """all-MiniLM-L6-v2 in the processes of a pool, one thread each."""
-
-    name = "all-MiniLM-L6-v2"
-    dimensions = 384
-    window = 254  # it sees 256, of which two are its own marks
-    floor = (
-        0.2  # of what belongs together in SciFact, 99 % lies above it; of what queries about nothing find, most below
-    )
-
-    def __init__(self, pool: "ProcessPool", *, timeout: float = 300.0, memory: int = 2 * GIB, share: int = 32) -> None:
-        """A call is spread over the pool in `share` texts at a time, each with its limits."""
-        self._pool, self._timeout, self._memory, self._share = pool, timeout, memory, share
-
-    async def prepare(self) -> None:
-        """Loads the model once, so that what is wrong with it is said before any text waits for it."""
-        await self._pool.run(_load, timeout=self._timeout, memory=self._memory)
-
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """A vector per text, in their order: float32, little-endian."""
-        shares = [list(texts[at : at + self._share]) for at in range(0, len(texts), self._share)]
-        calls = [self._pool.run(_vectors, share, timeout=self._timeout, memory=self._memory) for share in shares]
-        return [vector for vectors in await asyncio.gather(*calls) for vector in vectors]
-
-    async def question(self, text: str) -> bytes:
-        """The vector of what somebody searches for: from weights of eight bits, which take less time to go through."""
-        return await self._pool.run(_question, text, timeout=self._timeout, memory=self._memory, apart=True)
-
-    async def close(self) -> None:
-        """Nothing: the pool is its maker's."""
-
-
-def _load() -> None:
-    from gristmill.models import minilm  # noqa: PLC0415 only in a child: it takes 100 MB
-
-    minilm.load()
-
-
-def _vectors(texts: list[str]) -> list[bytes]:
-    from gristmill.models import minilm  # noqa: PLC0415 as above
-
-    return minilm.vectors(texts)
-
-
-def _question(text: str) -> bytes:
-    from gristmill.models import minilm  # noqa: PLC0415 as above
-
-    return minilm.question(text)
+def endpoint_name(settings: "EmbeddingSettings") -> str:
+    """The name of an endpoint's model: what it speaks, and the model it is asked for."""
+    return f"{settings.kind}:{settings.model}"
 
 
 class _Endpoint(ABC):
@@ -131,7 +30,7 @@ class _Endpoint(ABC):
             raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
         self._settings = settings
         self._http = Http(bearer(settings.key), settings.timeout)
-        self.name = model_of(settings)
+        self.name = endpoint_name(settings)
         self.window = settings.window
         self.floor = settings.floor
         self.dimensions = 0

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from gristmill.models.structure import DATE, Found
+from gristmill.models.language.structure import DATE, Found
 
 
 def words(text: str) -> frozenset[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from gristmill.models.names import PARTICLES, cleaned, words
-from gristmill.models.structure import Found
+from gristmill.models.language.names import PARTICLES, cleaned, words
+from gristmill.models.language.structure import Found
 
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC"
 CAPITALISED = r"[^\W\d_a-z][\w.'’-]*"

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from gristmill.errors import Permanent
-from gristmill.models import engines, ocr, pictures, tesseract
+from gristmill.models.ocr import engines, pictures, recognition, tesseract
 
 LETTER = [
     "Mill Street 12, Brno, 3 May 2026",
@@ -27,7 +27,7 @@ PAPER = (740, 740)  # pixels
 @pytest.fixture
 def rapid() -> ModuleType:
     """Not before it is needed: it takes a second, and every process of a run collects these tests."""
-    return import_module("gristmill.models.rapid")
+    return import_module("gristmill.models.ocr.rapid")
 
 
 @cache
@@ -50,7 +50,7 @@ def share(text: str) -> float:
 
 
 def test_a_clean_page_is_read_whole_and_in_order() -> None:
-    found = ocr.recognise(letter(), engine="rapidocr")
+    found = recognition.recognise(letter(), engine="rapidocr")
     assert share(found.text) == 1
     assert found.text.index("Dear") < found.text.index("invoice") < found.text.index("due")
     assert (found.engine, found.confidence > 0.9) == ("rapidocr", True)
@@ -63,12 +63,12 @@ def test_letters_of_other_languages_are_read() -> None:
         pytest.skip("DejaVuSans.ttf is not installed, and Pillow's own font has no ř")
     page = Image.new("L", PAPER, 255)
     ImageDraw.Draw(page).text((60, 60), "Příliš žlutý kůň, Größe und Maß", 0, font=font)
-    assert ocr.recognise(page, engine="rapidocr").text == "Příliš žlutý kůň, Größe und Maß"
+    assert recognition.recognise(page, engine="rapidocr").text == "Příliš žlutý kůň, Größe und Maß"
 
 
 @pytest.mark.parametrize("turned", [90, 180, 270])
 def test_a_page_is_read_whichever_way_up_it_is(turned: int) -> None:
-    found = ocr.recognise(letter().rotate(turned, expand=True), engine="rapidocr").text
+    found = recognition.recognise(letter().rotate(turned, expand=True), engine="rapidocr").text
     assert share(found) > 0.9
     assert found.index("Dear") < found.index("invoice") < found.index("due")
 
@@ -79,7 +79,7 @@ def test_a_skewed_and_shaded_photo_with_noise_is_read() -> None:
     shade = np.linspace(0.35, 1.0, light.shape[1], dtype=np.float32)[None, :]
     noise = np.random.default_rng(1).normal(0, 6, light.shape)
     photo = Image.fromarray(np.clip(light * shade + noise, 0, 255).astype(np.uint8))
-    found = ocr.recognise(photo, engine="rapidocr").text
+    found = recognition.recognise(photo, engine="rapidocr").text
     assert share(found) > 0.85
     assert found.index("Dear") < found.index("sacks") < found.index("due")
 
@@ -90,13 +90,13 @@ def test_faint_letters_are_read(tone: int) -> None:
     page = Image.new("L", PAPER, 255)
     for row, text in enumerate(LETTER):
         ImageDraw.Draw(page).text((60, 60 + 60 * row), text, tone, font=ImageFont.load_default(30))
-    assert share(ocr.recognise(page).text) > 0.9
+    assert share(recognition.recognise(page).text) > 0.9
 
 
 def test_faint_letters_on_noisy_paper_are_read() -> None:
     light = 245 - (255 - np.asarray(letter(), np.float32)) * (25 / 255)
     noisy = light + np.random.default_rng(1).normal(0, 6, light.shape)
-    assert share(ocr.recognise(Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))).text) > 0.8
+    assert share(recognition.recognise(Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))).text) > 0.8
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_blank_page_is_empty_and_no_model_is_asked(kind: str, monkeypatch: pyt
         raise AssertionError("a model was asked")
 
     monkeypatch.setattr("gristmill.models.rapid.read", refuse)
-    assert ocr.recognise(blank(kind)) == ocr.Recognised("", "none", 1.0)
+    assert recognition.recognise(blank(kind)) == recognition.Recognised("", "none", 1.0)
 
 
 @pytest.mark.parametrize("inverted", [False, True])
@@ -155,7 +155,7 @@ def test_every_kind_of_picture_can_be_read(mode: str) -> None:
 def test_what_is_transparent_is_paper() -> None:
     page = Image.new("RGBA", PAPER, (0, 0, 0, 0))
     page.paste((0, 0, 0, 255), (0, 0), Image.eval(letter(), lambda level: 255 - level))
-    assert share(ocr.recognise(page, engine="rapidocr").text) == 1
+    assert share(recognition.recognise(page, engine="rapidocr").text) == 1
 
 
 def test_nothing_is_fetched(rapid: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_nothing_is_fetched(rapid: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     rapid._engine.cache_clear()
-    assert "invoice" in ocr.recognise(letter(), engine="rapidocr").text
+    assert "invoice" in recognition.recognise(letter(), engine="rapidocr").text
 
 
 def test_one_thread_per_process(rapid: Any) -> None:
@@ -185,7 +185,7 @@ def test_tesseract_reads_clean_pages_even_when_skewed_and_shaded() -> None:
     skewed = np.asarray(letter().rotate(4, expand=True, fillcolor=255), np.float32)
     shade = np.linspace(0.6, 1.0, skewed.shape[1], dtype=np.float32)[None, :]
     for page in (letter(), Image.fromarray((skewed * shade).astype(np.uint8))):
-        found = ocr.recognise(page)
+        found = recognition.recognise(page)
         assert (found.engine, share(found.text) > 0.9) == ("tesseract", True)
 
 
@@ -194,18 +194,18 @@ def test_what_tesseract_cannot_account_for_is_read_by_the_other(monkeypatch: pyt
     """However sure it is of the few words that it did read."""
     real = tesseract._words
     monkeypatch.setattr(tesseract, "_words", lambda sized: [(line, 99.0) for line, _ in real(sized)[:8]])
-    found = ocr.recognise(letter())
+    found = recognition.recognise(letter())
     assert (found.engine, share(found.text)) == ("rapidocr", 1)
 
 
 @installed
 def test_a_page_on_its_side_is_not_left_to_tesseract() -> None:
-    found = ocr.recognise(letter().rotate(90, expand=True))
+    found = recognition.recognise(letter().rotate(90, expand=True))
     assert (found.engine, share(found.text) > 0.9) == ("rapidocr", True)
 
 
 def test_asking_for_tesseract_where_there_is_none_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "has_tesseract", lambda: False)
-    assert ocr.recognise(letter()).engine == "rapidocr"
+    monkeypatch.setattr(recognition, "has_tesseract", lambda: False)
+    assert recognition.recognise(letter()).engine == "rapidocr"
     with pytest.raises(Permanent, match=r"pip install gristmill\[tesseract\]"):
-        ocr.recognise(letter(), engine="tesseract")
+        recognition.recognise(letter(), engine="tesseract")

@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from gristmill.errors import Overloaded
 from gristmill.models import Extraction, FakeLlm, LlmExtractor, Passage
-from gristmill.models.extraction import VERSION, extract
-from gristmill.models.fakes import Reply
+from gristmill.models.language.extraction import VERSION, extract
+from gristmill.models.llm.fake import Reply
 
 TEXT = "Jane Doe signed the lease of Mill Lane 7 with Acme Corp. She leads the Aurora project."
 

@@ -1,6 +1,6 @@
 """Reading order: rows, columns, paragraphs and divided words."""
 
-from gristmill.models.layout import Line, page_text
+from gristmill.models.ocr.layout import Line, page_text
 
 
 def line(left: float, top: float, text: str, *, width: float | None = None, height: float = 20) -> Line:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gristmill.models import Extraction, Passage, RuleExtractor, entity_key
-from gristmill.models.extraction import extract, plain
+from gristmill.models.language.extraction import extract, plain
 from gristmill.queue import ProcessPool
 
-CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
+CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", Path(__file__).parents[4] / "shared" / "corpora"))
 DULCE = CORPORA / "operation-dulce" / "operation_dulce.md"
 
 
