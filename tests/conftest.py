@@ -48,13 +48,13 @@ LONGEST = (
 )
 # what loads the same model, or starts the same processes, runs in the same process, which does so once
 TOGETHER = {
-    "tests/documents/test_faults.py": "bench",
-    "tests/documents/test_flow.py": "bench",
+    "tests/documents/test_faults.py": "models",
+    "tests/documents/test_flow.py": "models",
     "tests/documents/test_inbox.py": "ocr",
     "tests/documents/test_reading_pdf.py": "ocr",
     "tests/documents/test_reading_pictures.py": "ocr",
     "tests/documents/test_reading_plain.py": "plain",
-    "tests/documents/test_urgency.py": "bench",
+    "tests/documents/test_urgency.py": "models",
     "tests/models/language/test_extraction.py": "names",
     "tests/models/embedding/test_minilm.py": "minilm",
     "tests/models/ocr/test_recognition.py": "ocr",

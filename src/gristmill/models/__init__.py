@@ -27,6 +27,7 @@ from gristmill.models.language import (
 )
 from gristmill.models.llm import FakeLlm, Llm, LlmExtractor, Message, Picture, RouterLlm, TokenCount, schema_of
 from gristmill.models.ocr import Recognised, has_tesseract, reader, recognise
+from gristmill.models.pool import ModelPool
 
 __all__ = [
     "LEVELS",
@@ -41,6 +42,7 @@ __all__ = [
     "LlmExtractor",
     "Message",
     "MiniLm",
+    "ModelPool",
     "OllamaEmbedder",
     "OpenAiEmbedder",
     "Passage",

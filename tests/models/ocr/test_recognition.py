@@ -130,7 +130,7 @@ def test_a_blank_page_is_empty_and_no_model_is_asked(kind: str, monkeypatch: pyt
     def refuse(page: Any) -> Any:
         raise AssertionError("a model was asked")
 
-    monkeypatch.setattr("gristmill.models.rapid.read", refuse)
+    monkeypatch.setattr("gristmill.models.ocr.rapid.read", refuse)
     assert recognition.recognise(blank(kind)) == recognition.Recognised("", "none", 1.0)
 
 
