@@ -30,16 +30,17 @@ from bench.documents_quality import CORPORA, RECEIPTS, olmocr_pass_rate, sroie_c
 from examples.make_inbox import Pdf  # noqa: E402
 from rich.console import Console  # noqa: E402
 
-from gristmill.app import Bench, handlers_at  # noqa: E402
+from gristmill.app import handlers_at  # noqa: E402
 from gristmill.db import Database, open_database  # noqa: E402
 from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
 from gristmill.documents.reading import Limits, read  # noqa: E402
 from gristmill.documents.reading.recent import Recent  # noqa: E402
-from gristmill.scopes import GLOBAL  # noqa: E402
 from gristmill.knowledge.chunks import split  # noqa: E402
-from gristmill.models import minilm  # noqa: E402
+from gristmill.models import ModelPool  # noqa: E402
+from gristmill.models.embedding import minilm  # noqa: E402
 from gristmill.queue import Handlers, Worker  # noqa: E402
+from gristmill.scopes import GLOBAL  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -100,8 +101,8 @@ async def mill() -> AsyncIterator[Mill]:
         os.chmod(folder, 0o711)
         settings = Settings(data=Path(folder) / "data")
         try:
-            async with open_database(settings, size=8) as db, Bench(settings) as bench:
-                yield Mill(db, handlers_at(bench, db, settings), settings)
+            async with open_database(settings, size=8) as db, ModelPool(settings) as models:
+                yield Mill(db, handlers_at(models, db, settings), settings)
         finally:
             Embedded(settings.data).stop("immediate")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gristmill.models.layout import Line, page_text
+from gristmill.models.ocr.layout import Line, page_text
 
 CORPORA = Path(os.environ.get("GRISTMILL_CORPORA") or Path(__file__).parents[2] / "shared" / "corpora")
 RECEIPTS = CORPORA / "sroie"
@@ -40,7 +40,7 @@ def receipts(limit: int | None, *, engine: str, processes: int) -> list[tuple[st
 def _receipt(name: str, *, engine: str) -> tuple[str, int, int]:
     from PIL import Image  # noqa: PLC0415 as above
 
-    from gristmill.models.ocr import recognise  # noqa: PLC0415 only in a child
+    from gristmill.models import recognise  # noqa: PLC0415 only in a child
 
     truth = receipt_truth(name)
     with Image.open(RECEIPTS / "img" / f"{name}.jpg") as picture:

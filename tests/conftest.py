@@ -22,8 +22,8 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from gristmill.db import Database
-from gristmill.db.embedded import LOCK as LOCK_FILE
 from gristmill.db.embedded import ADMIN, USER, Embedded
+from gristmill.db.embedded import LOCK as LOCK_FILE
 from gristmill.db.migrate import migrate
 from gristmill.db.schema import read_schema
 
@@ -40,7 +40,7 @@ LONGEST = (
     "test_embedded",
     "test_examples",
     "test_model",
-    "test_ocr",
+    "test_recognition",
     "test_chaos",
     "test_cli_worker",
     "test_cli_documents",
@@ -48,16 +48,16 @@ LONGEST = (
 )
 # what loads the same model, or starts the same processes, runs in the same process, which does so once
 TOGETHER = {
-    "tests/documents/test_faults.py": "bench",
-    "tests/documents/test_flow.py": "bench",
+    "tests/documents/test_faults.py": "models",
+    "tests/documents/test_flow.py": "models",
     "tests/documents/test_inbox.py": "ocr",
     "tests/documents/test_reading_pdf.py": "ocr",
     "tests/documents/test_reading_pictures.py": "ocr",
     "tests/documents/test_reading_plain.py": "plain",
-    "tests/documents/test_urgency.py": "bench",
-    "tests/models/test_extraction.py": "names",
-    "tests/models/test_minilm.py": "minilm",
-    "tests/models/test_ocr.py": "ocr",
+    "tests/documents/test_urgency.py": "models",
+    "tests/models/language/test_extraction.py": "names",
+    "tests/models/embedding/test_minilm.py": "minilm",
+    "tests/models/ocr/test_recognition.py": "ocr",
     "tests/processes/test_process_pool.py": "processes",
     "tests/router/test_clients.py": "llm",
     "tests/router/test_embedded.py": "llm",

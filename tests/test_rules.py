@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from gristmill.db import Database
 from gristmill.db.sql import NAME
 from gristmill.durations import shown
-from gristmill.settings import Settings
+from gristmill.settings import Settings, Slice
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "gristmill"
@@ -66,6 +66,16 @@ def test_a_door_says_what_is_behind_it(room: str) -> None:
     tree = ast.parse((SRC / room / "__init__.py").read_text(encoding="utf-8"))
     names = [node for node in tree.body if isinstance(node, ast.Assign) and _is_all(node)]
     assert len(names) == 1, f"gristmill/{room}/__init__.py needs one __all__"
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in (SRC / "models").glob("*/__init__.py")), ids=within)
+def test_a_sub_room_of_models_has_a_door_as_well(folder: Path) -> None:
+    """The door of models shows everything that the door of a sub-room shows: other rooms need no second one."""
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    (names,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and _is_all(node)]
+    outer = ast.parse((SRC / "models" / "__init__.py").read_text(encoding="utf-8"))
+    (others,) = [ast.literal_eval(node.value) for node in outer.body if isinstance(node, ast.Assign) and _is_all(node)]
+    assert set(names) <= set(others)
 
 
 def _is_all(node: ast.Assign) -> bool:
@@ -141,6 +151,13 @@ def test_every_named_statement_is_used_beside_its_file(path: Path) -> None:
 
 
 # --- settings
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, field in Settings.model_fields.items() if isinstance(field.default, Slice)]
+)
+def test_the_settings_of_a_room_are_in_the_file_of_its_name(name: str) -> None:
+    assert type(Settings.model_fields[name].default).__module__ == f"gristmill.settings.{name}"
 
 
 def leaves(model: type[BaseModel], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:

@@ -1,78 +1,49 @@
 """The composition root: what answers which letter."""
 
-import asyncio
 import importlib
-import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
-from gristmill.models import LlmExtractor, MiniLm, RouterLlm, RuleExtractor, embedder, model_of
-from gristmill.processes import ProcessPool
-from gristmill.queue import Handler, Handlers, bound, current, on
+from gristmill.models import ModelPool, embedder_name
+from gristmill.queue import Handler, Handlers, bound, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
 
-TURN = timedelta(minutes=1)  # for which a call to an LLM waits for its turn; then its task comes back for it
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
-
-
-class Bench:
-    """The child processes of one worker, and the models in them.
-
-    Children are started when the first call needs them, and end with the worker. Each kind of model has its own, so
-    that none is loaded where another works; splitting shares those of the embedder, whose tokens it counts.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        cores = settings.documents.processes or os.cpu_count() or 1
-        self.reading, self.vectors, self._names = (ProcessPool(cores, nice=settings.queue.nice) for _ in range(3))
-        self.embedder = embedder(settings.embedding, self.vectors)
-        self.house = MiniLm(self.vectors)
-        self._llm = RouterLlm(settings.llm, turn=partial(_llm_turn, settings.llm.timeout))
-        rules = RuleExtractor(self._names)
-        model, patience = settings.llm.model, settings.llm.timeout + TURN
-        self.extractor = LlmExtractor(self._llm, rules, model=model, patience=patience) if model else rules
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._llm.close()
-        await self.embedder.close()
-        await asyncio.gather(*(pool.close() for pool in (self.reading, self.vectors, self._names)))
-
-
-def _llm_turn(longest: timedelta) -> AbstractAsyncContextManager[None]:
-    """A turn of the limiter `llm`, if it is set, for the task that asks."""
-    return current().take("llm", if_set=True, patience=TURN, hold=TURN + longest)
 
 
 @asynccontextmanager
 async def handlers(db: Database, settings: Settings) -> AsyncGenerator[Handlers]:
     """Every handler of Gristmill itself, and for as long as they are used what they work with."""
-    async with Bench(settings) as bench:
-        yield handlers_at(bench, db, settings)
+    async with ModelPool(settings) as models:
+        yield handlers_at(models, db, settings)
 
 
-def handlers_at(bench: Bench, db: Database, settings: Settings) -> Handlers:
+def handlers_at(models: ModelPool, db: Database, settings: Settings) -> Handlers:
     """Each room binds its own here."""
     spool = settings.data / "spool"
     tools = Tools(
-        db, bench.reading, bench.vectors, spool, bench.embedder, bench.extractor, settings.documents, [bench.house]
+        db,
+        models.reading_processes,
+        models.embedding_processes,
+        spool,
+        models.embedder,
+        models.extractor,
+        settings.documents,
+        [models.built_in_embedder],
     )
     folding = on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db))
-    filling = on(FillVectors, partial(fill_vectors, db=db, embedder=bench.embedder))
+    filling = on(FillVectors, partial(fill_vectors, db=db, embedder=models.embedder))
     return bound(*document_handlers(tools), *folding, filling)
 
 
@@ -80,7 +51,7 @@ async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
     """What workers with these handlers see to before they begin: that knowledge is kept as the settings say."""
     if FillVectors.kind in answered:
         async with db.transaction() as tx:
-            await choose(tx, model_of(settings.embedding))
+            await choose(tx, embedder_name(settings.embedding))
             await tidy_hourly(tx)
 
 

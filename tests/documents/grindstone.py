@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gristmill.app import Bench, handlers_at
+from gristmill.app import handlers_at
 from gristmill.db import Database
 from gristmill.documents import Added, Progress, add_file, progress, with_parts
 from gristmill.ids import DocumentId
-from gristmill.scopes import GLOBAL, Scope
+from gristmill.models import ModelPool
 from gristmill.queue import Handler, Handlers, Worker
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import DocumentSettings, Settings
 from gristmill.tasks import OpenDocument, ReadPage
 
@@ -23,11 +24,11 @@ class Mill:
     db: Database
     folder: Path
     settings: Settings
-    bench: Bench
+    models: ModelPool
     handlers: Handlers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.handlers = dict(handlers_at(self.bench, self.db, self.settings))
+        self.handlers = dict(handlers_at(self.models, self.db, self.settings))
 
     def file(self, name: str, content: str | bytes) -> Path:
         path = self.folder / name
@@ -80,12 +81,12 @@ async def alone(handler: Handler, letter: ReadPage) -> Any:
     return answer
 
 
-def a_mill(db: Database, folder: Path, bench: Bench, **documents: Any) -> Mill:
-    return Mill(db, folder, Settings(data=folder / "data", documents=DocumentSettings(**documents)), bench)
+def a_mill(db: Database, folder: Path, models: ModelPool, **documents: Any) -> Mill:
+    return Mill(db, folder, Settings(data=folder / "data", documents=DocumentSettings(**documents)), models)
 
 
 @asynccontextmanager
-async def a_bench() -> AsyncIterator[Bench]:
+async def a_model_pool() -> AsyncIterator[ModelPool]:
     """One child of each kind."""
-    async with Bench(Settings(documents=DocumentSettings(processes=1))) as bench:
-        yield bench
+    async with ModelPool(Settings(documents=DocumentSettings(processes=1))) as models:
+        yield models

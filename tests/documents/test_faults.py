@@ -11,15 +11,14 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from documents.grindstone import Mill, a_bench, a_mill
+from documents.grindstone import Mill, a_mill, a_model_pool
 from documents.misreading import misread
-from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import Progress, desk, failures, load, retry
 from gristmill.documents.blobs import Spool, hashed
 from gristmill.documents.phases.graph import build_graph
 from gristmill.errors import Permanent
-from gristmill.models import Extraction, Passage
+from gristmill.models import Extraction, ModelPool, Passage
 from gristmill.queue import on, set_queue
 from gristmill.tasks import BuildGraph, FinishDocument
 
@@ -31,11 +30,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
+async def mill(db: Database, models: ModelPool, tmp_path: Path) -> Mill:
     """One that tries a page twice, the second time soon, and gives it 512 MB."""
     async with db.transaction() as tx:
         await set_queue(tx, "ocr", retry_base="50ms", max_attempts=2)
-    return a_mill(db, tmp_path, bench, memory=512 << 20)
+    return a_mill(db, tmp_path, models, memory=512 << 20)
 
 
 async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Progress, list[Progress]]:
@@ -88,9 +87,9 @@ async def test_a_page_that_eats_memory_is_buried_with_a_sentence_and_the_others_
 
 
 async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
-    db: Database, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    db: Database, models: ModelPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mill = a_mill(db, tmp_path, bench, timeout="10s")
+    mill = a_mill(db, tmp_path, models, timeout="10s")
     async with db.transaction() as tx:
         await set_queue(tx, "ocr", max_attempts=1)
     bad, good = await misground(mill, "hangs", monkeypatch)
@@ -114,8 +113,8 @@ async def test_a_child_that_is_killed_from_outside_is_replaced_and_its_page_read
 ) -> None:
     """As the system does it when memory runs out; whoever it hits, each page is read in the end."""
     others = set(psutil.Process().children())
-    async with a_bench() as bench:
-        mill = a_mill(db, tmp_path, bench)
+    async with a_model_pool() as models:
+        mill = a_mill(db, tmp_path, models)
         added = [await mill.add(f"{n}.md", text) for n, text in enumerate([*GOOD, BAD])]
         grinding = asyncio.create_task(mill.grind())
         while not (children := set(psutil.Process().children()) - others):  # noqa: ASYNC110 nobody announces it
@@ -163,7 +162,7 @@ async def test_slow_pages_are_taken_a_few_at_a_time_so_that_nobody_waits_behind_
     monkeypatch.setattr(desk, "read_pages", partial(misread, "is slow", str(mill.folder / "mark")))
     paths = [mill.file(f"{n}.md", BAD) for n in range(6)]
     sheets = [desk.Sheet(str(path), "markdown", 1) for path in paths]
-    here = desk.Desk(mill.bench.reading, mill.bench.vectors, mill.settings.documents, 254)
+    here = desk.Desk(mill.models.reading_processes, mill.models.embedding_processes, mill.settings.documents, 254)
     found = {place: page async for place, page in here.read(sheets)}
     assert len(found) == 6
     assert [place for place, page in found.items() if page is not None] == [0, 1], (

@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 
 from documents.files import saved, scan
 from documents.grindstone import Mill, a_mill, alone
-from gristmill.app import Bench
 from gristmill.cli.session import Session
 from gristmill.cli.up import command, sample
 from gristmill.db import Database
@@ -38,8 +37,9 @@ from gristmill.documents.reading import PageText, Part
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import keys, lexicon
-from gristmill.scopes import GLOBAL, Scope
+from gristmill.models import ModelPool
 from gristmill.queue import Skip, Snooze, on, retry_tasks, why
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.tasks import BuildGraph, OpenDocument, ReadPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
@@ -50,8 +50,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
-def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
-    return a_mill(db, tmp_path, bench)
+def mill(db: Database, models: ModelPool, tmp_path: Path) -> Mill:
+    return a_mill(db, tmp_path, models)
 
 
 async def counted(mill: Mill) -> dict[str, int]:
@@ -176,8 +176,8 @@ async def test_making_an_unchanged_document_anew_computes_nothing(mill: Mill, mo
         for place, _ in enumerate(given):
             yield place, AssertionError("it computes")
 
-    monkeypatch.setattr(type(mill.bench.embedder), "embed", refuse)
-    monkeypatch.setattr(type(mill.bench.extractor), "extract", refuse)
+    monkeypatch.setattr(type(mill.models.embedder), "embed", refuse)
+    monkeypatch.setattr(type(mill.models.extractor), "extract", refuse)
     monkeypatch.setattr(Desk, "read", refuse_pages)
     monkeypatch.setattr(Desk, "split", refuse)
     async with mill.db.transaction() as tx:
@@ -465,9 +465,9 @@ async def test_the_same_file_belongs_to_each_client_by_itself(mill: Mill) -> Non
 
 
 async def test_too_large_a_file_is_told_so_at_once_and_nothing_of_it_is_read_or_kept(
-    db: Database, bench: Bench, tmp_path: Path
+    db: Database, models: ModelPool, tmp_path: Path
 ) -> None:
-    mill = a_mill(db, tmp_path, bench, max_bytes=1000)
+    mill = a_mill(db, tmp_path, models, max_bytes=1000)
     one = await mill.add("big.txt", "x" * 1001)
     assert (one.status, one.reason) == ("refused", "The file has 1,001 bytes, and at most 1,000 are read.")
     hole = mill.file("hole.bin", "")

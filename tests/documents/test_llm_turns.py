@@ -11,8 +11,8 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from documents.grindstone import Mill
-from gristmill.app import Bench
 from gristmill.db import Database
+from gristmill.models import ModelPool
 from gristmill.queue import Limit, Rate, Worker, list_limiters, set_limit
 from gristmill.settings import DocumentSettings, LlmSettings, Settings
 
@@ -46,8 +46,8 @@ async def a_mill(db: Database, folder: Path, router: Router) -> AsyncIterator[Mi
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     llm = LlmSettings(url=f"http://127.0.0.1:{runner.addresses[0][1]}", model="m")
     settings = Settings(data=folder / "data", documents=DocumentSettings(processes=1), llm=llm)
-    async with Bench(settings) as bench:
-        yield Mill(db, folder, settings, bench)
+    async with ModelPool(settings) as models:
+        yield Mill(db, folder, settings, models)
     await runner.cleanup()
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from documents.files import attached
 from documents.grindstone import Mill, a_mill
-from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import Progress, add_again, failures, remove
 from gristmill.errors import Refused
+from gristmill.models import ModelPool
 from gristmill.queue import Snooze, on
 from gristmill.tasks import FinishDocument
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
-def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
-    return a_mill(db, tmp_path, bench)
+def mill(db: Database, models: ModelPool, tmp_path: Path) -> Mill:
+    return a_mill(db, tmp_path, models)
 
 
 def mailbox(*names: str) -> str:
@@ -116,9 +116,9 @@ async def told(mill: Mill, pdf: Progress) -> dict[str, tuple[str, list[str]]]:
 
 
 async def test_an_attachment_that_is_too_large_keeps_neither_the_pages_nor_the_others_back(
-    db: Database, bench: Bench, tmp_path: Path
+    db: Database, models: ModelPool, tmp_path: Path
 ) -> None:
-    mill = a_mill(db, tmp_path, bench, max_bytes=2 << 20)
+    mill = a_mill(db, tmp_path, models, max_bytes=2 << 20)
     whole = attached([("log.txt", bytes(3 << 20)), ("plan.md", PLAN), ("torn.md", PLAN)])
     third = b"/EF<</F 8 0 R>>"
     pdf = await mill.ground("a.pdf", whole.replace(third, b" " * len(third)))
@@ -142,9 +142,9 @@ async def test_an_attachment_whose_name_is_half_a_character_has_none_and_is_read
 
 
 async def test_an_attachment_that_ends_its_reader_keeps_neither_the_pages_nor_the_others_back(
-    db: Database, bench: Bench, tmp_path: Path
+    db: Database, models: ModelPool, tmp_path: Path
 ) -> None:
-    mill = a_mill(db, tmp_path, bench, memory=512 << 20)
+    mill = a_mill(db, tmp_path, models, memory=512 << 20)
     files = [("plan.md", PLAN), ("log.txt", bytes(700 << 20)), ("plan-b.md", PLAN)]
     pdf = await mill.ground("a.pdf", attached(files))
     assert (pdf.status, pdf.summary) == ("completed", "1 page without text")
@@ -157,9 +157,9 @@ async def test_an_attachment_that_ends_its_reader_keeps_neither_the_pages_nor_th
 
 
 async def test_what_attachments_unpack_to_is_limited_over_all_portions(
-    db: Database, bench: Bench, tmp_path: Path
+    db: Database, models: ModelPool, tmp_path: Path
 ) -> None:
-    mill = a_mill(db, tmp_path, bench, max_unpacked=40 << 20)
+    mill = a_mill(db, tmp_path, models, max_unpacked=40 << 20)
     log = b"The mill grinds.\n" * (1 << 20)
     pdf = await mill.ground("a.pdf", attached([(f"{n}.bin", b"%PDF-" + log) for n in range(3)]))
     over = "Unpacked, the PDF with this attachment is larger than the 40 MB that are read."

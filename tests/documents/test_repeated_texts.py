@@ -8,8 +8,8 @@ import pytest
 from gristmill.db import Database, Tx
 from gristmill.documents import store
 from gristmill.knowledge import vectors
-from gristmill.scopes import GLOBAL, scope_id
 from gristmill.knowledge.graph import contributions
+from gristmill.scopes import GLOBAL, scope_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

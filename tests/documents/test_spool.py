@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 
 from documents.grindstone import Mill, a_mill
-from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import remove
 from gristmill.documents.blobs import Spool, clear_copies, hashed
@@ -16,6 +15,7 @@ from gristmill.documents.desk import Desk
 from gristmill.documents.phases.ocr import AGAIN, LATER, fitting, read_pages
 from gristmill.documents.reading import Limits, inspect, plain, read
 from gristmill.ids import DocumentId
+from gristmill.models import ModelPool
 from gristmill.queue import Skip
 from gristmill.tasks import ReadPage
 
@@ -25,8 +25,8 @@ TABLE = "id,item,price\n" + "".join(f"{n},Flour of the sort {n},{n}.50\n" for n 
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def mill(db: Database, tmp_path: Path, bench: Bench) -> Mill:
-    return a_mill(db, tmp_path, bench)
+async def mill(db: Database, tmp_path: Path, models: ModelPool) -> Mill:
+    return a_mill(db, tmp_path, models)
 
 
 async def test_a_file_is_opened_once_for_all_its_pages_however_often_it_is_asked_for(
@@ -83,7 +83,7 @@ async def opened(mill: Mill, texts: list[str]) -> list[ReadPage]:
 
 
 def desk_of(mill: Mill) -> Desk:
-    return Desk(mill.bench.reading, mill.bench.vectors, mill.settings.documents, 254)
+    return Desk(mill.models.reading_processes, mill.models.embedding_processes, mill.settings.documents, 254)
 
 
 async def test_more_files_than_there_is_room_for_are_read_a_few_at_a_time(mill: Mill) -> None:

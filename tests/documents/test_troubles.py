@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from documents.grindstone import Mill, a_mill, alone
-from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents import add_again, load, setbacks
+from gristmill.models import ModelPool
 from gristmill.queue import Snooze, cancel, on
 from gristmill.tasks import EmbedChunk, ReadPage
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
-def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
-    return a_mill(db, tmp_path, bench)
+def mill(db: Database, models: ModelPool, tmp_path: Path) -> Mill:
+    return a_mill(db, tmp_path, models)
 
 
 async def test_a_page_that_merely_waits_shows_no_error(mill: Mill) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from documents.files import pdf, saved, scan
 from documents.grindstone import Mill, a_mill, alone
-from gristmill.app import Bench
 from gristmill.db import Database
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, SCAN, Urgency, of_arrival, of_unit
+from gristmill.models import ModelPool
 from gristmill.queue import on
 from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase, SplitPage
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
-def mill(db: Database, bench: Bench, tmp_path: Path) -> Mill:
-    return a_mill(db, tmp_path, bench)
+def mill(db: Database, models: ModelPool, tmp_path: Path) -> Mill:
+    return a_mill(db, tmp_path, models)
 
 
 async def read_in_order(mill: Mill) -> list[Any]:

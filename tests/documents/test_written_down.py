@@ -10,8 +10,8 @@ from gristmill.documents import Added, Progress, add_again, add_file, listing, l
 from gristmill.documents.blobs import Spool, hashed
 from gristmill.errors import Refused
 from gristmill.knowledge import index_document, store_chunk
-from gristmill.scopes import GLOBAL
 from gristmill.models import FakeEmbedder
+from gristmill.scopes import GLOBAL
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 EMBEDDER = FakeEmbedder()

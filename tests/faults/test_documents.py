@@ -20,8 +20,8 @@ from watch import family, until
 from gristmill.db import Database, Tx, open_database
 from gristmill.db.embedded import Embedded
 from gristmill.documents import add_file, files_in
-from gristmill.scopes import GLOBAL
 from gristmill.queue import set_queue
+from gristmill.scopes import GLOBAL
 from gristmill.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from itertools import count
 from gristmill.db import Tx
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Chunk, chunks, make_searchable, terms_of
-from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.models import Embedder
+from gristmill.scopes import GLOBAL, Scope, scope_id
 
 _names = count(1)
 

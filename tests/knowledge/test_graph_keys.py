@@ -9,8 +9,8 @@ from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph, keys
-from gristmill.scopes import GLOBAL, Scope
 from gristmill.models import Passage
+from gristmill.scopes import GLOBAL, Scope
 
 ACME = Scope("acme")
 SOMEBODY_WAITS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

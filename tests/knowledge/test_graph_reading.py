@@ -11,8 +11,8 @@ from gristmill.errors import Refused
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph
 from gristmill.knowledge.graph import contributions, reading
-from gristmill.scopes import GLOBAL, Scope
 from gristmill.models import Entity, Extraction, Relation
+from gristmill.scopes import GLOBAL, Scope
 
 ACME, RIVAL = Scope("acme"), Scope("rival")
 

@@ -17,9 +17,9 @@ from shelf import placed
 from gristmill.db import Database, Tx
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Terms, lexicon
-from gristmill.scopes import GLOBAL, Scope
 from gristmill.knowledge.lexicon import FEW, fold_terms, mergeable, tidy_hourly, tidy_terms
 from gristmill.queue import Worker, bound, on, run_schedule
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.tasks import FoldTerms, TidyTerms
 
 RNG = random.Random(7)

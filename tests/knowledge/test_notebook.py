@@ -11,11 +11,11 @@ from gristmill.db import Database, Tx
 from gristmill.documents import remove
 from gristmill.errors import Refused
 from gristmill.knowledge import graph, index_document, notebook, search_hybrid, store_chunk
-from gristmill.scopes import GLOBAL, Scope
 from gristmill.knowledge.lexicon import FEW
 from gristmill.knowledge.notebook import LENGTH, OVERLAP, parts
 from gristmill.knowledge.windows import windows
 from gristmill.models import FakeEmbedder
+from gristmill.scopes import GLOBAL, Scope
 
 ACME, OTHER = Scope("acme"), Scope("other")
 EMBEDDER = FakeEmbedder()

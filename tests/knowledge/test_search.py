@@ -16,12 +16,12 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Chunk, search, vectors
-from gristmill.scopes import GLOBAL, Scope
 from gristmill.knowledge.search import FAN, spread
 from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
 from gristmill.knowledge.terms import forms, wanted
 from gristmill.models import FakeEmbedder
-from gristmill.models.tokens import tokenizer
+from gristmill.models.embedding.tokens import tokenizer
+from gristmill.scopes import GLOBAL, Scope
 
 ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
 

@@ -113,7 +113,7 @@ def misread(error: TyperException) -> str:
     if isinstance(error, typer.BadParameter) and error.param is not None and wrong is not None:
         from pydantic import ValidationError  # noqa: PLC0415 loaded by now, and --help needs none of it
 
-        from gristmill.complaints import reason  # noqa: PLC0415 as above
+        from gristmill.settings import reason  # noqa: PLC0415 as above
 
         if isinstance(wrong, ValidationError):
             name = error.param.get_error_hint().strip("'")

@@ -15,9 +15,9 @@ from gristmill.cli.session import Session, instant, run, session
 from gristmill.documents import types
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge import Hit, Hits, search
-from gristmill.scopes import Scope
-from gristmill.models import Embedder, MiniLm, embedder
+from gristmill.models import Embedder, MiniLm, make_embedder
 from gristmill.processes import ProcessPool
+from gristmill.scopes import Scope
 
 COLD = 60.0  # seconds for a model to be loaded on a busy machine
 
@@ -74,7 +74,7 @@ async def _refuse_unknown(at: Session, scope: Scope, type: str) -> None:
 async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     """Search with a model of one's own, for as long as the question takes."""
     pool = ProcessPool(1, nice=at.settings.queue.nice)  # the words are looked up meanwhile, on few cores
-    ours = embedder(at.settings.embedding, pool)
+    ours = make_embedder(at.settings.embedding, pool)
     try:
         if ours.name == MiniLm.name and how.get("alpha"):
             await _warmed(ours)

@@ -46,8 +46,8 @@ OTHERS = 120.0  # seconds that another program may take to start or stop the ser
 
 STRANGER = re.compile(f'role "{ADMIN}" does not exist')  # before the first release there was one role for everything
 OLDER = (
-    "The data folder was made by a Gristmill from before the first release, and cannot be taken over: choose another with "
-    "GRISTMILL_DATA and add the documents again."
+    "The data folder was made by a Gristmill from before the first release, and cannot be taken over: choose another "
+    "with GRISTMILL_DATA and add the documents again."
 )
 ROLES = f"""
 DO $$

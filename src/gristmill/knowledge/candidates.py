@@ -9,9 +9,9 @@ from gristmill.db import Database, array, queries
 from gristmill.ids import ScopeId
 from gristmill.knowledge import lexicon, vectors
 from gristmill.knowledge.question import Answer, Question
-from gristmill.scopes import Scope
 from gristmill.knowledge.snippets import Marks
 from gristmill.knowledge.vectors import Filter, Model
+from gristmill.scopes import Scope
 
 if TYPE_CHECKING:
     from gristmill.knowledge.postings import Ranking

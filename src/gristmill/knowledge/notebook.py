@@ -14,13 +14,13 @@ from gristmill.knowledge.chunks import Chunk, Piece, embedded
 from gristmill.knowledge.keys import hold_aliases, resolved
 from gristmill.knowledge.language import language_of
 from gristmill.knowledge.lexicon import folding, folding_after
-from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
 from gristmill.knowledge.windows import Windowed
 from gristmill.models import Embedder, tokens
 from gristmill.queue import send_many
+from gristmill.scopes import GLOBAL, Scope, scope_id
 
 SQL = queries("gristmill.knowledge", "notebook.sql")
 

@@ -14,10 +14,10 @@ from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import vectors
 from gristmill.knowledge.candidates import Candidates, candidates_for, seen
 from gristmill.knowledge.question import Question
-from gristmill.scopes import GLOBAL, Scope
 from gristmill.knowledge.snippets import Snippet, snippet_of
 from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter
+from gristmill.scopes import GLOBAL, Scope
 
 SQL = queries("gristmill.knowledge", "search.sql")
 

@@ -1,15 +1,33 @@
-"""The models of the house, each behind a Protocol with a real and a fake implementation.
+"""The models of the house: OCR, embeddings, LLM and rules of language; each has a Protocol, a real and a fake one.
 
-What only child processes may load is taken as a module, in the child: `from gristmill.models import ocr`.
+A worker imports this door, so nothing behind it loads a model before a child process calls it.
 """
 
-from gristmill.models import engines, tokens
-from gristmill.models.embedding import Embedder, MiniLm, OllamaEmbedder, OpenAiEmbedder, embedder, model_of
-from gristmill.models.entities import Entity, Extraction, Passage, Relation, entity_key, relation_type
-from gristmill.models.extractors import Extractor, LlmExtractor, RuleExtractor
-from gristmill.models.fakes import FakeEmbedder, FakeLlm
-from gristmill.models.llm import Llm, Message, Picture, RouterLlm, TokenCount, schema_of
-from gristmill.models.speech import LEVELS, SPEAKER
+from gristmill.models.embedding import (
+    Embedder,
+    FakeEmbedder,
+    MiniLm,
+    OllamaEmbedder,
+    OpenAiEmbedder,
+    embedder_name,
+    make_embedder,
+    tokens,
+)
+from gristmill.models.language import (
+    LEVELS,
+    SPEAKER,
+    Entity,
+    Extraction,
+    Extractor,
+    Passage,
+    Relation,
+    RuleExtractor,
+    entity_key,
+    relation_type,
+)
+from gristmill.models.llm import FakeLlm, Llm, LlmExtractor, Message, Picture, RouterLlm, TokenCount, schema_of
+from gristmill.models.ocr import Recognised, has_tesseract, reader, recognise
+from gristmill.models.pool import ModelPool
 
 __all__ = [
     "LEVELS",
@@ -24,18 +42,22 @@ __all__ = [
     "LlmExtractor",
     "Message",
     "MiniLm",
+    "ModelPool",
     "OllamaEmbedder",
     "OpenAiEmbedder",
     "Passage",
     "Picture",
+    "Recognised",
     "Relation",
     "RouterLlm",
     "RuleExtractor",
     "TokenCount",
-    "embedder",
-    "engines",
+    "embedder_name",
     "entity_key",
-    "model_of",
+    "has_tesseract",
+    "make_embedder",
+    "reader",
+    "recognise",
     "relation_type",
     "schema_of",
     "tokens",

@@ -50,5 +50,5 @@ async def find_scope(tx: Tx, scope: Scope) -> ScopeId | None:
 
 
 async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
-    """The scopes seen from here: GLOBAL; from a client, all of its own; from a project, itself and its client's level."""
+    """The scopes seen from here: GLOBAL; from a client all of its own; from a project itself and its client's level."""
     return await tx.value(SQL["visible"], client=scope.client, project=scope.project)

@@ -3,9 +3,9 @@
 from PIL import Image
 
 from gristmill.documents.reading.results import PageText
-from gristmill.models import ocr
+from gristmill.models import recognise
 
 
 def recognised(picture: Image.Image) -> PageText:
-    found = ocr.recognise(picture)
+    found = recognise(picture)
     return PageText(found.text, "blank" if found.engine == "none" else "ocr")

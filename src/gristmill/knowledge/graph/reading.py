@@ -11,8 +11,8 @@ from gristmill.db import Query, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import named_so, resolved
-from gristmill.scopes import Scope, visible
 from gristmill.models import entity_key
+from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "reading.sql")
 WIDEST = 20_000  # nodes of one level of a search for a path

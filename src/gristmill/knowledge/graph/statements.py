@@ -9,8 +9,8 @@ from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import hold_aliases, resolved
-from gristmill.scopes import Scope, scope_id
 from gristmill.models import relation_type
+from gristmill.scopes import Scope, scope_id
 
 SQL = queries("gristmill.knowledge.graph", "statements.sql")
 

@@ -1,0 +1,19 @@
+"""Turns texts into vectors: with the built-in model in child processes, or at an endpoint."""
+
+from gristmill.models.embedding import tokens
+from gristmill.models.embedding.built_in import MiniLm
+from gristmill.models.embedding.choice import embedder_name, make_embedder
+from gristmill.models.embedding.embedder import Embedder
+from gristmill.models.embedding.endpoints import OllamaEmbedder, OpenAiEmbedder
+from gristmill.models.embedding.fake import FakeEmbedder
+
+__all__ = [
+    "Embedder",
+    "FakeEmbedder",
+    "MiniLm",
+    "OllamaEmbedder",
+    "OpenAiEmbedder",
+    "embedder_name",
+    "make_embedder",
+    "tokens",
+]

@@ -1,0 +1,121 @@
+"""Asks an endpoint for vectors: Ollama, the router, or anything that speaks as OpenAI does."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from math import isfinite, sqrt
+from struct import pack
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import orjson
+
+from gristmill.errors import BadAnswer, Refused
+from gristmill.models.http import Http, Json, bearer, shown, understood
+
+if TYPE_CHECKING:  # the child processes import this file and need no settings
+    from gristmill.settings import EmbeddingSettings
+
+
+def endpoint_name(settings: "EmbeddingSettings") -> str:
+    """The name of an endpoint's model: what it speaks, and the model it is asked for."""
+    return f"{settings.kind}:{settings.model}"
+
+
+class _Endpoint(ABC):
+    """What the endpoints have in common: one HTTP session, and answers that are checked."""
+
+    path: str
+
+    def __init__(self, settings: "EmbeddingSettings") -> None:
+        if not settings.model:
+            raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
+        self._settings = settings
+        self._http = Http(bearer(settings.key), settings.timeout)
+        self.name = endpoint_name(settings)
+        self.window = settings.window
+        self.floor = settings.floor
+        self.dimensions = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the HTTP session."""
+        await self._http.close()
+
+    async def prepare(self) -> None:
+        """Asks for one vector, to learn how long they are."""
+        if not self.dimensions:
+            await self.embed(["dimensions"])
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector per text, in their order: float32, little-endian."""
+        share = self._settings.batch
+        found: list[bytes] = []
+        for at in range(0, len(texts), share):
+            found += self._accepted(await self._ask(list(texts[at : at + share])), len(texts[at : at + share]))
+        return found
+
+    async def question(self, text: str) -> bytes:
+        """The vector of what somebody searches for."""
+        return (await self.embed([text]))[0]
+
+    @abstractmethod
+    def _vectors(self, answer: Json) -> list[Any]:
+        """What the answer has for vectors, in the order of the texts."""
+
+    async def _ask(self, texts: list[str]) -> list[Any]:
+        # an empty text is an error at many endpoints
+        body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
+        url = self._settings.url.rstrip("/") + self.path
+        answer = await self._http.post(url, body, whom=f"The embedding endpoint {shown(url)}")
+        return self._vectors(understood(answer, whom="The embedding endpoint", key=self._settings.key))
+
+    def _accepted(self, rows: list[Any], wanted: int) -> list[bytes]:
+        if len(rows) != wanted:
+            raise BadAnswer(f"The embedding endpoint gave {len(rows)} vectors for {wanted} texts.")
+        return [self._accepted_one(row) for row in rows]
+
+    def _accepted_one(self, row: Any) -> bytes:
+        numbers = list(_numbers(row))
+        self.dimensions = self.dimensions or len(numbers)
+        if len(numbers) != self.dimensions:
+            raise BadAnswer(
+                f"The embedding endpoint gave a vector of {len(numbers)} numbers, where {self.dimensions} were before."
+            )
+        length = sqrt(sum(number * number for number in numbers))
+        if not isfinite(length) or length == 0:
+            raise BadAnswer("The embedding endpoint gave a vector without a direction.")
+        return pack(f"<{len(numbers)}f", *(number / length for number in numbers))
+
+
+class OllamaEmbedder(_Endpoint):
+    """Any model of an Ollama server, or of the router."""
+
+    path = "/api/embed"
+
+    def _vectors(self, answer: Json) -> list[Any]:
+        return _list(answer.get("embeddings"))
+
+
+class OpenAiEmbedder(_Endpoint):
+    """Any model behind an OpenAI-compatible endpoint."""
+
+    path = "/v1/embeddings"
+
+    def _vectors(self, answer: Json) -> list[Any]:
+        rows = [cast("Json", row) for row in _list(answer.get("data")) if isinstance(row, dict)]
+        return [row.get("embedding") for row in sorted(rows, key=lambda row: int(row.get("index") or 0))]
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _numbers(row: Any) -> Iterator[float]:
+    for number in _list(row):
+        if not isinstance(number, int | float):
+            raise BadAnswer("The embedding endpoint gave a vector with something else than numbers in it.")
+        yield float(number)

@@ -1,0 +1,326 @@
+"""Finds what has a shape of its own in any language: ids, addresses, URLs, amounts, dates, and the headers of mails."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from email.utils import getaddresses, parsedate_to_datetime
+from typing import Any, cast
+
+from gristmill.models.language.entities import Gathering
+
+MOST_RECIPIENTS = 50  # of one mail; a newsletter names thousands
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something with a shape, and where it stands in the text."""
+
+    start: int
+    stop: int
+    namespace: str
+    name: str  # normalised: what the key is made of
+    shown: str  # as it is written
+
+
+VALUES = frozenset({"amount", "date", "phone", "iban", "url", "address"})  # they say something of others
+
+
+def is_value(key: str) -> bool:
+    return key.partition("::")[0] in VALUES
+
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar janvier enero gennaio ledna leden",
+            "february feb februar février fevrier febrero febbraio února únor",
+            "march mar märz maerz mars marzo března březen",
+            "april apr avril abril aprile dubna duben",
+            "may mai mayo maggio května květen",
+            "june jun juni juin junio giugno června červen",
+            "july jul juli juillet julio luglio července červenec",
+            "august aug août aout agosto srpna srpen",
+            "september sep sept septembre septiembre settembre září",
+            "october oct oktober okt octobre octubre ottobre října říjen",
+            "november nov novembre noviembre listopadu listopad",
+            "december dec dezember dez décembre decembre diciembre dicembre prosince prosinec",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "Kč": "CZK", "zł": "PLN", "RM": "MYR"}
+DOLLARS = {"A": "AUD", "AU": "AUD", "C": "CAD", "CA": "CAD", "US": "USD", "NZ": "NZD", "HK": "HKD", "S": "SGD"}
+CODES = "EUR|USD|GBP|CHF|CZK|PLN|JPY|CAD|AUD|NZD|SEK|NOK|DKK|HUF|INR|CNY|MYR|SGD|HKD"
+SCALE = {"": 0, "k": 3, "thousand": 3, "m": 6, "mio": 6, "million": 6, "bn": 9, "billion": 9}  # powers of ten
+NO_ID = frozenset({"COVID", "UTF", "ISO", "SHA", "MD", "AES", "HTTP", "PDF", "UTC", "GMT", "CP", "PP", "VOL", "FIG"})
+NUMBERED = (
+    r"invoice|contract|order|ticket|case|agreement|receipt|customer|project|rechnung|vertrag|auftrag|kunden|faktura|"
+    r"smlouva|objednávka"
+)
+
+URL = re.compile(r"\bhttps?://[^\s<>\"'`|\\^{}\[\]()]+(?:\([^\s()]*\)[^\s<>\"'`|\\^{}\[\]()]*)*", re.IGNORECASE)
+ADDRESS = re.compile(r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,5}(?![\w-])")
+ID = re.compile(r"(?<![\w/.-])([A-Z][A-Z0-9]{1,9})-(\d{1,10}(?:[-/]\d{1,10}){0,3})(?![\w-])")
+LABELLED = re.compile(
+    rf"\b({NUMBERED})\s*(?:no\.?|nr\.?|number|nummer|num\.?|č\.|číslo|id|#)\s*[:#]?\s*([A-Z0-9][A-Z0-9/.-]{{0,30}}\d)\b",
+    re.IGNORECASE,
+)
+LETTERED = rf"{CODES}|RM|Kč|zł"
+CURRENCY = rf"(?<![A-Za-z])(?:{CODES}|[A-Z]{{1,2}})\$|(?<![^\W\d_])(?:{LETTERED})(?![^\W\d_])|[€$£¥₹]"
+COUNTED = re.compile(
+    r"\s?(?:%|(?:days?|weeks?|months?|years?|hours?|pieces?|pcs|times|tagen?|wochen|monaten?|stück)\b)", re.I
+)
+NUMBER = (
+    r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?"  # 12,34,567.50 as in India
+    r"|[1-9]\d{0,2}(?P<group>[ \u00a0\u202f.,'’])\d{3}(?:(?P=group)\d{3})*(?:[.,]\d+)?"
+    r"|\d{1,15}(?:[.,]\d+)?"
+)
+PIECE = re.compile(  # of what amounts are made of
+    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # a look at one letter first: most of a text is neither
+    rf"|(?=\d)(?:(?<![\w.,])|{'|'.join(f'(?<={one})' for one in LETTERED.split('|'))})(?P<number>{NUMBER})(?![.,]?\d)"
+    r"(?:(?i:(?P<close>k|m|bn)\b|\s?(?P<word>thousand|million|mio|billion)\b\.?|\s(?P<apart>k|m|bn)\b))?"
+)
+DATE = re.compile(
+    rf"(?<![\w.-])(?:(?P<y1>\d{{4}})-(?P<m1>\d\d)-(?P<d1>\d\d)(?![\w-])"
+    rf"|(?P<d2>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:of\s)?(?P<n2>{MONTH})\b\.?,?\s(?P<y2>\d{{4}})\b"
+    rf"|(?P<n3>{MONTH})\b\.?\s(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<y3>\d{{4}})\b"
+    rf"|(?P<n4>{MONTH})\b\.?\s(?P<y4>\d{{4}})\b"
+    rf"|(?P<d5>\d{{1,2}})\.\s?(?P<m5>\d{{1,2}})\.\s?(?P<y5>\d{{4}})(?!\d)"
+    rf"|(?P<a6>\d{{1,2}})/(?P<b6>\d{{1,2}})/(?P<y6>\d{{4}})(?![\d/]))",
+    re.IGNORECASE,
+)
+PHONE = re.compile(r"(?<![\w+])\+[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,5}\)[ ./-]?)?\d{1,5}(?:[ ./-]?\d{2,5}){1,5}(?!\w)")
+IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b")
+
+
+def find(text: str) -> list[Found]:
+    """All of it in order of place; where two overlap, the more specific one."""
+    taken: list[Found] = []
+    for finder in FINDERS:
+        for found in finder(text):
+            if all(found.stop <= one.start or one.stop <= found.start for one in taken):
+                taken.append(found)
+    return sorted(taken, key=lambda one: one.start)
+
+
+def _urls(text: str) -> Iterator[Found]:
+    for match in URL.finditer(text):
+        written = match[0].rstrip(".,;:!?*_")
+        scheme, _, rest = written.partition("://")
+        host, slash, path = rest.partition("/")
+        if "." in host or ":" in host or host == "localhost":
+            name = f"{scheme.lower()}://{host.lower()}{slash}{path}".rstrip("/")
+            yield Found(match.start(), match.start() + len(written), "url", name, written)
+
+
+def _addresses(text: str) -> Iterator[Found]:
+    for match in ADDRESS.finditer(text):
+        yield Found(match.start(), match.end(), "address", match[0].rstrip(".-"), match[0])
+
+
+def _ibans(text: str) -> Iterator[Found]:
+    for match in IBAN.finditer(text):
+        number = match[0].replace(" ", "")
+        moved = number[4:] + number[:4]
+        if 15 <= len(number) <= 34 and int("".join(str(int(one, 36)) for one in moved)) % 97 == 1:
+            yield Found(match.start(), match.end(), "iban", number, match[0])
+
+
+def _ids(text: str) -> Iterator[Found]:
+    for match in LABELLED.finditer(text):
+        shaped = ID.fullmatch(match[2])  # "Invoice No. INV-2024-001" is the same as INV-2024-001
+        yield Found(match.start(2), match.end(2), "id" if shaped else match[1].lower(), match[2], match[2])
+    for match in ID.finditer(text):
+        if match[1] not in NO_ID:
+            yield Found(match.start(), match.end(), "id", match[0], match[0])
+
+
+def _dates(text: str) -> Iterator[Found]:
+    for match in DATE.finditer(text):
+        if when := _iso(match):
+            yield Found(match.start(), match.end(), "date", when, match[0])
+
+
+def _iso(match: re.Match[str]) -> str:
+    """Empty for what is no day of the calendar, or could be either of two."""
+    part = match.groupdict()
+    if part["y4"]:
+        return f"{part['y4']}-{MONTHS[part['n4'].lower()]:02}"
+    if part["y6"]:
+        first, second = int(part["a6"]), int(part["b6"])
+        if first <= 12 and second <= 12 and first != second:
+            return ""
+        day, month = (first, second) if first > 12 else (second, first)
+        year = part["y6"]
+    else:
+        year = part["y1"] or part["y2"] or part["y3"] or part["y5"]
+        day = int(part["d1"] or part["d2"] or part["d3"] or part["d5"])
+        named = part["n2"] or part["n3"]
+        month = MONTHS[named.lower()] if named else int(part["m1"] or part["m5"])
+    try:
+        return date(int(year), month, day).isoformat()
+    except ValueError:
+        return ""
+
+
+def _amounts(text: str) -> Iterator[Found]:
+    for chain in _chains(text):
+        for sign, number in _paired(chain):
+            code = _code(sign["sign"])
+            if code and not (number["apart"] and number.start() < sign.start()):  # 5 m EUR: these are metres
+                start, stop = min(sign.start(), number.start()), max(sign.end(), number.end())
+                yield Found(start, stop, "amount", f"{_value(number)} {code}", text[start:stop])
+
+
+Pieces = list[re.Match[str]]
+
+
+def _chains(text: str) -> Iterator[Pieces]:
+    """Signs and numbers that take turns with at most a blank between them."""
+    chain: Pieces = []
+    for piece in PIECE.finditer(text):
+        if chain and not (bool(chain[-1]["sign"]) != bool(piece["sign"]) and _gap(chain[-1], piece) in ("", " ")):
+            yield chain
+            chain = []
+        chain.append(piece)
+    yield chain
+
+
+def _gap(one: re.Match[str], other: re.Match[str]) -> str:
+    return re.sub(r"\s", " ", one.string[one.end() : other.start()])
+
+
+def _paired(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
+    if len(chain) < 2:
+        return
+    signs_lead = bool(chain[0]["sign"]) or (not chain[-1]["sign"] and _odd_one_is_first(chain))
+    if signs_lead:
+        chain = chain if chain[0]["sign"] else chain[1:]
+        yield from zip(chain[::2], chain[1::2], strict=False)
+    else:
+        yield from zip(chain[1::2], chain[::2], strict=False)
+
+
+def _odd_one_is_first(chain: Pieces) -> bool:
+    """Of a chain that begins and ends with a number: whether the first is a year or an item's number."""
+    first, last = chain[0], chain[-1]
+    if COUNTED.match(last.string, last.end()) or DATE.match(last.string, last.start()):
+        return False
+    closeness = (_gap(first, chain[1]) == "", _gap(chain[-2], last) == "")
+    if closeness[0] != closeness[1]:
+        return closeness[1]
+    if _is_priced(first["number"]) != _is_priced(last["number"]):
+        return _is_priced(last["number"])
+    return _is_year(first["number"]) or not _is_year(last["number"])
+
+
+def _is_priced(number: str) -> bool:
+    """12.50 and 1,200 are written as prices are; 3 and 2024 may be anything."""
+    return re.search(r"[.,]\d\d$|[ \u00a0\u202f.,'’]\d{3}(?!\d)", number) is not None
+
+
+def _is_year(number: str) -> bool:
+    return re.fullmatch(r"(?:19|20)\d\d", number) is not None
+
+
+def _code(sign: str) -> str:
+    """Empty for the dollars of a country that is not known."""
+    if len(sign) > 1 and sign.endswith("$"):
+        return sign[:-1] if len(sign) == 4 else DOLLARS.get(sign[:-1], "")
+    return SIGNS.get(sign, sign)
+
+
+def _value(number: re.Match[str]) -> str:
+    """With two decimals at least, and all that were written."""
+    scale = SCALE[(number["close"] or number["word"] or number["apart"] or "").lower()]
+    whole, _, rest = f"{_number(number['number']) * 10**scale:f}".partition(".")
+    return f"{whole}.{rest.rstrip('0').ljust(2, '0')}"
+
+
+def _number(text: str) -> Decimal:
+    """1.234,50 and 1,234.50: the last of two signs is the decimal one, and so is one that cannot divide thousands."""
+    text = re.sub(r"[ \u00a0\u202f'’]", "", text)
+    signs = re.findall(r"[.,]", text)
+    whole, _, rest = text.rpartition(signs[-1]) if signs else ("", "", text)
+    grouped = len(rest) == 3 and len(set(signs)) == 1 and not text.startswith("0")
+    if not whole or grouped:
+        return Decimal(re.sub(r"[.,]", "", text))
+    return Decimal(f"{re.sub(r'[.,]', '', whole)}.{rest}")
+
+
+def _phones(text: str) -> Iterator[Found]:
+    for match in PHONE.finditer(text):
+        digits = re.sub(r"\(0\)|\D", "", match[0])
+        if 8 <= len(digits) <= 15:
+            yield Found(match.start(), match.end(), "phone", f"+{digits}", match[0])
+
+
+FINDERS: tuple[Callable[[str], Iterator[Found]], ...] = (_urls, _addresses, _ibans, _dates, _amounts, _ids, _phones)
+
+
+# --- the headers of a mail
+
+
+def mail(context: Mapping[str, Any], into: Gathering) -> str:
+    """Who wrote what to whom, and in answer to what; the key of the mail, or nothing if it is none."""
+    header = _headers(context)
+    message = header.get("message_id", [""])[0].strip("<> \t")
+    if not message:
+        return ""
+    subject = " ".join(header.get("subject", [""])[0].split())
+    key = into.add("mail", message, shown=subject or message)
+    for person in _people(header.get("from", []), into):
+        into.relate(person, "SENT", key)
+    for name, type in (("to", "SENT_TO"), ("cc", "COPIED_TO")):
+        for person in _people(header.get(name, []), into):
+            into.relate(key, type, person)
+    for other in header.get("in_reply_to", [])[:1]:
+        answered = re.search(r"<([^<>\s]+)>", other)
+        into.relate(key, "REPLIES_TO", into.add("mail", answered[1] if answered else other.strip("<> \t")))
+    if when := _day(header.get("date", [""])[0]):
+        into.relate(key, "DATED", into.add("date", when))
+    for found in find(subject):
+        into.relate(key, "MENTIONS", into.add(found.namespace, found.name, shown=found.shown))
+    return key
+
+
+def _headers(context: Mapping[str, Any]) -> dict[str, list[str]]:
+    """However the reader spelt them: Message-ID, message_id; one value or several."""
+    flat = {**context, **cast(Mapping[str, Any], context.get("meta") or {})}
+    headers: dict[str, list[str]] = {}
+    for name, value in flat.items():
+        values = cast(list[Any], value) if isinstance(value, list | tuple) else [value]
+        headers[name.lower().replace("-", "_")] = [one for one in values if isinstance(one, str) and one.strip()]
+    return {name: values for name, values in headers.items() if values}
+
+
+def _people(values: list[str], into: Gathering) -> Iterator[str]:
+    """The person if the header names one, the bare address if not."""
+    for name, address in getaddresses(values)[:MOST_RECIPIENTS]:
+        if "@" not in address:
+            continue
+        written = into.add("address", address)
+        name = name.strip("\"' ")
+        if "," in name and name.count(",") == 1:  # Doe, Jane
+            name = " ".join(part.strip() for part in reversed(name.split(",")))
+        if name and "@" not in name:
+            person = into.add("person", name)
+            into.relate(person, "HAS_ADDRESS", written)
+            yield person
+        else:
+            yield written
+
+
+def _day(text: str) -> str:
+    if iso := re.match(r"\d{4}-\d\d-\d\d", text):
+        return iso[0]
+    try:
+        return parsedate_to_datetime(text).date().isoformat()
+    except (ValueError, TypeError, IndexError):
+        return ""

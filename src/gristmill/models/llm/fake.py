@@ -1,0 +1,43 @@
+"""An LLM for tests: it answers what a test tells it, and its answers are checked as real ones are."""
+
+from collections.abc import Callable, Sequence
+
+import orjson
+
+from gristmill.errors import BadAnswer
+from gristmill.models.llm.client import Json, Level, Message, Shape, checker, schema_of
+
+Reply = str | Json | Exception
+
+
+class FakeLlm:
+    """Answers from a list, or by a function of the question; remembers what it was asked."""
+
+    def __init__(self, replies: Sequence[Reply] | Callable[[str], Reply]) -> None:
+        self._replies = replies if callable(replies) else list(replies)
+        self.asked: list[str] = []
+
+    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+        """The next answer in words."""
+        del model, priority
+        question = asked if isinstance(asked, str) else "\n".join(turn.text for turn in asked)
+        self.asked.append(question)
+        reply = self._replies(question) if callable(self._replies) else self._replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        text = reply if isinstance(reply, str) else orjson.dumps(reply).decode()
+        if not text.strip():
+            raise BadAnswer("The model's answer is empty.")
+        return text
+
+    async def json(
+        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+    ) -> Json:
+        """The next answer, if it follows the schema."""
+        return checker(schema)(await self.text(asked, model=model, priority=priority))
+
+    async def shaped(
+        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+    ) -> Shape:
+        """The next answer as an object of a pydantic model."""
+        return shape.model_validate(await self.json(asked, schema_of(shape), model=model, priority=priority))

@@ -1,0 +1,32 @@
+"""All settings, read once from `GRISTMILL_*` and an optional gristmill.toml, and handed on in slices."""
+
+from gristmill.settings.documents import DocumentSettings
+from gristmill.settings.embedding import EmbeddingSettings
+from gristmill.settings.environment import environment
+from gristmill.settings.explain import reason
+from gristmill.settings.llm import LlmSettings
+from gristmill.settings.load import load, unknown_names
+from gristmill.settings.log import LogSettings
+from gristmill.settings.queue import QueueSettings
+from gristmill.settings.router import BackendSettings, KeySettings, ModelSettings, NetworkSettings, RouterSettings
+from gristmill.settings.settings import Settings
+from gristmill.settings.values import Slice
+
+__all__ = [
+    "BackendSettings",
+    "DocumentSettings",
+    "EmbeddingSettings",
+    "KeySettings",
+    "LlmSettings",
+    "LogSettings",
+    "ModelSettings",
+    "NetworkSettings",
+    "QueueSettings",
+    "RouterSettings",
+    "Settings",
+    "Slice",
+    "environment",
+    "load",
+    "reason",
+    "unknown_names",
+]
