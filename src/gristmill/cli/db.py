@@ -137,14 +137,16 @@ def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaS
 
 
 def described(schema: SchemaState) -> str:
+    if schema.older:
+        return "made before the first release: start with an empty database"
     if schema.unknown:
         return f"newer than this program ({', '.join(schema.unknown)}): upgrade Gristmill"
     if schema.changed:
         return f"of another Gristmill ({', '.join(schema.changed)} differ): install the one that migrated it"
     if schema.pending:
-        number = "1 migration is" if len(schema.pending) == 1 else f"{len(schema.pending)} migrations are"
+        number = "1 file is" if len(schema.pending) == 1 else f"{len(schema.pending)} files are"
         return f"{number} pending ({', '.join(schema.pending)}): gristmill db migrate"
-    return f"up to date ({schema.current:04})"
+    return f"up to date ({schema.applied} migrations)"
 
 
 def _where(settings: Settings) -> str:

@@ -149,6 +149,10 @@ def extension(row: Any) -> Check:
 
 
 def migrations(schema: SchemaState) -> Check:
+    if schema.older:
+        return Check(
+            "migrations", "fail", "The database was made before the first release.", "Start with an empty one."
+        )
     if schema.unknown:
         names = ", ".join(schema.unknown)
         return Check("migrations", "fail", f"The schema is newer than this program ({names}).", "Upgrade Gristmill.")
@@ -165,7 +169,7 @@ def migrations(schema: SchemaState) -> Check:
         return Check(
             "migrations", "warn", f"Not all migrations are applied yet ({names}).", "Run gristmill db migrate."
         )
-    return Check("migrations", "ok", f"The schema is up to date ({schema.current:04}).")
+    return Check("migrations", "ok", f"The schema is up to date ({schema.applied} migrations).")
 
 
 def workers(row: Any, reports: Sequence[QueueReport]) -> Check:

@@ -128,14 +128,12 @@ async def apply_all(connection: AsyncConnection[Any], ours: Schema) -> list[str]
         await drop_views(connection)
         await connection.execute(FORGET)
         tenant = await has_tenant(connection)
-        for room in ours.rooms:
-            for migration in (one for one in missing if one.room == room):
-                await apply(connection, migration)
-                await connection.execute(RECORD, [room, migration.number, migration.name, migration.checksum])
-            for definition in (one for one in ours.definitions if one.room == room):
-                await apply(connection, definition)
-                mark = mark_of(definition, tenant=tenant)
-                await connection.execute(DEFINE, [room, definition.name, mark, definition.views])
+        for one in missing:
+            await apply(connection, one)
+            await connection.execute(RECORD, [one.room, one.number, one.name, one.checksum])
+        for one in ours.definitions:
+            await apply(connection, one)
+            await connection.execute(DEFINE, [one.room, one.name, mark_of(one, tenant=tenant), one.views])
         return [str(one) for one in (*missing, *outdated)]
 
 

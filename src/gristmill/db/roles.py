@@ -47,7 +47,7 @@ async def ensure_tenant(connection: AsyncConnection[Any]) -> None:
         await _try(connection, GRANT.format(sql.Identifier(user)), user)
 
 
-async def _try(connection: AsyncConnection[Any], statement: sql.Composable, user: str) -> None:
+async def _try(connection: AsyncConnection[Any], statement: sql.SQL | sql.Composed, user: str) -> None:
     try:
         async with connection.transaction():
             await connection.execute(statement)

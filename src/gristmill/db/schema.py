@@ -52,9 +52,11 @@ class Definition:
 
 @dataclass(frozen=True)
 class Schema:
-    """All files of all rooms, each room behind those that it needs."""
+    """All files of all rooms in the order in which they are applied: a room comes after those that it needs.
 
-    rooms: tuple[str, ...] = ()
+    Tables come first, then functions, then views, which may look at the tables of any room, and access rules last.
+    """
+
     migrations: tuple[Migration, ...] = ()
     definitions: tuple[Definition, ...] = ()
 
@@ -69,9 +71,8 @@ def read_schema(house: Path = HOUSE) -> Schema:
     folders = {folder.parent.name: folder for folder in house.glob("*/schema")}
     rooms = order_rooms({room: read_needs(folder) for room, folder in folders.items()})
     return Schema(
-        rooms,
         tuple(one for room in rooms for one in read_migrations(room, folders[room])),
-        tuple(one for room in rooms for one in read_definitions(room, folders[room])),
+        tuple(one for file in DEFINED for room in rooms for one in read_definition(room, folders[room] / file)),
     )
 
 
@@ -104,11 +105,11 @@ def read_migrations(room: str, folder: Path) -> Iterator[Migration]:
         yield Migration(room, int(named[1]), file.stem, checksum_of(text), text)
 
 
-def read_definitions(room: str, folder: Path) -> Iterator[Definition]:
-    for name in DEFINED:
-        if (file := folder / name).exists():
-            text = file.read_text(encoding="utf-8")
-            yield Definition(room, file.stem, checksum_of(text), text)
+def read_definition(room: str, file: Path) -> Iterator[Definition]:
+    """The file, if the room has it."""
+    if file.exists():
+        text = file.read_text(encoding="utf-8")
+        yield Definition(room, file.stem, checksum_of(text), text)
 
 
 def checksum_of(text: str) -> str:

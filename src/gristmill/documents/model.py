@@ -52,6 +52,7 @@ class Document:
             parent=self.phases[phase],
             owner=self.owner,
             foreground=urgency.foreground,
+            scope=self.scope,
             priority=urgency.priority,
         )
 

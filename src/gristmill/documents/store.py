@@ -39,9 +39,10 @@ async def create(
     id_: DocumentId = await tx.value(
         SQL["insert_document"], scope=scope, urn=urn, version=version, hash=hash_, container=container, name=name
     )
-    owner, place = owner_of(id_), asdict(urgency)
-    root = await open_group(tx, owner=owner, label=name)
-    groups = await open_groups(tx, PHASES, parent=root, owner=owner)
+    owner = owner_of(id_)
+    place: dict[str, Any] = {**asdict(urgency), "scope": scope}
+    root = await open_group(tx, owner=owner, label=name, scope=scope)
+    groups = await open_groups(tx, PHASES, parent=root, owner=owner, scope=scope)
     for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
         await tx.execute(SQL["insert_phase"], document=id_, name=phase, scope=scope, ordinal=ordinal, task=group)
     opening = await send(tx, OpenDocument(id_, refusal=refusal), parent=root, owner=owner, **place)
@@ -86,7 +87,8 @@ async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
 async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
     """A container is opened portion by portion."""
     letter = OpenDocument(document.id, offset=start.parts, unpacked=start.bytes, missing=start.missing)
-    opening = await send(tx, letter, parent=document.task, owner=document.owner, **asdict(document.urgency))
+    place: dict[str, Any] = {**asdict(document.urgency), "scope": document.scope}
+    opening = await send(tx, letter, parent=document.task, owner=document.owner, **place)
     await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
 
 

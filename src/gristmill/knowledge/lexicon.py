@@ -127,7 +127,7 @@ def folding(scope: ScopeId) -> Envelope:
     What comes while it runs may come too late for it, and nobody else is sent: that is left to the next one who asks,
     or to the hourly `tidy_terms`.
     """
-    return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"))
+    return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"), scope=scope)
 
 
 def folding_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:

@@ -17,6 +17,7 @@ from gristmill.knowledge.terms import Terms
 from gristmill.knowledge.windows import Windowed
 from gristmill.models import Embedder, MiniLm
 from gristmill.queue import Done, Envelope, Skip, Snooze, Unique, send_many
+from gristmill.scopes import GLOBAL_ID
 from gristmill.tasks import FillVectors
 
 SQL = queries("gristmill.knowledge", "vectors.sql")
@@ -58,7 +59,7 @@ async def _fill(tx: Tx, name: str) -> None:
 
 
 def _filling(name: str, after: int = 0) -> Envelope:
-    return Envelope(FillVectors(name, after), unique=Unique(f"fill:{name}"))
+    return Envelope(FillVectors(name, after), unique=Unique(f"fill:{name}"), scope=GLOBAL_ID)
 
 
 async def _registered(tx: Tx, name: str, dimensions: int) -> Row:

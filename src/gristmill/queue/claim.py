@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
-from gristmill.ids import TaskId
+from gristmill.ids import ScopeId, TaskId
+from gristmill.scopes import GLOBAL_ID
 
 End = Literal["timeout", "cancel", "stop", "lost"]
 
@@ -22,6 +23,7 @@ class Claim:
     payload: str
     max_attempts: int | None
     prunable: bool
+    scope: ScopeId = GLOBAL_ID
     lease: int = 0
     since: float = 0.0  # the loop's clock when its handler began
     slot: asyncio.Task[None] | None = None  # what runs its handler

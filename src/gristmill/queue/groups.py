@@ -4,28 +4,41 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
-from gristmill.ids import TaskId
+from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import dumped
+from gristmill.queue.sender import find_sender
 
 SQL = queries("gristmill.queue", "groups.sql")
 
 
 async def open_group(
-    tx: Tx, *, parent: TaskId | None = None, owner: str | None = None, label: str | None = None
+    tx: Tx,
+    *,
+    parent: TaskId | None = None,
+    owner: str | None = None,
+    label: str | None = None,
+    scope: ScopeId | None = None,
 ) -> TaskId:
     """A group: a task without a handler whose status follows from its children."""
-    (group,) = await open_groups(tx, [label], parent=parent, owner=owner)
+    (group,) = await open_groups(tx, [label], parent=parent, owner=owner, scope=scope)
     return group
 
 
 async def open_groups(
-    tx: Tx, labels: Sequence[str | None], *, parent: TaskId | None = None, owner: str | None = None
+    tx: Tx,
+    labels: Sequence[str | None],
+    *,
+    parent: TaskId | None = None,
+    owner: str | None = None,
+    scope: ScopeId | None = None,
 ) -> list[TaskId]:
-    """Several at once, one for each label."""
+    """Several at once, one for each label; without a scope they have that of the sender."""
     if parent is not None:
         await join_groups(tx, {parent: len(labels)})
     payloads = [dumped({"label": label}) if label else None for label in labels]
-    return [row.id for row in await tx.all(SQL["open_groups"], parent=parent, owner=owner, payloads=payloads)]
+    own = await find_sender(tx) if scope is None else scope
+    rows = await tx.all(SQL["open_groups"], parent=parent, owner=owner, scope=own, payloads=payloads)
+    return [row.id for row in rows]
 
 
 async def seal(tx: Tx, group: TaskId) -> None:

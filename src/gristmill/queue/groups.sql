@@ -4,10 +4,10 @@
 WITH made AS MATERIALIZED (
   SELECT nextval('task_id') AS id, payload FROM unnest(%(payloads)s::text[]) AS payload
 ), counters AS (
-  INSERT INTO task_group (id, parent) SELECT id, %(parent)s::bigint FROM made
+  INSERT INTO task_group (id, parent, scope) SELECT id, %(parent)s::bigint, %(scope)s FROM made
 ), opened AS (
-  INSERT INTO task (id, created_at, parent, lane, wait, kind, owner, payload)
-  SELECT id, clock(), %(parent)s::bigint, 0, 'children', 'group', %(owner)s, payload::jsonb FROM made
+  INSERT INTO task (id, created_at, parent, scope, lane, wait, kind, owner, payload)
+  SELECT id, clock(), %(parent)s::bigint, %(scope)s, 0, 'children', 'group', %(owner)s, payload::jsonb FROM made
 )
 SELECT id FROM made ORDER BY id;
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import msgspec
 
 from gristmill.errors import Permanent, Refused
-from gristmill.ids import TaskId
+from gristmill.ids import ScopeId, TaskId
 
 FARTHEST = timedelta(days=3653)
 
@@ -48,6 +48,7 @@ class Envelope:
     unique: Unique | None = None
     max_attempts: int | None = None
     owner: str | None = None
+    scope: ScopeId | None = None  # None: that of the task, or of the client, that sends it
 
     def __post_init__(self) -> None:
         if not -100 <= self.priority <= 100:

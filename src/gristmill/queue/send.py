@@ -3,14 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, cast
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
-from gristmill.ids import TaskId
+from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.groups import join_groups
 from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, of_one_queue, queue_of
+from gristmill.queue.sender import find_sender
+from gristmill.scopes import GLOBAL_ID
 
 SQL = queries("gristmill.queue", "send.sql")
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -18,6 +21,17 @@ MAX_PAYLOAD = 1_000_000
 COPY_FROM = 100  # rows from which COPY pays
 PIECE = 1_000  # rows of a COPY made at a time
 AT_ONCE = 5_000  # rows in one statement: enough to be fast, few enough to hold in memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What holds for all letters that are sent together."""
+
+    limit: int  # bytes of one payload
+    scope: ScopeId  # of the letters whose envelopes name none
+
+    def scope_of(self, envelope: Envelope) -> ScopeId:
+        return self.scope if envelope.scope is None else envelope.scope
 
 
 async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
@@ -32,8 +46,9 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     Under a unique key that is taken, the id is that of the task which holds it.
     """
     given = list(letters)
+    terms = _Terms(max_payload, await find_sender(tx) if any(map(_inherits, given)) else GLOBAL_ID)
     if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _bare(kinds.pop()):
-        return await _send_bare(tx, cast(list[Letter], given), max_payload)
+        return await _send_bare(tx, cast(list[Letter], given), terms)
     envelopes = [enclosed(letter) for letter in given]
     await ensure_queues(tx, _named({_queue(one) for one in envelopes}))
     # tasks before groups: the order in which settling locks them, too
@@ -41,8 +56,12 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     await _join_parents(tx, envelopes)
     ids: list[TaskId] = []
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
-        ids += await (_send_plain if plain else _send_instructed)(tx, list(run), max_payload)
+        ids += await (_send_plain if plain else _send_instructed)(tx, list(run), terms)
     return ids
+
+
+def _inherits(letter: Letter | Envelope) -> bool:
+    return not isinstance(letter, Envelope) or letter.scope is None
 
 
 def _bare(kind: type[Letter | Envelope]) -> bool:
@@ -78,24 +97,24 @@ async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
         await join_groups(tx, counts)
 
 
-async def _send_bare(tx: Tx, letters: Sequence[Letter], limit: int) -> list[TaskId]:
+async def _send_bare(tx: Tx, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     """Letters of one kind with nothing on the outside: no envelope each, just one for all."""
     head = Envelope(letters[0])
     await ensure_queues(tx, _named({_queue(head)}))
-    return await _copy_alike(tx, head, letters, limit)
+    return await _copy_alike(tx, head, letters, terms)
 
 
-async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
+async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> list[TaskId]:
     ids: list[TaskId] = []
-    for _, run in groupby(envelopes, key=_alike):
+    for _, run in groupby(envelopes, key=lambda one: _alike(one, terms)):
         alike = list(run)
         letters = [one.letter for one in alike]
-        ids += await (_copy_alike if len(letters) >= COPY_FROM else _insert_alike)(tx, alike[0], letters, limit)
+        ids += await (_copy_alike if len(letters) >= COPY_FROM else _insert_alike)(tx, alike[0], letters, terms)
     return ids
 
 
-async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: int) -> list[TaskId]:
-    payloads = b"[" + b",".join([encode(letter, limit) for letter in letters]) + b"]"
+async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
+    payloads = b"[" + b",".join([encode(letter, terms.limit) for letter in letters]) + b"]"
     return await tx.value(
         SQL["enqueue_alike"],
         payloads=payloads.decode(),
@@ -105,14 +124,15 @@ async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit
         priority=head.priority,
         foreground=head.foreground,
         parent=head.parent,
+        scope=terms.scope_of(head),
         max_attempts=head.max_attempts,
         owner=head.owner,
     )
 
 
-async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: int) -> list[TaskId]:
+async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     """COPY writes whole pages at a time: three times faster than INSERT for thousands."""
-    bodies = encode_all(letters, limit)  # before the first is sent: a refusal must not end the COPY
+    bodies = encode_all(letters, terms.limit)  # before the first is sent: a refusal must not end the COPY
     row = await tx.one(SQL["reserve_ids"], n=len(letters))
     assert row is not None
     ids, where, queue = row.ids, lane(head), _queue(head)
@@ -122,6 +142,7 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: 
             "",
             row.now.isoformat(),
             head.parent,
+            terms.scope_of(head),
             where,
             head.priority,
             head.foreground,
@@ -156,8 +177,10 @@ def _copied(value: str | int | None) -> str:
     return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int | None, str | None]:
+def _alike(envelope: Envelope, terms: _Terms) -> tuple[object, ...]:
+    """Letters with the same of these differ only in their payload."""
     return (
+        terms.scope_of(envelope),
         _queue(envelope),
         envelope.letter.kind,
         envelope.priority,
@@ -168,14 +191,14 @@ def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int 
     )
 
 
-async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
+async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> list[TaskId]:
     keys = sorted({one.unique.key for one in envelopes if one.unique})
     if keys:
         await release_unique_keys(tx, keys)
     ids: list[TaskId] = []
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
-        rows = "[" + ",".join(_row(one, limit) for one in slice_) + "]"
+        rows = "[" + ",".join(_row(one, terms) for one in slice_) + "]"
         written = await tx.all(SQL["enqueue"], rows=rows)
         new = [row.id for row in written if row.written]
         joined = Counter(
@@ -184,7 +207,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) ->
         if joined:
             await join_groups(tx, joined)
         await tx.one(SQL["admit_new"], ids=array(new))
-        ids += await _with_holders(tx, slice_, written, limit)
+        ids += await _with_holders(tx, slice_, written, terms)
     return ids
 
 
@@ -202,7 +225,7 @@ async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
             raise Refused(f"Task {task} was cancelled: nothing can come after it.")
 
 
-def _row(envelope: Envelope, limit: int) -> str:
+def _row(envelope: Envelope, terms: _Terms) -> str:
     unique = envelope.unique
     fields = {
         "queue": _queue(envelope),
@@ -220,42 +243,43 @@ def _row(envelope: Envelope, limit: int) -> str:
         "unique_for": f"{unique.period.total_seconds()} s" if unique and unique.period else None,
         "max_attempts": envelope.max_attempts,
         "owner": envelope.owner,
+        "scope": terms.scope_of(envelope),
     }
-    return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
+    return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, terms.limit).decode() + "}"
 
 
-async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int) -> list[TaskId]:
+async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], terms: _Terms) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):
         return [row.id for row in written]
     keys = [one.unique.key for one in envelopes if one.unique]
-    holders = {row.unique_key: row for row in await tx.all(SQL["holders"], keys=keys)}
+    holders = {(row.unique_key, row.scope): row for row in await tx.all(SQL["holders"], keys=keys)}
     ids: list[TaskId] = []
     for one, row in zip(envelopes, written, strict=True):
         if row.written or one.unique is None:
             ids.append(row.id)
             continue
-        holder = holders.get(one.unique.key)
+        holder = holders.get((one.unique.key, terms.scope_of(one)))
         if holder is None:  # it ended between the two statements, and the key is free
-            ids += await _send_instructed(tx, [one], limit)
+            ids += await _send_instructed(tx, [one], terms)
             continue
         if one.unique.conflict == "error":
             raise Refused(f"The unique key “{one.unique.key}” is taken by task {holder.id}.")
-        if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, limit):
-            ids += await _send_instructed(tx, [one], limit)  # it moved under our eyes: look again
+        if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, terms):
+            ids += await _send_instructed(tx, [one], terms)  # it moved under our eyes: look again
             continue
         ids.append(holder.id)
     return ids
 
 
-async def _replace(tx: Tx, task: TaskId, envelope: Envelope, limit: int) -> bool:
+async def _replace(tx: Tx, task: TaskId, envelope: Envelope, terms: _Terms) -> bool:
     """Whether the task was still there to be replaced."""
     row = await tx.one(
         SQL["replace"],
         id=task,
         queue=_queue(envelope),
         kind=envelope.letter.kind,
-        payload=encode(envelope.letter, limit).decode(),
+        payload=encode(envelope.letter, terms.limit).decode(),
         max_attempts=envelope.max_attempts,
         lane=lane(envelope),
         priority=envelope.priority,

@@ -9,8 +9,8 @@ WITH given AS MATERIALIZED (
   SELECT nextval('task_id') AS id, value AS payload, ordinality AS place
     FROM jsonb_array_elements(%(payloads)s::jsonb) WITH ORDINALITY
 ), written AS (
-  INSERT INTO task (id, created_at, parent, lane, priority, foreground, max_attempts, queue, kind, owner, payload)
-  SELECT id, (SELECT clock()), %(parent)s, %(lane)s, %(priority)s, %(foreground)s, %(max_attempts)s,
+  INSERT INTO task (id, created_at, parent, scope, lane, priority, foreground, max_attempts, queue, kind, owner, payload)
+  SELECT id, (SELECT clock()), %(parent)s, %(scope)s, %(lane)s, %(priority)s, %(foreground)s, %(max_attempts)s,
          %(queue)s, %(kind)s, %(owner)s, payload
     FROM given
 ), entered AS (
@@ -25,7 +25,7 @@ SELECT array_agg(nextval('task_id')) AS ids, clock() AS now FROM generate_series
 
 -- name: copy_tasks
 -- nothing -> pending, by the thousand
-COPY task (id, created_at, parent, lane, priority, foreground, max_attempts, queue, kind, owner, payload) FROM STDIN;
+COPY task (id, created_at, parent, scope, lane, priority, foreground, max_attempts, queue, kind, owner, payload) FROM STDIN;
 
 -- name: copy_tickets
 COPY ticket (id, seq, lane, queue) FROM STDIN;
@@ -42,18 +42,18 @@ WITH moment AS MATERIALIZED (
     FROM ROWS FROM (jsonb_to_recordset(%(rows)s::jsonb) AS (
            payload jsonb, queue text, kind text, lane int, priority smallint, foreground boolean, "position" bigint,
            run_at timestamptz, delay interval, parent bigint, after bigint, serial_key text, unique_key text,
-           unique_for interval, max_attempts int, owner text)) WITH ORDINALITY
+           unique_for interval, max_attempts int, owner text, scope int)) WITH ORDINALITY
       AS r(payload, queue, kind, lane, priority, foreground, "position", run_at, delay, parent, after, serial_key,
-           unique_key, unique_for, max_attempts, owner, place)
+           unique_key, unique_for, max_attempts, owner, scope, place)
 ), written AS (
   INSERT INTO task (id, created_at, run_at, parent, after, position, unique_until, lane, priority, max_attempts, wait,
-                    foreground, unique_held, queue, kind, serial_key, unique_key, owner, payload)
+                    foreground, unique_held, queue, kind, serial_key, unique_key, owner, scope, payload)
   SELECT id, now, coalesce(run_at, now + delay), parent, after, position, now + unique_for, lane, priority, max_attempts,
          CASE WHEN after IS NOT NULL THEN 'after'::task_wait END, foreground, CASE WHEN unique_key IS NOT NULL THEN true END,
-         queue, kind, serial_key, unique_key, owner, payload
+         queue, kind, serial_key, unique_key, owner, scope, payload
     FROM given, moment
-   ORDER BY unique_key, place  -- one order of locking for all senders
-  ON CONFLICT (unique_key) WHERE unique_held DO NOTHING
+   ORDER BY unique_key, scope, place  -- one order of locking for all senders
+  ON CONFLICT (unique_key, scope) WHERE unique_held DO NOTHING
   RETURNING id
 )
 SELECT g.id, g.place, w.id IS NOT NULL AS written FROM given g LEFT JOIN written w ON w.id = g.id ORDER BY g.place;
@@ -64,7 +64,7 @@ UPDATE task SET unique_held = NULL
    AND (unique_until IS NULL OR unique_until <= clock());
 
 -- name: holders
-SELECT t.unique_key, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
+SELECT t.unique_key, t.scope, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
   FROM task t LEFT JOIN ticket k ON k.id = t.id
  WHERE t.unique_key = ANY (%(keys)s) AND t.unique_held;
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, assert_never
 
@@ -9,13 +10,15 @@ from psycopg import DatabaseError
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import LeaseLost
-from gristmill.ids import TaskId, WorkerId
+from gristmill.ids import ScopeId, TaskId, WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.groups import seal
 from gristmill.queue.letters import Envelope, Letter, dumped
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import MAX_PAYLOAD, send_many
+from gristmill.queue.sender import sending_for
+from gristmill.scopes import GLOBAL_ID
 
 SQL = queries("gristmill.queue", "settle.sql")
 LEASE_LOST = "GM001"  # what fence() raises
@@ -61,10 +64,10 @@ async def settle(
     The fenced statements come first: whoever lost a lease learns it before anything else is written.
     """
     plain, closing, again, rest = _sorted(batch, clears, retries_first)
-    letters = [letter for _, outcome in batch if isinstance(outcome, Done | Skip) for letter in outcome.then]
+    letters = [letter for claim, outcome in batch for letter in _letters_of(claim, outcome)]
     seals = sorted({group for _, outcome in batch if isinstance(outcome, Done) for group in outcome.seals})
-    enclosed = any(isinstance(letter, Envelope) for letter in letters)
-    if seals or enclosed or bool(plain) + bool(closing) + bool(again) > 1:
+    tied = any(isinstance(one, Envelope) and (one.parent, one.after) != (None, None) for one in letters)
+    if seals or tied or bool(plain) + bool(closing) + bool(again) > 1:
         await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters, seals)
     if plain:
         await tx.execute(SQL["complete"], **completion(worker, plain))
@@ -75,13 +78,29 @@ async def settle(
     if rest:
         await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
     await fenced(tx.flush())
-    for _, outcome in batch:
+    for claim, outcome in batch:
         if isinstance(outcome, Done | Skip) and outcome.write is not None:
-            await outcome.write(tx)
+            with sending_for(claim.scope):
+                await outcome.write(tx)
     if letters:
         await send_many(tx, letters, max_payload=max_payload)
     for group in seals:
         await seal(tx, group)
+
+
+def _letters_of(claim: Claim, outcome: Outcome) -> list[Letter | Envelope]:
+    """The letters that follow from an answer; they belong to whom its task belongs, unless they say another."""
+    if not isinstance(outcome, Done | Skip):
+        return []
+    if claim.scope == GLOBAL_ID:  # which is what a letter without a scope has
+        return list(outcome.then)
+    return [_scoped(letter, claim.scope) for letter in outcome.then]
+
+
+def _scoped(letter: Letter | Envelope, scope: ScopeId) -> Envelope:
+    if not isinstance(letter, Envelope):
+        return Envelope(letter, scope=scope)
+    return letter if letter.scope is not None else replace(letter, scope=scope)
 
 
 def _sorted(

@@ -53,7 +53,7 @@ WITH moment AS MATERIALIZED (
          payload = CASE WHEN g.clear AND g.outcome <> 'failed' THEN NULL ELSE t.payload END,
          unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
-  RETURNING t.id, t.queue, gone.stopped, t.parent IS NULL AND t.owner IS NULL AS prunable,
+  RETURNING t.id, t.scope, t.queue, gone.stopped, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (  -- the tally of the batch takes these for failed
   INSERT INTO queue_tally AS y (queue, worker, cancelled, failed, prunable)
@@ -63,9 +63,9 @@ WITH moment AS MATERIALIZED (
      SET cancelled = y.cancelled + excluded.cancelled, failed = y.failed + excluded.failed,
          prunable = y.prunable + excluded.prunable
 ), remembered AS (
-  INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
-  SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
-    FROM gone JOIN given g USING (id) WHERE g.outcome = 'failed'
+  INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
+  SELECT gone.id, closed.scope, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
+    FROM gone JOIN given g USING (id) JOIN closed USING (id) WHERE g.outcome = 'failed'
 )
 SELECT fence(%(n)s::int, count(*)::int),
        CASE WHEN bool_or(followed) THEN conclude(array_agg(id) FILTER (WHERE followed), 'processing') END
@@ -93,7 +93,7 @@ WITH moment AS MATERIALIZED (
          -- an error without a fingerprint is no failure: the reason of a snooze
          error = coalesce(g.error, t.error), fingerprint = CASE WHEN g.error IS NULL THEN t.fingerprint ELSE g.fingerprint END
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
-  RETURNING t.id, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
+  RETURNING t.id, t.scope, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (  -- the tally of the batch takes these for retried
   INSERT INTO queue_tally AS y (queue, worker, cancelled, retried, prunable)
@@ -103,9 +103,9 @@ WITH moment AS MATERIALIZED (
      SET cancelled = y.cancelled + excluded.cancelled, retried = y.retried + excluded.retried,
          prunable = y.prunable + excluded.prunable
 ), remembered AS (
-  INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
-  SELECT gone.id, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
-    FROM gone JOIN given g USING (id) WHERE g.counts
+  INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
+  SELECT gone.id, moved.scope, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
+    FROM gone JOIN given g USING (id) JOIN moved USING (id) WHERE g.counts
 ), forgotten AS (
   -- where a queue never gives up, the last hundred say enough
   DELETE FROM task_failure f USING gone WHERE f.task = gone.id AND f.attempt <= gone.attempts - 100

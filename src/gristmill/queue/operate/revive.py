@@ -6,7 +6,7 @@ from typing import Any
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
-from gristmill.ids import TaskId
+from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.send import release_unique_keys
 
 SQL = queries("gristmill.queue.operate", "revive.sql")
@@ -50,13 +50,15 @@ async def retry(
     holders = await _holders(tx, rows)
     accepted: dict[TaskId, Any] = {}
     for row in rows:  # by id: what a task comes after is older than itself
-        reason = refusal(row, any_outcome, holders.get(row.unique_key), with_prerequisite=row.after in accepted)
+        reason = refusal(
+            row, any_outcome, holders.get((row.unique_key, row.scope)), with_prerequisite=row.after in accepted
+        )
         if reason:
             refused.append(Refusal(row.id, reason))
             continue
         accepted[row.id] = row
         if row.unique_key is not None:  # the first of a batch takes the key, the others find it taken
-            holders[row.unique_key] = row.id
+            holders[row.unique_key, row.scope] = row.id
     if accepted:
         await _reopen(tx, list(accepted.values()))
     return Revived(tuple(accepted), tuple(refused))
@@ -99,13 +101,13 @@ async def _meant(
     return list(dict.fromkeys(tasks)), refused
 
 
-async def _holders(tx: Tx, rows: Sequence[Any]) -> dict[str | None, TaskId]:
+async def _holders(tx: Tx, rows: Sequence[Any]) -> dict[tuple[str | None, ScopeId], TaskId]:
     keys = sorted({row.unique_key for row in rows if row.unique_key is not None})
     if not keys:
         return {}
     await release_unique_keys(tx, keys)
     held = await tx.all(SQL["other_holders"], keys=keys, ids=array(row.id for row in rows))
-    return {row.unique_key: row.id for row in held}
+    return {(row.unique_key, row.scope): row.id for row in held}
 
 
 async def _reopen(tx: Tx, rows: Sequence[Any]) -> None:

@@ -16,12 +16,12 @@ SELECT t.id FROM tree JOIN task t ON t.parent = tree.id
  ORDER BY t.id;
 
 -- name: lock_closed
-SELECT t.id, t.queue, t.kind, t.outcome, t.payload IS NULL AS emptied, t.unique_key, t.after, a.outcome AS after_outcome
+SELECT t.id, t.queue, t.kind, t.outcome, t.payload IS NULL AS emptied, t.unique_key, t.scope, t.after, a.outcome AS after_outcome
   FROM task t LEFT JOIN task a ON a.id = t.after
  WHERE t.id = ANY (%(ids)s::bigint[]) ORDER BY t.id FOR UPDATE OF t;
 
 -- name: other_holders
-SELECT unique_key, id FROM task
+SELECT unique_key, scope, id FROM task
  WHERE unique_key = ANY (%(keys)s) AND unique_held AND id <> ALL (%(ids)s::bigint[]);
 
 -- name: reopen

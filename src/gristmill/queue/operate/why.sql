@@ -32,7 +32,7 @@ SELECT c.now, v.id, v.queue, v.kind, v.status, v.wait, v.created_at, v.run_at, v
   LEFT JOIN queue q ON q.name = v.queue
   LEFT JOIN worker w ON w.id = v.worker
   LEFT JOIN tasks a ON a.id = v.after AND v.wait = 'after'
-  LEFT JOIN serial_head h ON h.key = v.serial_key AND v.wait = 'serial'
+  LEFT JOIN serial_head h ON h.key = v.serial_key AND h.scope = v.scope AND v.wait = 'serial'
   LEFT JOIN tasks hv ON hv.id = h.task
   LEFT JOIN task_group g ON g.id = v.id
  WHERE v.id = %(id)s;

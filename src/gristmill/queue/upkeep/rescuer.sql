@@ -11,7 +11,7 @@ WITH dead AS MATERIALIZED (
    ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE worker w SET state = 'lost' FROM dead WHERE w.id = dead.id AND w.state IN ('live', 'stopping')
-RETURNING w.id, w.name, w.notes, w.process;
+RETURNING w.id, w.name, w.journal AS notes, w.process;
 
 -- name: held_by
 -- also what a zombie is settling right now and we cannot lock
@@ -22,19 +22,19 @@ SELECT worker, count(*) AS n FROM leased WHERE worker = ANY (%(workers)s::int[])
 -- the next rescue, and nobody waits in a circle
 SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempts, k.cancel, k.suspect,
        coalesce(t.max_attempts, q.max_attempts, 3) AS max_attempts
-  FROM hand h CROSS JOIN LATERAL unnest(h.tasks) AS u(id)
-  JOIN ticket k ON k.id = u.id AND k.worker = h.worker AND k.lease = h.lease
+  FROM lease l CROSS JOIN LATERAL unnest(l.tasks) AS u(id)
+  JOIN ticket k ON k.id = u.id AND k.worker = l.worker AND k.lease = l.number
   JOIN task t ON t.id = k.id
   LEFT JOIN queue q ON q.name = k.queue
   LEFT JOIN worker w ON w.id = k.worker
- WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = h.worker AND x.state IN ('live', 'stopping'))
+ WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
  ORDER BY k.id FOR UPDATE OF k SKIP LOCKED;
 
 -- name: empty_hands
 -- of workers that do not live, what holds nothing any more
-DELETE FROM hand h
- WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = h.worker AND x.state IN ('live', 'stopping'))
-   AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = h.worker AND k.lease = h.lease);
+DELETE FROM lease l
+ WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
+   AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = l.worker AND k.lease = l.number);
 
 -- name: put_back
 -- processing -> pending, to the place they had; what was never started gets its attempt back
@@ -47,8 +47,9 @@ WITH given AS (
     FROM given g WHERE k.id = g.id AND k.worker = g.worker
   RETURNING k.id, k.queue, k.lane, k.seq, k.attempts, k.suspect, g.worker, g.started, g.error, g.fingerprint
 ), remembered AS (
-  INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
-  SELECT id, attempts, clock(), worker, error, fingerprint FROM back WHERE started
+  INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
+  SELECT b.id, t.scope, b.attempts, clock(), b.worker, b.error, b.fingerprint
+    FROM back b JOIN task t ON t.id = b.id WHERE b.started
 ), counted AS (  -- under nobody's name: a zombie may hold the row of its own for as long as it sleeps
   INSERT INTO queue_tally AS y (queue, worker, retried)
   SELECT queue, 0, count(*) FROM back WHERE started GROUP BY queue ORDER BY queue
@@ -78,11 +79,11 @@ WITH given AS (
          fingerprint = g.fingerprint,
          unique_held = CASE WHEN t.unique_until > c.now AND g.outcome = 'failed' THEN t.unique_held END
     FROM gone JOIN given g USING (id), (SELECT clock() AS now) c WHERE t.id = gone.id
-  RETURNING t.id, t.queue, t.worker, t.outcome, t.attempts, t.error, t.fingerprint,
+  RETURNING t.id, t.scope, t.queue, t.worker, t.outcome, t.attempts, t.error, t.fingerprint,
             t.parent IS NULL AND t.owner IS NULL AND t.outcome = 'cancelled' AS prunable
 ), remembered AS (
-  INSERT INTO task_failure (task, attempt, at, worker, error, fingerprint)
-  SELECT id, attempts, clock(), worker, error, fingerprint FROM closed WHERE outcome = 'failed'
+  INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
+  SELECT id, scope, attempts, clock(), worker, error, fingerprint FROM closed WHERE outcome = 'failed'
 ), counted AS (
   INSERT INTO queue_tally AS y (queue, worker, failed, cancelled, prunable)
   SELECT queue, 0, count(*) FILTER (WHERE outcome = 'failed'), count(*) FILTER (WHERE outcome = 'cancelled'),

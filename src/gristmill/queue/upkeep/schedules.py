@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.ids import TaskId
+from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import Envelope, Letter, dumped, encode, lane, queue_of
 from gristmill.queue.send import MAX_PAYLOAD, NAME, ensure_queues
 from gristmill.queue.send import SQL as SEND
+from gristmill.queue.sender import find_sender
 from gristmill.queue.upkeep.cron import check_zone, parse
+from gristmill.scopes import GLOBAL_ID
 
 SQL = queries("gristmill.queue.upkeep", "schedules.sql")
 
@@ -37,6 +39,7 @@ class Schedule:
     last_at: datetime | None = None
     last_task: TaskId | None = None
     created_at: datetime | None = None
+    scope: ScopeId = GLOBAL_ID  # whose tasks it sends
 
     @property
     def timing(self) -> tuple[object, ...]:
@@ -70,6 +73,7 @@ async def add_schedule(
     follows: str | None = None,
     delay: timedelta | None = None,
     replace: bool = False,
+    scope: ScopeId | None = None,
 ) -> None:
     """Send this letter at `cron`, at `once_at` (if that has passed: now), or `delay` after another schedule.
 
@@ -93,6 +97,7 @@ async def add_schedule(
         name=name,
         kind=kind,
         queue=queue,
+        scope=await find_sender(tx) if scope is None else scope,
         payload=payload,
         cron=cron,
         zone=zone,
@@ -197,6 +202,7 @@ async def _post(tx: Tx, schedule: Schedule) -> TaskId:
         priority=0,
         foreground=False,
         parent=None,
+        scope=schedule.scope,
         max_attempts=None,
         owner=None,
     )

@@ -13,17 +13,17 @@ SELECT clock();
 
 -- name: one
 SELECT name, kind, queue, payload::text AS payload, cron, zone, once_at, follows, delay, enabled, next_at, last_at,
-       last_task, created_at
+       last_task, created_at, scope
   FROM schedule WHERE name = %(name)s FOR UPDATE;
 
 -- name: all
 SELECT name, kind, queue, payload::text AS payload, cron, zone, once_at, follows, delay, enabled, next_at, last_at,
-       last_task, created_at
+       last_task, created_at, scope
   FROM schedule ORDER BY next_at NULLS LAST, name;
 
 -- name: due
 SELECT name, kind, queue, payload::text AS payload, cron, zone, once_at, follows, delay, enabled, next_at, last_at,
-       last_task, created_at
+       last_task, created_at, scope
   FROM schedule WHERE enabled AND next_at <= clock()
  ORDER BY next_at, name LIMIT %(n)s FOR UPDATE SKIP LOCKED;
 
@@ -48,11 +48,11 @@ WITH RECURSIVE down AS (
 SELECT name FROM down ORDER BY step, name;
 
 -- name: write
-INSERT INTO schedule (name, kind, queue, payload, cron, zone, once_at, follows, delay, enabled, next_at)
-VALUES (%(name)s, %(kind)s, %(queue)s, %(payload)s::jsonb, %(cron)s, %(zone)s, %(once_at)s, %(follows)s, %(delay)s,
+INSERT INTO schedule (name, kind, queue, scope, payload, cron, zone, once_at, follows, delay, enabled, next_at)
+VALUES (%(name)s, %(kind)s, %(queue)s, %(scope)s, %(payload)s::jsonb, %(cron)s, %(zone)s, %(once_at)s, %(follows)s, %(delay)s,
         %(enabled)s, %(next_at)s)
 ON CONFLICT (name) DO UPDATE
-   SET kind = excluded.kind, queue = excluded.queue, payload = excluded.payload, cron = excluded.cron,
+   SET kind = excluded.kind, queue = excluded.queue, scope = excluded.scope, payload = excluded.payload, cron = excluded.cron,
        zone = excluded.zone, once_at = excluded.once_at, follows = excluded.follows, delay = excluded.delay,
        enabled = excluded.enabled, next_at = excluded.next_at;
 

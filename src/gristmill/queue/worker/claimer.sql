@@ -18,17 +18,18 @@ WITH lane AS MATERIALIZED (
     FROM picked p WHERE t.ctid = p.place
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), noted AS (
-  INSERT INTO hand (worker, lease, queues, tasks)
+  INSERT INTO lease (worker, number, queues, tasks)
   SELECT %(worker)s, %(lease)s, %(queues)s, array_agg(id) FROM claimed HAVING count(*) > 0
 ), entered AS MATERIALIZED (
-  SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
+  SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable,
+         t.scope
     FROM claimed c JOIN task t ON t.id = c.id
 ), told AS MATERIALIZED (
   SELECT bubble(array_agg(parent), array_agg('pending'::task_status), array_agg('processing'::task_status), array_agg(n))
     FROM (SELECT parent, count(*)::int AS n FROM entered WHERE parent IS NOT NULL GROUP BY parent) p
   HAVING count(*) > 0
 )
-SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable
+SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable, scope
   FROM entered WHERE (SELECT count(*) FROM told) >= 0;  -- or the planner leaves out what nobody reads
 
 -- name: claim_suspect
@@ -44,15 +45,16 @@ WITH picked AS MATERIALIZED (
     FROM picked p WHERE t.id = p.id
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), noted AS (
-  INSERT INTO hand (worker, lease, queues, tasks) SELECT %(worker)s, %(lease)s, ARRAY[queue], ARRAY[id] FROM claimed
+  INSERT INTO lease (worker, number, queues, tasks) SELECT %(worker)s, %(lease)s, ARRAY[queue], ARRAY[id] FROM claimed
 ), entered AS MATERIALIZED (
-  SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
+  SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable,
+         t.scope
     FROM claimed c JOIN task t ON t.id = c.id
 ), told AS MATERIALIZED (
   SELECT bubble(ARRAY[parent], ARRAY['pending'::task_status], ARRAY['processing'::task_status], ARRAY[1])
     FROM entered WHERE parent IS NOT NULL
 )
-SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable
+SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable, scope
   FROM entered WHERE (SELECT count(*) FROM told) >= 0;
 
 -- name: lanes
@@ -72,7 +74,7 @@ SELECT queue, lane, seq FROM step;
 
 -- name: lay_down
 -- of these claims nothing is in hand any more
-DELETE FROM hand WHERE worker = %(worker)s AND lease = ANY (%(leases)s::bigint[]);
+DELETE FROM lease WHERE worker = %(worker)s AND number = ANY (%(leases)s::bigint[]);
 
 -- name: suspects_waiting
 SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND worker IS NULL AND suspect);

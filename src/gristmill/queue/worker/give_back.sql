@@ -23,7 +23,7 @@ SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT 
 WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
-   WHERE k.id IN (SELECT unnest(tasks) FROM hand WHERE worker = %(worker)s AND lease = ANY (%(leases)s::bigint[]))
+   WHERE k.id IN (SELECT unnest(tasks) FROM lease WHERE worker = %(worker)s AND number = ANY (%(leases)s::bigint[]))
      AND k.worker = %(worker)s AND k.lease = ANY (%(leases)s::bigint[])
   RETURNING k.id, k.queue, k.lane, k.seq, k.suspect, k.cancel
 ), groups AS (

@@ -23,6 +23,7 @@ from gristmill.queue.letters import Letter, decode
 from gristmill.queue.limiter import Limiters
 from gristmill.queue.outcome import Bury, Outcome, Retry, Snooze, Stop
 from gristmill.queue.retry import decide, described
+from gristmill.queue.sender import enter_scopes
 from gristmill.queue.upkeep.breaker import Health
 from gristmill.queue.worker.answers import expect_all, read, read_all, read_placed
 from gristmill.queue.worker.threads import DaemonThreads
@@ -191,6 +192,7 @@ class Runner:
                 raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
             letter = decode(handler.letter, claim.payload)
             enter(Running((claim,), self._report, self._limiters, self._metrics))
+            enter_scopes([claim.scope])
             if handler.mode != "async":
                 return read(await self._call(handler, letter, (claim,)))
             try:  # as most are: one coroutine less a task
@@ -218,6 +220,7 @@ class Runner:
         try:
             if fitting:
                 enter(Running(fitting, self._report, self._limiters, self._metrics, batch=True))
+                enter_scopes([claim.scope for claim in fitting])
                 async with aclosing(self._answers(handler, letters, fitting)) as answers:
                     async for placed in answers:
                         place, answer = read_placed(placed, waiting, handler.letter.kind)

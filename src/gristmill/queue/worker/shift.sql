@@ -11,10 +11,11 @@ SELECT count(*) AS promoted, CASE WHEN count(*) > 0 THEN admit(array_agg(id)) EN
 SELECT extract(epoch FROM run_at - clock())::float8 FROM task WHERE wait = 'time' ORDER BY run_at LIMIT 1;
 
 -- name: note_progress
-INSERT INTO task_progress AS p (task, at, current, total, message)
-SELECT r.task, clock(), r.current, r.total, r.message
+INSERT INTO task_progress AS p (task, scope, at, current, total, message)
+SELECT r.task, t.scope, clock(), r.current, r.total, r.message
   FROM jsonb_to_recordset(%(rows)s::jsonb) AS r(task bigint, current bigint, total bigint, message text)
   JOIN ticket k ON k.id = r.task AND k.worker = %(worker)s
+  JOIN task t ON t.id = k.id
 ON CONFLICT (task) DO UPDATE
    SET at = excluded.at, current = excluded.current, total = excluded.total, message = excluded.message;
 

@@ -1,0 +1,39 @@
+"""Whose work is being done: the scope that a letter inherits if its envelope names none."""
+
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from gristmill.db import Tx
+from gristmill.errors import Permanent
+from gristmill.ids import ScopeId
+from gristmill.scopes import GLOBAL_ID, Scope, scope_id
+
+_senders: ContextVar[frozenset[ScopeId]] = ContextVar("gristmill_senders")
+
+
+def enter_scopes(scopes: Collection[ScopeId]) -> None:
+    """From here on, in this context, letters are sent by tasks of these scopes: more than one for a batch."""
+    _senders.set(frozenset(scopes))
+
+
+@contextmanager
+def sending_for(scope: ScopeId) -> Generator[None]:
+    """Letters that are sent inside belong to this scope, unless their envelopes name another."""
+    token = _senders.set(frozenset((scope,)))
+    try:
+        yield
+    finally:
+        _senders.reset(token)
+
+
+async def find_sender(tx: Tx) -> ScopeId:
+    """The scope of the task that sends; outside of tasks that of the client who asks, and GLOBAL for operators."""
+    senders = _senders.get(frozenset())
+    if len(senders) == 1:
+        return next(iter(senders))
+    if senders:
+        raise Permanent("the tasks of this batch belong to several clients: name the scope on the envelope")
+    if tx.seen_from is not None:
+        return await scope_id(tx, Scope(tx.seen_from.client, tx.seen_from.project))
+    return GLOBAL_ID
