@@ -148,16 +148,17 @@ async def _lock_families(
 
 def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
     """The parameters of `complete`."""
-    completed = Counter([claim.queue for claim in claims])
-    prunable = Counter([claim.queue for claim in claims if claim.prunable])
+    completed = Counter([(claim.queue, claim.scope) for claim in claims])
+    prunable = Counter([(claim.queue, claim.scope) for claim in claims if claim.prunable])
     return {
         "worker": worker,
         "n": len(claims),
         "ids": array([claim.id for claim in claims]),
         "leases": array([claim.lease for claim in claims]),
-        "queues": list(completed),
+        "queues": [queue for queue, _ in completed],
+        "scopes": array(scope for _, scope in completed),
         "completed": array(completed.values()),
-        "prunable": array(prunable[queue] for queue in completed),
+        "prunable": array(prunable[which] for which in completed),
     }
 
 
@@ -194,13 +195,13 @@ def _again(claim: Claim, wait: float, *, counts: bool, first: bool, error: str |
 
 
 def tallied(batch: Iterable[Settled]) -> list[dict[str, Any]]:
-    """What the batch adds to each queue's counters."""
-    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTED, 0))
+    """What the batch adds to the counters of each queue and scope."""
+    queues: dict[tuple[str, ScopeId], dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTED, 0))
     for claim, outcome in batch:
-        counts = queues[claim.queue]
+        counts = queues[claim.queue, claim.scope]
         counts[status_of(type(outcome))] += 1
         counts["prunable"] += claim.prunable and isinstance(outcome, Done | Skip | Stop)
-    return [{"queue": queue, **counts} for queue, counts in queues.items()]
+    return [{"queue": queue, "scope": scope, **counts} for (queue, scope), counts in queues.items()]
 
 
 COUNTED = ("completed", "failed", "skipped", "cancelled", "retried", "snoozed", "prunable")

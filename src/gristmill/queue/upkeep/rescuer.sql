@@ -51,9 +51,9 @@ WITH given AS (
   SELECT b.id, t.scope, b.attempts, clock(), b.worker, b.error, b.fingerprint
     FROM back b JOIN task t ON t.id = b.id WHERE b.started
 ), counted AS (  -- under nobody's name: a zombie may hold the row of its own for as long as it sleeps
-  INSERT INTO queue_tally AS y (queue, worker, retried)
-  SELECT queue, 0, count(*) FROM back WHERE started GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE SET retried = y.retried + excluded.retried
+  INSERT INTO queue_tally AS y (queue, scope, worker, retried)
+  SELECT b.queue, t.scope, 0, count(*) FROM back b JOIN task t ON t.id = b.id WHERE b.started GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (queue, scope, worker) DO UPDATE SET retried = y.retried + excluded.retried
 ), groups AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
     FROM (SELECT t.parent, count(*)::int AS n FROM back JOIN task t USING (id) WHERE t.parent IS NOT NULL GROUP BY 1) p
@@ -85,11 +85,11 @@ WITH given AS (
   INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
   SELECT id, scope, attempts, clock(), worker, error, fingerprint FROM closed WHERE outcome = 'failed'
 ), counted AS (
-  INSERT INTO queue_tally AS y (queue, worker, failed, cancelled, prunable)
-  SELECT queue, 0, count(*) FILTER (WHERE outcome = 'failed'), count(*) FILTER (WHERE outcome = 'cancelled'),
+  INSERT INTO queue_tally AS y (queue, scope, worker, failed, cancelled, prunable)
+  SELECT queue, scope, 0, count(*) FILTER (WHERE outcome = 'failed'), count(*) FILTER (WHERE outcome = 'cancelled'),
          count(*) FILTER (WHERE prunable)
-    FROM closed GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE
+    FROM closed GROUP BY queue, scope ORDER BY queue, scope
+  ON CONFLICT (queue, scope, worker) DO UPDATE
      SET failed = y.failed + excluded.failed, cancelled = y.cancelled + excluded.cancelled,
          prunable = y.prunable + excluded.prunable
 )
