@@ -171,6 +171,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "0012_evidence": "36f4d5583a98",
     "0013_parts_and_troubles": "0ed9dc2cd1f8",
     "0014_skipped": "dab4559de8d5",
+    "0015_queue_names": "37982c161e2a",
 }
 BEFORE_NINE = known()[:8]
 

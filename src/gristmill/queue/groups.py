@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue.letters import dumped
+from gristmill.queue.letters import to_json
 
 SQL = queries("gristmill.queue", "groups.sql")
 
@@ -24,7 +24,7 @@ async def open_groups(
     """Several at once, one for each label."""
     if parent is not None:
         await join_groups(tx, {parent: len(labels)})
-    payloads = [dumped({"label": label}) if label else None for label in labels]
+    payloads = [to_json({"label": label}) if label else None for label in labels]
     return [row.id for row in await tx.all(SQL["open_groups"], parent=parent, owner=owner, payloads=payloads)]
 
 

@@ -10,7 +10,17 @@ from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue.groups import join_groups
-from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, of_one_queue, queue_of
+from gristmill.queue.letters import (
+    Envelope,
+    Letter,
+    enclose,
+    encode,
+    encode_all,
+    has_fixed_queue,
+    lane,
+    queue_of,
+    to_json,
+)
 
 SQL = queries("gristmill.queue", "send.sql")
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -32,12 +42,12 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     Under a unique key that is taken, the id is that of the task which holds it.
     """
     given = list(letters)
-    if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _bare(kinds.pop()):
+    if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _is_bare(kinds.pop()):
         return await _send_bare(tx, cast(list[Letter], given), max_payload)
-    envelopes = [enclosed(letter) for letter in given]
-    await ensure_queues(tx, _named({_queue(one) for one in envelopes}))
+    envelopes = [enclose(letter) for letter in given]
+    await ensure_queues(tx, _check_names({_queue(one) for one in envelopes}))
     # tasks before groups: the order in which settling locks them, too
-    await _heed_prerequisites(tx, envelopes)
+    await _lock_prerequisites(tx, envelopes)
     await _join_parents(tx, envelopes)
     ids: list[TaskId] = []
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
@@ -45,9 +55,9 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     return ids
 
 
-def _bare(kind: type[Letter | Envelope]) -> bool:
+def _is_bare(kind: type[Letter | Envelope]) -> bool:
     """Whether letters of this class have nothing on the outside, and all go the same way."""
-    return not issubclass(kind, Envelope) and of_one_queue(kind)
+    return not issubclass(kind, Envelope) and has_fixed_queue(kind)
 
 
 async def ensure_queues(tx: Tx, names: Sequence[str]) -> None:
@@ -64,7 +74,7 @@ def _queue(envelope: Envelope) -> str:
     return envelope.queue or queue_of(envelope.letter)
 
 
-def _named(queues: Iterable[str]) -> list[str]:
+def _check_names(queues: Iterable[str]) -> list[str]:
     for queue in queues:
         if not NAME.fullmatch(queue):
             raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
@@ -81,13 +91,13 @@ async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
 async def _send_bare(tx: Tx, letters: Sequence[Letter], limit: int) -> list[TaskId]:
     """Letters of one kind with nothing on the outside: no envelope each, just one for all."""
     head = Envelope(letters[0])
-    await ensure_queues(tx, _named({_queue(head)}))
+    await ensure_queues(tx, _check_names({_queue(head)}))
     return await _copy_alike(tx, head, letters, limit)
 
 
 async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], limit: int) -> list[TaskId]:
     ids: list[TaskId] = []
-    for _, run in groupby(envelopes, key=_alike):
+    for _, run in groupby(envelopes, key=_likeness):
         alike = list(run)
         letters = [one.letter for one in alike]
         ids += await (_copy_alike if len(letters) >= COPY_FROM else _insert_alike)(tx, alike[0], letters, limit)
@@ -117,7 +127,7 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: 
     assert row is not None
     ids, where, queue = row.ids, lane(head), _queue(head)
     outside = "\t".join(
-        _copied(value)
+        _copy_text(value)
         for value in (
             "",
             row.now.isoformat(),
@@ -139,7 +149,7 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], limit: 
     await tx.copy(
         SQL["copy_tickets"], ("".join([f"{id}\t{id}{place}" for id in ids[piece]]).encode() for piece in pieces)
     )
-    await tx.execute(SQL["notify"], payload=f"line {queue} {where} {ids[0]}")
+    await tx.execute(SQL["notify"], payload=f"ready {queue} {where} {ids[0]}")
     return ids
 
 
@@ -149,14 +159,14 @@ def _tasks(ids: Sequence[TaskId], outside: bytes, bodies: Sequence[bytes]) -> by
     return b"".join([b"%d%s%s\n" % (id, outside, body) for id, body in zip(ids, escaped, strict=True)])
 
 
-def _copied(value: str | int | None) -> str:
+def _copy_text(value: str | int | None) -> str:
     """A value as COPY's text format writes it."""
     if value is None:
         return "\\N"
     return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _alike(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int | None, str | None]:
+def _likeness(envelope: Envelope) -> tuple[str, str, int, bool, TaskId | None, int | None, str | None]:
     return (
         _queue(envelope),
         envelope.letter.kind,
@@ -188,7 +198,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) ->
     return ids
 
 
-async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
+async def _lock_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     wanted = sorted({one.after for one in envelopes if one.after is not None})
     if not wanted:
         return
@@ -221,7 +231,7 @@ def _row(envelope: Envelope, limit: int) -> str:
         "max_attempts": envelope.max_attempts,
         "owner": envelope.owner,
     }
-    return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
+    return to_json(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
 
 
 async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int) -> list[TaskId]:

@@ -18,9 +18,9 @@ from gristmill.queue.config import QueueConfig, load_configs
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.operate.queues import list_queues, pause, resume
 from gristmill.queue.upkeep.breaker import Health, half_open, judge
-from gristmill.queue.worker.claimer import CLAIM_SESSION, SQL, Feeder
-from gristmill.queue.worker.lane_marks import Line
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.claimer import CLAIM_SESSION, SQL, Claimer
+from gristmill.queue.worker.lane_marks import LaneMarks
+from gristmill.queue.worker.workload import Workload
 
 
 async def nothing(letter: Grind) -> None:
@@ -38,18 +38,18 @@ class Hand:
     def __init__(self, db: Database, concurrency: int = 100, *, solo: bool = False) -> None:
         self.db = db
         self.solo = solo
-        self.hands = Hands(concurrency, 500)
-        self.line = Line()
+        self.workload = Workload(concurrency, 500)
+        self.lane_marks = LaneMarks()
 
     async def claim(self, n: int = 100) -> list[Claim]:
         async with self.db.transaction() as tx:
             self.worker = await registered(tx)
-            self.feeder = Feeder(self.worker, self.hands, self.line, lambda _: 100, solo=self.solo)
-            await self.feeder.look(tx, ["mill"])
+            self.claimer = Claimer(self.worker, self.workload, self.lane_marks, lambda _: 100, solo=self.solo)
+            await self.claimer.look(tx, ["mill"])
             configs = await load_configs(tx, ["mill"])
         connection = await self.db.connect("test", **CLAIM_SESSION)
         try:
-            return await self.feeder.claim(connection, list(configs.values()), n)
+            return await self.claimer.claim(connection, list(configs.values()), n)
         finally:
             await connection.close()
 
@@ -127,7 +127,7 @@ async def test_a_limited_queue_is_never_claimed_ahead(db: Database) -> None:
     await set_up(db, "mill", concurrency=50)
     await sent_many(db, 40)
     hand = Hand(db, concurrency=4)
-    hand.hands.pace.note(1_000_000)
+    hand.workload.pace.note(1_000_000)
     assert len(await hand.claim()) == 4
 
 
@@ -268,7 +268,7 @@ async def reported(db: Database, *, ok: int = 0, failed: int = 0, timed_out: int
     for _ in range(failed):
         health.count("mill", ok=False)
     for _ in range(timed_out):
-        health.timed_out("mill")
+        health.count_time_out("mill")
     async with db.transaction() as tx:
         await health.report(tx)
 
@@ -312,7 +312,7 @@ async def test_a_stage_that_stands_still_opens_its_breaker_however_few_its_tasks
     async with later(db, -10 * MINUTE) as tx:  # one after the other, each as long as its time-out
         health = Health()
         health.count("mill", ok=False)
-        health.timed_out("mill")
+        health.count_time_out("mill")
         if ok:
             health.count("mill", ok=True)
         await health.report(tx)

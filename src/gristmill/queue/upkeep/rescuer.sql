@@ -11,7 +11,7 @@ WITH dead AS MATERIALIZED (
    ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE worker w SET state = 'lost' FROM dead WHERE w.id = dead.id AND w.state IN ('live', 'stopping')
-RETURNING w.id, w.name, w.notes, w.process;
+RETURNING w.id, w.name, w.journal, w.process;
 
 -- name: held_by
 -- also what a zombie is settling right now and we cannot lock
@@ -22,19 +22,19 @@ SELECT worker, count(*) AS n FROM leased WHERE worker = ANY (%(workers)s::int[])
 -- the next rescue, and nobody waits in a circle
 SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempts, k.cancel, k.suspect,
        coalesce(t.max_attempts, q.max_attempts, 3) AS max_attempts
-  FROM hand h CROSS JOIN LATERAL unnest(h.tasks) AS u(id)
-  JOIN ticket k ON k.id = u.id AND k.worker = h.worker AND k.lease = h.lease
+  FROM lease l CROSS JOIN LATERAL unnest(l.tasks) AS u(id)
+  JOIN ticket k ON k.id = u.id AND k.worker = l.worker AND k.lease = l.number
   JOIN task t ON t.id = k.id
   LEFT JOIN queue q ON q.name = k.queue
   LEFT JOIN worker w ON w.id = k.worker
- WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = h.worker AND x.state IN ('live', 'stopping'))
+ WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
  ORDER BY k.id FOR UPDATE OF k SKIP LOCKED;
 
--- name: empty_hands
--- of workers that do not live, what holds nothing any more
-DELETE FROM hand h
- WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = h.worker AND x.state IN ('live', 'stopping'))
-   AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = h.worker AND k.lease = h.lease);
+-- name: delete_empty_leases
+-- of workers that do not live: nothing of these leases is held any more
+DELETE FROM lease l
+ WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
+   AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = l.worker AND k.lease = l.number);
 
 -- name: put_back
 -- processing -> pending, to the place they had; what was never started gets its attempt back
@@ -59,8 +59,8 @@ WITH given AS (
   HAVING count(*) > 0
 )
 SELECT (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS lines,
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS ready,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects;
 
 -- name: end_orphans

@@ -18,7 +18,7 @@ WITH lane AS MATERIALIZED (
     FROM picked p WHERE t.ctid = p.place
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), noted AS (
-  INSERT INTO hand (worker, lease, queues, tasks)
+  INSERT INTO lease (worker, number, queues, tasks)
   SELECT %(worker)s, %(lease)s, %(queues)s, array_agg(id) FROM claimed HAVING count(*) > 0
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
@@ -44,7 +44,7 @@ WITH picked AS MATERIALIZED (
     FROM picked p WHERE t.id = p.id
   RETURNING t.id, t.seq, t.lane, t.queue, t.attempts
 ), noted AS (
-  INSERT INTO hand (worker, lease, queues, tasks) SELECT %(worker)s, %(lease)s, ARRAY[queue], ARRAY[id] FROM claimed
+  INSERT INTO lease (worker, number, queues, tasks) SELECT %(worker)s, %(lease)s, ARRAY[queue], ARRAY[id] FROM claimed
 ), entered AS MATERIALIZED (
   SELECT c.*, t.kind, t.payload, t.max_attempts, t.parent, t.parent IS NULL AND t.owner IS NULL AS prunable
     FROM claimed c JOIN task t ON t.id = c.id
@@ -70,9 +70,9 @@ WITH RECURSIVE step AS (
 )
 SELECT queue, lane, seq FROM step;
 
--- name: lay_down
--- of these claims nothing is in hand any more
-DELETE FROM hand WHERE worker = %(worker)s AND lease = ANY (%(leases)s::bigint[]);
+-- name: delete_leases
+-- everything claimed under these leases is settled or given back
+DELETE FROM lease WHERE worker = %(worker)s AND number = ANY (%(leases)s::bigint[]);
 
 -- name: suspects_waiting
 SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND worker IS NULL AND suspect);

@@ -14,8 +14,8 @@ WITH back AS (
   HAVING count(*) > 0
 )
 SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f) AS lines
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f) AS ready
   FROM back;
 
 -- name: give_back_leases
@@ -23,7 +23,7 @@ SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT 
 WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1
-   WHERE k.id IN (SELECT unnest(tasks) FROM hand WHERE worker = %(worker)s AND lease = ANY (%(leases)s::bigint[]))
+   WHERE k.id IN (SELECT unnest(tasks) FROM lease WHERE worker = %(worker)s AND number = ANY (%(leases)s::bigint[]))
      AND k.worker = %(worker)s AND k.lease = ANY (%(leases)s::bigint[])
   RETURNING k.id, k.queue, k.lane, k.seq, k.suspect, k.cancel
 ), groups AS (
@@ -32,7 +32,7 @@ WITH back AS (
   HAVING count(*) > 0
 )
 SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS lines,
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS ready,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects
   FROM back;
