@@ -15,7 +15,7 @@ from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
 from gristmill.models import ModelPool, embedder_name
-from gristmill.queue import Handler, Handlers, bound, on
+from gristmill.queue import Handler, Handlers, bind, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
 
@@ -44,7 +44,7 @@ def handlers_at(models: ModelPool, db: Database, settings: Settings) -> Handlers
     )
     folding = on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db))
     filling = on(FillVectors, partial(fill_vectors, db=db, embedder=models.embedder))
-    return bound(*document_handlers(tools), *folding, filling)
+    return bind(*document_handlers(tools), *folding, filling)
 
 
 async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
@@ -102,4 +102,4 @@ def _named(module: ModuleType, name: str) -> Any:
 def _handlers(found: Any, locator: str) -> Handlers:
     if isinstance(found, Mapping) and all(isinstance(one, Handler) for one in cast(Mapping[Any, Any], found).values()):
         return cast(Handlers, found)
-    raise Refused(f"{locator} holds no handlers: bind them with bound(on(Letter, function), …).")
+    raise Refused(f"{locator} holds no handlers: bind them with bind(on(Letter, function), …).")

@@ -18,7 +18,7 @@ from gristmill.db import Database, Tx
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Terms, lexicon
 from gristmill.knowledge.lexicon import FEW, fold_terms, mergeable, tidy_hourly, tidy_terms
-from gristmill.queue import Worker, bound, on, run_schedule
+from gristmill.queue import Worker, bind, on, run_schedule
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.tasks import FoldTerms, TidyTerms
 
@@ -174,7 +174,7 @@ async def test_what_came_while_a_fold_ran_is_folded_within_the_hour(db: Database
 
 async def idle(db: Database) -> None:
     """A worker answers all that was sent."""
-    handlers = bound(on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db)))
+    handlers = bind(on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db)))
     await Worker(db, handlers, until_idle=True, maintenance=False).run()
 
 

@@ -14,7 +14,7 @@ from gristmill.errors import Refused
 from gristmill.knowledge import Embedders, search, terms_of, vectors
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
-from gristmill.queue import Done, Envelope, Skip, Worker, bound, on
+from gristmill.queue import Done, Envelope, Skip, Worker, bind, on
 from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.tasks import FillVectors
 
@@ -117,7 +117,7 @@ async def test_a_worker_fills_portion_after_portion_and_ends(db: Database) -> No
     await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
     async with db.transaction() as tx:
         await vectors.choose(tx, new.name)
-    handlers = bound(on(FillVectors, partial(vectors.fill_vectors, db=db, embedder=new)))
+    handlers = bind(on(FillVectors, partial(vectors.fill_vectors, db=db, embedder=new)))
     await Worker(db, handlers, until_idle=True, maintenance=False).run()
     assert await models_of_chunks(db) == {(new.name,)}
     assert len(new.embedded) == PORTION * PORTIONS + 1

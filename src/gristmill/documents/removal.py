@@ -11,7 +11,7 @@ from gristmill.documents.store import SQL
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import graph, lexicon
-from gristmill.queue import cancel, forget, send_many
+from gristmill.queue import cancel, forget_owners, send_many
 
 PORTION = 200  # documents removed in one transaction
 
@@ -156,6 +156,6 @@ async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], 
     tasks = 0
     # again: one that was being opened while we waited for it may have brought more parts
     while fresh := [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids)) if row.id not in known]:
-        tasks += await forget(tx, [owner_of(document) for document in fresh])
+        tasks += await forget_owners(tx, [owner_of(document) for document in fresh])
         known |= dict.fromkeys(fresh)
     return list(known), tasks

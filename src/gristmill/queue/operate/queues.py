@@ -8,7 +8,7 @@ from typing import Any
 from gristmill.db import Tx, queries
 from gristmill.durations import duration, rate
 from gristmill.errors import Refused
-from gristmill.queue.letters import dumped
+from gristmill.queue.letters import to_json
 from gristmill.queue.send import NAME, ensure_queues
 
 SQL = queries("gristmill.queue.operate", "queues.sql")
@@ -91,7 +91,7 @@ async def set_queue(tx: Tx, queue: str, **changes: Any) -> None:
         raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
     columns = columns_of(changes)
     await ensure_queues(tx, [queue])
-    await tx.one(SQL["change"], name=queue, changes=dumped(columns))
+    await tx.one(SQL["change"], name=queue, changes=to_json(columns))
 
 
 def columns_of(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,10 +177,10 @@ SETTABLE: Mapping[str, Setter] = {
 
 async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
     """All queues; what it costs is bounded, however much they hold."""
-    return [_reported(row, most) for row in await tx.all(SQL["report"], most=most)]
+    return [_report(row, most) for row in await tx.all(SQL["report"], most=most)]
 
 
-def _reported(row: Any, most: int) -> QueueReport:
+def _report(row: Any, most: int) -> QueueReport:
     def bounded(n: int) -> Bounded:
         return Bounded(min(n, most), n > most)
 

@@ -107,7 +107,7 @@ BEGIN
       FROM (SELECT * FROM free ORDER BY lane, id) f
     RETURNING queue, lane, seq
   )
-  SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || first)::text) INTO told
+  SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || first)::text) INTO told
     FROM (SELECT queue, lane, min(seq) AS first FROM entered GROUP BY queue, lane) e;
 END $$;
 

@@ -11,7 +11,7 @@ WITH dead AS MATERIALIZED (
    ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE worker w SET state = 'lost' FROM dead WHERE w.id = dead.id AND w.state IN ('live', 'stopping')
-RETURNING w.id, w.name, w.journal AS notes, w.process;
+RETURNING w.id, w.name, w.journal, w.process;
 
 -- name: held_by
 -- also what a zombie is settling right now and we cannot lock
@@ -30,8 +30,8 @@ SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempt
  WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
  ORDER BY k.id FOR UPDATE OF k SKIP LOCKED;
 
--- name: empty_hands
--- of workers that do not live, what holds nothing any more
+-- name: delete_empty_leases
+-- of workers that do not live: nothing of these leases is held any more
 DELETE FROM lease l
  WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
    AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = l.worker AND k.lease = l.number);
@@ -60,8 +60,8 @@ WITH given AS (
   HAVING count(*) > 0
 )
 SELECT (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS lines,
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS ready,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects;
 
 -- name: end_orphans
