@@ -66,7 +66,7 @@ class Shift:
         self._hands = Hands(concurrency, settings.batch, alone=solo)
         self._line = Line()
         self._health = Health()
-        self._limiters = Limiters(db, worker=worker, on_hit=metrics.rate_limited)
+        self._limiters = Limiters(db, worker=worker, on_hit=metrics.count_rate_limit_hit)
         self._hungry = asyncio.Event()
         self._ripe = asyncio.Event()
         self._emptier = asyncio.Event()  # something left our hands
@@ -206,7 +206,7 @@ class Shift:
             began = time.monotonic()
             async with asyncio.timeout(CLAIM_LIMIT):
                 claims = await self._feeder.claim(connection, list(self._configs.values()), room)
-            self._metrics.claimed(len(claims), time.monotonic() - began)
+            self._metrics.observe_claim(len(claims), time.monotonic() - began)
             if self._ending:
                 await self._give_back(claims)
             else:
@@ -221,7 +221,7 @@ class Shift:
             self.idle.clear()
             self._hands.accept(claims)
             self._runner.dispatch()
-            self._metrics.active(self._hands.busy)
+            self._metrics.set_active(self._hands.busy)
 
     def _note_idleness(self, claims: Sequence[Claim]) -> None:
         if not claims and self._hands.empty:
@@ -253,7 +253,7 @@ class Shift:
                     continue
                 self._emptier.set()
                 self._runner.dispatch()
-                self._metrics.active(self._hands.busy)
+                self._metrics.set_active(self._hands.busy)
                 if self._hands.answers:
                     self._ripe.set()
                 if self._hands.room():
@@ -392,7 +392,7 @@ class Shift:
     async def _measure_depths(self) -> None:
         async with self._db.transaction() as tx:
             for row in await tx.all(SQL["depths"], queues=self._queues):
-                self._metrics.depth(row.queue, row.depth)
+                self._metrics.set_depth(row.queue, row.depth)
 
     async def anything_left(self) -> bool:
         """Whether these queues hold anything that will still run by itself."""

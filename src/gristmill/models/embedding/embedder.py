@@ -35,7 +35,7 @@ class Embedder(Protocol):
         """A vector per text, in their order: float32, little-endian."""
         ...
 
-    async def question(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> bytes:
         """The vector of what somebody searches for, and waits."""
         ...
 

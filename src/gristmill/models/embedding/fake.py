@@ -25,7 +25,7 @@ class FakeEmbedder:
         self.embedded += texts
         return [self._vector(text) for text in texts]
 
-    async def question(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> bytes:
         """As any other text."""
         return (await self.embed([text]))[0]
 

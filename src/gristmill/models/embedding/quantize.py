@@ -40,21 +40,21 @@ FORMAT = {
 }
 
 
-def narrowed(graph: Path) -> bytes:
+def quantize_model(graph: Path) -> bytes:
     """The model of this file, whose other weights stay in the file beside it."""
-    model = read(graph.read_bytes())
+    model = read_model(graph.read_bytes())
     stored = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "MatMul" and node.input[1] in stored:
-            scales = _narrow(stored[node.input[1]], graph.parent)
+            scales = _quantize_matrix(stored[node.input[1]], graph.parent)
             model.graph.initializer.append(scales)
             node.op_type, node.domain = PRODUCT, "com.microsoft"
             node.input.append(scales.name)
-    _take_biases_in(model.graph, stored)
+    _fuse_biases(model.graph, stored)
     return model.SerializeToString()
 
 
-def _take_biases_in(graph: Any, stored: Mapping[str, Any]) -> None:
+def _fuse_biases(graph: Any, stored: Mapping[str, Any]) -> None:
     """What is added to a product is added where it is made: each step of its own costs as much as a tenth of one."""
     products = {node.output[0]: node for node in graph.node if node.op_type == PRODUCT}
     uses = Counter(name for node in graph.node for name in node.input)
@@ -68,9 +68,9 @@ def _take_biases_in(graph: Any, stored: Mapping[str, Any]) -> None:
             graph.node.remove(node)
 
 
-def _narrow(tensor: Any, folder: Path) -> Any:
+def _quantize_matrix(tensor: Any, folder: Path) -> Any:
     """Puts the matrix into eight bits; returns what each column has to be multiplied with."""
-    matrix = _matrix(tensor, folder)
+    matrix = _read_matrix(tensor, folder)
     scales = np.maximum(np.abs(matrix).max(axis=0), 1e-12) / STEPS
     tensor.raw_data = np.rint(matrix / scales).astype(np.int8).tobytes()
     tensor.data_type = INT8
@@ -81,20 +81,20 @@ def _narrow(tensor: Any, folder: Path) -> Any:
     )
 
 
-def _matrix(tensor: Any, folder: Path) -> NDArray[np.float32]:
+def _read_matrix(tensor: Any, folder: Path) -> NDArray[np.float32]:
     assert (tensor.data_type, tensor.data_location) == (FLOAT, EXTERNAL), "so the model of the house keeps them"
     said = {entry.key: entry.value for entry in tensor.external_data}
     offset, rows, columns = int(said["offset"]), *map(int, tensor.dims)
     return np.fromfile(folder / said["location"], "<f4", rows * columns, offset=offset).reshape(rows, columns)
 
 
-def read(data: bytes) -> Any:
+def read_model(data: bytes) -> Any:
     """A model of ONNX."""
-    return _model_class().FromString(data)
+    return _build_model_class().FromString(data)
 
 
 @cache
-def _model_class() -> Any:
+def _build_model_class() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="onnx.proto", package="onnx", syntax="proto2")
     for name, fields in FORMAT.items():
         message = file.message_type.add(name=name)

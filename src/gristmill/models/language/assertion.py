@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gristmill.models.language.names import words
+from gristmill.models.language.names import split_words
 
-NOT = words("not n't n’t never neither nor")
-NOTHING = words("no neither nothing nobody none")
-PERHAPS = words(
+NOT = split_words("not n't n’t never neither nor")
+NOTHING = split_words("no neither nothing nobody none")
+PERHAPS = split_words(
     """perhaps maybe possibly probably presumably potentially allegedly reportedly supposedly purportedly apparently
     hypothetically almost nearly hardly scarcely"""
 )
-RULES_OUT = NOT | PERHAPS | words("no than")  # rather than
-WITHOUT = words("without except unlike instead")
-UNDER_CONDITION = words("if unless whether")
+RULES_OUT = NOT | PERHAPS | split_words("no than")  # rather than
+WITHOUT = split_words("without except unlike instead")
+UNDER_CONDITION = split_words("if unless whether")
 SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 COMPLEMENTS = SUBJECTS | {"dobj", "attr"}
-SEPARATORS = words("; : – —")
+SEPARATORS = split_words("; : – —")
 JOINED = 12  # verbs of one subject; a text that goes on for ever is no sentence
 CONTENT = frozenset({"ccomp", "csubj", "csubjpass"})  # clauses that are what is said, known, true, unlikely …
 
@@ -34,33 +34,33 @@ def is_meant(token: Any) -> bool:
     return not ruled_out and token.lower_ not in WITHOUT
 
 
-def clause(token: Any) -> Any:
+def find_clause(token: Any) -> Any:
     """The verb whose clause it stands in; None in a heading."""
     return next((one for one in token.ancestors if one.tag_.startswith("VB")), None)
 
 
 def _is_denied(verb: Any) -> bool:
-    for one in _sharing(verb):
-        if any(_denies(child) for child in one.children) or _word_before(one) in NOT:
+    for one in _walk_joined_verbs(verb):
+        if any(_is_denial(child) for child in one.children) or _get_word_before(one) in NOT:
             return True
-        if _contrasts(one):
+        if _is_contrasted(one):
             return False
     return False
 
 
-def _denies(child: Any) -> bool:
+def _is_denial(child: Any) -> bool:
     if child.lower_ in ("longer", "more"):
-        return _word_before(child) == "no"
+        return _get_word_before(child) == "no"
     if child.dep_ == "neg" or child.lower_ in NOT:
         return not _is_only(child)
     return child.dep_ in COMPLEMENTS and any(one.lower_ in NOTHING for one in (child, *child.lefts))
 
 
 def _is_doubted(verb: Any) -> bool:
-    return any(_doubts(one) for verb in _sharing(verb) for one in verb.children) or _is_conditional(verb)
+    return any(_is_doubt(one) for verb in _walk_joined_verbs(verb) for one in verb.children) or _is_conditional(verb)
 
 
-def _doubts(child: Any) -> bool:
+def _is_doubt(child: Any) -> bool:
     return child.tag_ == "MD" or child.lower_ in PERHAPS or (child.dep_ == "advcl" and _is_conditional(child))
 
 
@@ -89,7 +89,7 @@ def _is_sentence_of_its_own(token: Any) -> bool:
     return any(one.text in SEPARATORS for one in between)
 
 
-def _sharing(verb: Any) -> Iterator[Any]:
+def _walk_joined_verbs(verb: Any) -> Iterator[Any]:
     """It, and the verbs it is joined to while it has no subject and no tense of its own: did not pay and sue."""
     for _ in range(JOINED):
         yield verb
@@ -99,12 +99,12 @@ def _sharing(verb: Any) -> Iterator[Any]:
         verb = verb.head
 
 
-def _contrasts(verb: Any) -> bool:
+def _is_contrasted(verb: Any) -> bool:
     """It is joined to the one before by a but."""
     return verb.dep_ == "conj" and any(one.dep_ == "cc" and one.lower_ == "but" for one in verb.head.children)
 
 
-def _word_before(token: Any) -> str:
+def _get_word_before(token: Any) -> str:
     return token.nbor(-1).lower_ if token.i > token.sent.start else ""
 
 

@@ -11,18 +11,18 @@ CASED = frozenset({"id", "url", "mail", "amount", "iban"})  # here a different c
 LONGEST = 300  # characters of a key: no index would hold much longer ones
 
 
-def entity_key(namespace: str, name: str) -> str:
+def make_entity_key(namespace: str, name: str) -> str:
     """`namespace::name`, the same for every way of writing the same thing; empty if nothing is left of the name."""
-    namespace = "_".join(_plain(namespace).casefold().split())
-    name = _plain(name)
+    namespace = "_".join(_clean_text(namespace).casefold().split())
+    name = _clean_text(name)
     while name.casefold().startswith(f"{namespace}::"):  # Person::person::Jane
         name = name[len(namespace) + 2 :].strip()
     if namespace not in CASED:
         name = name.casefold()
-    return _shortened(f"{namespace}::{name}") if namespace and name else ""
+    return _shorten_key(f"{namespace}::{name}") if namespace and name else ""
 
 
-def _shortened(key: str) -> str:
+def _shorten_key(key: str) -> str:
     """Its beginning and a digest of the whole: links to one place may share far more than an index can hold."""
     if len(key) <= LONGEST:
         return key
@@ -30,7 +30,7 @@ def _shortened(key: str) -> str:
     return key[: LONGEST - 17].rstrip() + "~" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _plain(text: str) -> str:
+def _clean_text(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     return " ".join("".join(" " if unicodedata.category(one)[0] == "C" else one for one in text).split())
 
@@ -77,7 +77,7 @@ class Extraction:
     dropped: int = 0  # how much it told that does not stand in the text
 
 
-class Gathering:
+class ExtractionBuilder:
     """Entities and relations as they are found, each once; a relation needs both of its ends."""
 
     def __init__(self, known: Extraction | None = None) -> None:
@@ -85,31 +85,31 @@ class Gathering:
         self._entities = {one.key: one for one in known.entities}
         self._relations = {(one.source, one.type, one.target): one for one in known.relations}
 
-    def add(self, namespace: str, name: str, *, shown: str | None = None, **properties: Any) -> str:
+    def add_entity(self, namespace: str, name: str, *, written: str | None = None, **properties: Any) -> str:
         """The key of what was named; empty if it has none."""
-        key = entity_key(namespace, name)
+        key = make_entity_key(namespace, name)
         if not key:
             return ""
         known = self._entities.get(key)
         if known is None:
             kept = {k: v for k, v in properties.items() if v}
-            self._entities[key] = Entity(key, key.partition("::")[0], _plain(shown or name), 1, kept)
+            self._entities[key] = Entity(key, key.partition("::")[0], _clean_text(written or name), 1, kept)
         else:
             self._entities[key] = Entity(key, known.type, known.name, known.count + 1, known.properties)
         return key
 
-    def relate(self, source: str, type: str, target: str, **properties: Any) -> None:
+    def add_relation(self, source: str, type: str, target: str, **properties: Any) -> None:
         if source != target and source in self._entities and target in self._entities:
-            type = relation_type(type)
+            type = make_relation_type(type)
             self._relations.setdefault((source, type, target), Relation(source, type, target, properties))
 
-    def related(self, one: str, other: str) -> bool:
+    def are_related(self, one: str, other: str) -> bool:
         return any({one, other} == {source, target} for source, _, target in self._relations)
 
-    def result(self) -> Extraction:
+    def build(self) -> Extraction:
         return Extraction(tuple(self._entities.values()), tuple(self._relations.values()))
 
 
-def relation_type(text: str) -> str:
+def make_relation_type(text: str) -> str:
     """SIGNED, WORKED_FOR: capitals and underscores."""
-    return re.sub(r"\W+", "_", _plain(text)).strip("_").upper()[:60] or "RELATED_TO"
+    return re.sub(r"\W+", "_", _clean_text(text)).strip("_").upper()[:60] or "RELATED_TO"

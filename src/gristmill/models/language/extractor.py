@@ -51,4 +51,4 @@ class RuleExtractor:
         if not passages:
             return []
         timeout = PATIENCE + PER_PASSAGE * len(passages)
-        return await self._pool.run(extraction.extract, list(passages), timeout=timeout, memory=MEMORY)
+        return await self._pool.run(extraction.extract_passages, list(passages), timeout=timeout, memory=MEMORY)

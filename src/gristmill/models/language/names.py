@@ -4,21 +4,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from gristmill.models.language.structure import DATE, Found
+from gristmill.models.language.structure import DATE, Mention
 
 
-def words(text: str) -> frozenset[str]:
+def split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # What stands before a name and is no part of it.
-BEFORE = words(
+BEFORE = split_words(
     """the a an dear hi hello hey agent agents dr doctor mr mrs ms miss sir madam prof professor herr herrn frau pan
     paní señor señora monsieur madame mme mr. mrs. ms. dr. prof. regards sincerely cheers thanks thank best kind from to
     cc bcc re fw fwd subject sent attn attention signed by and or of in at on der die das den dem firma společnost"""
 )
 # Companies may begin with these (Under Armour), people do not.
-PREPOSITIONS = words(
+PREPOSITIONS = split_words(
     """between among with without for against under through during since until after before about near via zwischen mit
     ohne für gegen durch bei nach seit"""
 )
@@ -29,7 +29,7 @@ ROLE = re.compile(
     re.IGNORECASE,
 )
 # What a model likes to take for a name, and never is the whole of one.
-NEVER = words(
+NEVER = split_words(
     """regards sincerely cheers thanks subject from to cc bcc date attachment attachments page chapter section figure
     table appendix email e-mail mail phone tel fax address invoice contract agreement receipt total amount note notes
     monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
@@ -47,10 +47,10 @@ ENGLISH = re.compile(
 )
 
 
-def cleaned(text: str, namespace: str) -> str:
+def clean_name(text: str, namespace: str) -> str:
     """A name without greeting, title, possessive and stray signs; empty if none is left."""
     words = POSSESSIVE.sub("", text.replace("\u00ad", "")).split()
-    while words and _precedes(words, namespace):
+    while words and _is_no_part_of_name(words, namespace):
         words.pop(0)
     while words and not re.search(r"\w", words[-1]):
         words.pop()
@@ -60,7 +60,7 @@ def cleaned(text: str, namespace: str) -> str:
     return name if _is_name(name, namespace) else ""
 
 
-def _precedes(words: Sequence[str], namespace: str) -> bool:
+def _is_no_part_of_name(words: Sequence[str], namespace: str) -> bool:
     """Whether the first of these words is no part of the name that follows."""
     first = words[0].lower().strip(".,:;*_")
     if first in BEFORE or (first in PREPOSITIONS and namespace in ("person", "name")):
@@ -81,24 +81,24 @@ def _is_name(name: str, namespace: str) -> bool:
     return True
 
 
-PARTICLES = words("van von der den de la le di da del della du al bin ibn ter ten zu y e dos das und")
+PARTICLES = split_words("van von der den de la le di da del della du al bin ibn ter ten zu y e dos das und")
 
 
-def full_names(found: Sequence[Found]) -> list[Found]:
+def complete_names(found: Sequence[Mention]) -> list[Mention]:
     """A single word that is part of exactly one person's full name nearby is that person: Mercer is Alex Mercer."""
     people = {one.name for one in found if one.namespace == "person" and " " in one.name}
     owners: dict[str, set[str]] = {}
     for person in people:
         for word in person.split():
             owners.setdefault(word.casefold(), set()).add(person)
-    return [_in_full(one, owners.get(one.name.casefold(), set())) for one in found]
+    return [_complete_name(one, owners.get(one.name.casefold(), set())) for one in found]
 
 
-def _in_full(one: Found, owners: set[str]) -> Found:
+def _complete_name(one: Mention, owners: set[str]) -> Mention:
     if one.namespace not in ("person", "place", "organisation") or len(owners) != 1:
         return one
     (person,) = owners
-    return Found(one.start, one.stop, "person", person, person)
+    return Mention(one.start, one.stop, "person", person, person)
 
 
 TITLE = r"\b(?:mr|mrs|ms|miss|dr|prof|herrn?|frau)\b\.?"
@@ -106,7 +106,7 @@ STREET = re.compile(r"\b\d+[a-z]?(?:\s[A-Z][\w.'’-]*){2,4},\s$")  # 4 Chapel R
 NEAR = 60  # characters before a name that tell what it is
 
 
-def corrected(one: Found, others: Iterable[Found], text: str) -> Found:
+def correct_namespace(one: Mention, others: Iterable[Mention], text: str) -> Mention:
     """A single word that a model took for a person: it may be a company that is named in full nearby, or a place."""
     if one.namespace != "person" or " " in one.name or re.search(rf"{TITLE}\s{re.escape(one.name)}\b", text, re.I):
         return one
@@ -114,14 +114,14 @@ def corrected(one: Found, others: Iterable[Found], text: str) -> Found:
     meant = [firm for firm in firms if f"{firm} ".startswith(f"{one.name} ")]
     if meant:
         name = meant[0] if len(meant) == 1 else one.name
-        return Found(one.start, one.stop, "organisation", name, name)
+        return Mention(one.start, one.stop, "organisation", name, name)
     near = text[max(0, one.start - NEAR) : one.start]
-    if STREET.search(near) or _stands_before_a_day(text, one.stop):
-        return Found(one.start, one.stop, "place", one.name, one.shown)
+    if STREET.search(near) or _is_before_a_day(text, one.stop):
+        return Mention(one.start, one.stop, "place", one.name, one.written)
     return one
 
 
-def _stands_before_a_day(text: str, stop: int) -> bool:
+def _is_before_a_day(text: str, stop: int) -> bool:
     """Aldermoor, 12 January 2026: so letters and contracts say where they were written."""
     day = DATE.match(text, stop + 2) if text[stop : stop + 2] == ", " else None
     return day is not None and not day["y4"]  # Smith, March 2020 is whom one cites
@@ -147,37 +147,37 @@ TITLED = re.compile(
 )
 
 
-def foreign(text: str, starts: frozenset[int]) -> list[Found]:
+def find_foreign_names(text: str, starts: frozenset[int]) -> list[Mention]:
     """Companies by their legal form, people by their title; of other words two to four capitalised ones in a row."""
-    known = [*companies(text, starts), *_titled(text)]
+    known = [*find_companies(text, starts), *_find_titled_people(text)]
     names = [
         one
-        for one in _capitalised(text, starts)
+        for one in _find_capitalised_names(text, starts)
         if all(one.stop <= other.start or other.stop <= one.start for other in known)
     ]
     return [*known, *names]
 
 
-def _titled(text: str) -> Iterator[Found]:
+def _find_titled_people(text: str) -> Iterator[Mention]:
     for match in TITLED.finditer(text):
         capitals = takewhile(lambda word: word[0].isupper(), match["name"].split())
-        if name := cleaned(" ".join(capitals), "person"):
-            yield Found(match.start(), match.end(), "person", name, name)
+        if name := clean_name(" ".join(capitals), "person"):
+            yield Mention(match.start(), match.end(), "person", name, name)
 
 
-def companies(text: str, starts: Iterable[int]) -> list[Found]:
+def find_companies(text: str, starts: Iterable[int]) -> list[Mention]:
     """Companies by their legal form, in any language: no model is as sure. None goes on in the next paragraph."""
     matches = [
         match
         for start, stop in pairwise(sorted({0, len(text), *starts}))
         for match in COMPANY.finditer(text, start, stop)
     ]
-    found = [(match.start() + _lower_words(match[0]), match.end()) for match in matches]
-    named = [(start, stop, cleaned(text[start:stop], "organisation")) for start, stop in found]
-    return [Found(start, stop, "organisation", name, name) for start, stop, name in named if " " in name]
+    found = [(match.start() + _measure_lower_words(match[0]), match.end()) for match in matches]
+    named = [(start, stop, clean_name(text[start:stop], "organisation")) for start, stop in found]
+    return [Mention(start, stop, "organisation", name, name) for start, stop, name in named if " " in name]
 
 
-def _lower_words(text: str) -> int:
+def _measure_lower_words(text: str) -> int:
     """How much of the beginning is no name: die Müller GmbH."""
     last = 0
     for match in re.finditer(r"\S+\s", text):
@@ -186,32 +186,32 @@ def _lower_words(text: str) -> int:
     return last
 
 
-def _capitalised(text: str, starts: frozenset[int]) -> Iterator[Found]:
+def _find_capitalised_names(text: str, starts: frozenset[int]) -> Iterator[Mention]:
     run: list[re.Match[str]] = []
     for match in re.finditer(r"\S+", text):
         word = match[0].strip("\"'“”„‘’«»()[]*_,;:.!?")
         begins = bool(run) and match[0][0] in "\"'“„«("
         if begins:
-            yield from _run(run, text, starts)
+            yield from _make_name_of_run(run, text, starts)
             run = []
         if re.fullmatch(WORD, word) and word[0].isupper() and not word.isupper():
             run.append(match)
             if match[0][-1] in ',;:.!?)"”»“':
-                yield from _run(run, text, starts)
+                yield from _make_name_of_run(run, text, starts)
                 run = []
         else:
-            yield from _run(run, text, starts)
+            yield from _make_name_of_run(run, text, starts)
             run = []
-    yield from _run(run, text, starts)
+    yield from _make_name_of_run(run, text, starts)
 
 
-def _run(run: Sequence[re.Match[str]], text: str, starts: frozenset[int]) -> Iterator[Found]:
+def _make_name_of_run(run: Sequence[re.Match[str]], text: str, starts: frozenset[int]) -> Iterator[Mention]:
     """The first word of a sentence is capitalised for another reason, so three words there are two."""
     words = list(run)
     if words and (words[0].start() in starts or text[: words[0].start()].rstrip()[-1:] in ".!?:") and len(words) > 2:
         words = words[1:]
     if not 2 <= len(words) <= 4:
         return
-    name = cleaned(" ".join(one[0] for one in words), "name")
+    name = clean_name(" ".join(one[0] for one in words), "name")
     if name.count(" "):
-        yield Found(words[0].start(), words[-1].end(), "name", name, name)
+        yield Mention(words[0].start(), words[-1].end(), "name", name, name)

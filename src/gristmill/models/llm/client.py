@@ -11,7 +11,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from gristmill.errors import BadAnswer, Permanent
-from gristmill.models.http import Http, Json, bearer, shown, understood
+from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
 
 if TYPE_CHECKING:  # children of workers import this, and need none
     from gristmill.settings import LlmSettings
@@ -48,17 +48,17 @@ class TokenCount:
 class Llm(Protocol):
     """Answers questions; every method raises rather than return something empty."""
 
-    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
         ...
 
-    async def json(
+    async def ask_json(
         self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
         ...
 
-    async def shaped(
+    async def ask_object(
         self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
@@ -79,7 +79,7 @@ class RouterLlm:
         """Every call is made within a `turn`, which may keep it waiting."""
         self._settings, self._count, self._turn = settings, count, turn
         headers = {"X-Router-Session": session} if session else {}
-        self._http = Http({**headers, **bearer(settings.key)}, settings.timeout)
+        self._http = Http({**headers, **make_bearer_header(settings.key)}, settings.timeout)
 
     async def __aenter__(self) -> "RouterLlm":
         return self
@@ -90,38 +90,38 @@ class RouterLlm:
     async def close(self) -> None:
         await self._http.close()
 
-    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
-        return await self._asked(asked, model, priority, None)
+        return await self._ask(asked, model, priority, None)
 
-    async def json(
+    async def ask_json(
         self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
-        checked = checker(schema)
-        return checked(await self._asked(asked, model, priority, schema))
+        checked = make_checker(schema)
+        return checked(await self._ask(asked, model, priority, schema))
 
-    async def shaped(
+    async def ask_object(
         self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
-        answer = await self.json(asked, schema_of(shape), model=model, priority=priority)
+        answer = await self.ask_json(asked, make_schema(shape), model=model, priority=priority)
         try:
             return shape.model_validate(answer)
         except ValidationError as wrong:
             raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
 
-    async def _asked(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
+    async def _ask(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
         named = model or self._settings.model
         if not named:
             raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
-        body: Json = {"model": named, "messages": _messages(asked), "stream": False}
+        body: Json = {"model": named, "messages": _make_messages(asked), "stream": False}
         if schema is not None:
             body["format"] = schema
-        answer = await self._posted(body, priority)
+        answer = await self._post(body, priority)
         if self._count is not None:
             self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
-        message = _object(answer.get("message")) or {}
+        message = _as_object(answer.get("message")) or {}
         text = str(message.get("content") or "").strip()
         if not text:
             raise BadAnswer("The model's answer is empty.")
@@ -129,35 +129,38 @@ class RouterLlm:
             raise BadAnswer("The model's answer was cut off at its length limit.")
         return text
 
-    async def _posted(self, body: Json, priority: Level) -> Json:
-        url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {shown(self._settings.url)}"
+    async def _post(self, body: Json, priority: Level) -> Json:
+        url, whom = (
+            f"{self._settings.url.rstrip('/')}/api/chat",
+            f"The LLM router at {hide_credentials(self._settings.url)}",
+        )
         async with self._turn():
             answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
-            return understood(answer, whom="The LLM router", key=self._settings.key)
+            return read_response(answer, whom="The LLM router", key=self._settings.key)
 
 
-def _messages(asked: str | Sequence[Message]) -> list[Json]:
+def _make_messages(asked: str | Sequence[Message]) -> list[Json]:
     turns = [Message("user", asked)] if isinstance(asked, str) else asked
-    return [_message(turn) for turn in turns]
+    return [_make_message(turn) for turn in turns]
 
 
-def _message(turn: Message) -> Json:
+def _make_message(turn: Message) -> Json:
     said: Json = {"role": turn.role, "content": turn.text}
     if turn.pictures:
         said["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
     return said
 
 
-def _object(value: Any) -> Json | None:
+def _as_object(value: Any) -> Json | None:
     return cast("Json", value) if isinstance(value, dict) else None
 
 
-def schema_of(shape: type[BaseModel]) -> Json:
+def make_schema(shape: type[BaseModel]) -> Json:
     """The JSON schema of a pydantic model."""
     return shape.model_json_schema()
 
 
-def checker(schema: Json) -> Callable[[str], Json]:
+def make_checker(schema: Json) -> Callable[[str], Json]:
     """A function that turns an answer into the object that the schema describes, or raises BadAnswer."""
     # slow to load, and needed only where an answer must have a shape
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
@@ -172,7 +175,7 @@ def checker(schema: Json) -> Callable[[str], Json]:
     def checked(text: str) -> Json:
         fenced = FENCE.match(text)
         try:
-            found = _object(orjson.loads(fenced[1] if fenced else text))
+            found = _as_object(orjson.loads(fenced[1] if fenced else text))
         except orjson.JSONDecodeError as wrong:
             raise BadAnswer("The model's answer is not JSON.") from wrong
         if found is None:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from gristmill.errors import BadAnswer, GristmillError
-from gristmill.models.language.entities import Extraction, Gathering, Passage
+from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
 from gristmill.models.language.extractor import Extractor
 from gristmill.models.llm.client import Json, Llm, Message
 from gristmill.telemetry import count_extraction, log
@@ -86,29 +86,29 @@ class LlmExtractor:
                 return drawn
             async with turns:
                 try:
-                    return await self._enriched(passage, drawn)
+                    return await self._enrich(passage, drawn)
                 except GristmillError as error:
                     return error
 
         return await asyncio.gather(*map(one, passages, await self._rules.extract(passages)))
 
-    async def _enriched(self, passage: Passage, drawn: Extraction) -> Extraction:
-        answer = await self._asked(passage)
-        added = merged(passage, drawn, answer)
-        self._count(added)
+    async def _enrich(self, passage: Passage, drawn: Extraction) -> Extraction:
+        answer = await self._ask_llm(passage)
+        added = merge_answer(passage, drawn, answer)
+        self._count_answer(added)
         return added
 
-    async def _asked(self, passage: Passage) -> Json:
+    async def _ask_llm(self, passage: Passage) -> Json:
         """What the model says; nothing if it cannot say it in the form asked for: the rules' answer remains."""
-        question = [Message("system", SYSTEM), Message("user", _fenced(passage))]
+        question = [Message("system", SYSTEM), Message("user", _fence_passage(passage))]
         for _ in range(ATTEMPTS):
             try:
-                return await self._llm.json(question, SCHEMA, model=self._model)
+                return await self._llm.ask_json(question, SCHEMA, model=self._model)
             except BadAnswer as wrong:
                 log.warning("extraction.bad_answer", error=str(wrong))
         return {}
 
-    def _count(self, added: Extraction) -> None:
+    def _count_answer(self, added: Extraction) -> None:
         """An answer without anything is counted, and common ones are told of: nobody else would notice."""
         silent = bool(added.silent)
         count_extraction("silent" if silent else "found")
@@ -121,51 +121,51 @@ class LlmExtractor:
         self._alarmed = common
 
 
-def _fenced(passage: Passage) -> str:
+def _fence_passage(passage: Passage) -> str:
     """Between lines that the passage cannot know."""
     fence = hashlib.sha256(passage.text.encode()).hexdigest()[:16]
-    heading = f"It stands under the heading: {_plain(passage.heading)}\n" if passage.heading else ""
+    heading = f"It stands under the heading: {_normalise_text(passage.heading)}\n" if passage.heading else ""
     return f"{heading}The passage begins and ends with the line {fence}.\n{fence}\n{passage.text}\n{fence}"
 
 
-def merged(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:
+def merge_answer(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:
     """Both together; what the answer names or quotes and the passage does not have is dropped and counted."""
-    text = _plain(f"{passage.heading}\n{passage.text}")
-    into = Gathering(drawn)
-    known = {_plain(one.name): one.key for one in drawn.entities}
+    text = _normalise_text(f"{passage.heading}\n{passage.text}")
+    into = ExtractionBuilder(drawn)
+    known = {_normalise_text(one.name): one.key for one in drawn.entities}
     told: dict[str, str] = {}
     dropped = 0
-    for entity in _items(answer, "entities"):
-        name = _plain(entity["name"])
+    for entity in _list_items(answer, "entities"):
+        name = _normalise_text(entity["name"])
         if not _stands_in(text, name) or len(name) > LONGEST_NAME:
             dropped += 1
-        elif key := known.get(name) or into.add(entity["type"], entity["name"]):
+        elif key := known.get(name) or into.add_entity(entity["type"], entity["name"]):
             told[name] = known[name] = key
-    for relation in _items(answer, "relations"):
-        names = [_plain(relation[end]) for end in ("source", "target")]
+    for relation in _list_items(answer, "relations"):
+        names = [_normalise_text(relation[end]) for end in ("source", "target")]
         source, target = map(known.get, names)
         if source and target and source != target and is_evidence(relation["quote"], names, passage.text):
-            into.relate(source, relation["type"], target, quote=relation["quote"][:LONGEST_QUOTE])
+            into.add_relation(source, relation["type"], target, quote=relation["quote"][:LONGEST_QUOTE])
             told[relation["quote"]] = source
         else:
             dropped += 1
-    both = into.result()
+    both = into.build()
     return Extraction(both.entities, both.relations, silent=not told, dropped=dropped)
 
 
 def is_evidence(quote: str, names: Sequence[str], text: str) -> bool:
     """It stands in the text, holds one of the names (the other may be a pronoun there), and says more than a name."""
-    quote = _plain(quote)
+    quote = _normalise_text(quote)
     held = [name for name in names if _stands_in(quote, name)]
     says_more = all(re.search(r"\w", quote.replace(name, "")) for name in held)
-    return bool(held) and says_more and _stands_in(_plain(text), quote)
+    return bool(held) and says_more and _stands_in(_normalise_text(text), quote)
 
 
-def _items(answer: Json, name: str) -> Sequence[dict[str, Any]]:
+def _list_items(answer: Json, name: str) -> Sequence[dict[str, Any]]:
     return answer.get(name) or ()
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 

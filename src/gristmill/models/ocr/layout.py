@@ -12,7 +12,7 @@ PROSE = 15  # characters: columns are made of longer lines than these, columns o
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextBox:
     """Some text and where it stands, upright, in pixels."""
 
     left: float
@@ -30,49 +30,49 @@ class Line:
         return (self.top + self.bottom) / 2
 
 
-def page_text(lines: Sequence[Line]) -> str:
+def arrange_text(lines: Sequence[TextBox]) -> str:
     """Rows become lines, and paragraphs are separated by blank ones."""
-    return "\n\n".join(paragraph for block in blocks(lines) for paragraph in _paragraphs(block))
+    return "\n\n".join(paragraph for block in split_blocks(lines) for paragraph in _split_paragraphs(block))
 
 
-def blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def split_blocks(lines: Sequence[TextBox]) -> Iterator[list[TextBox]]:
     """Parts of the page, one after the other: columns, and what stands above, below or between them."""
-    gutter = _gutter(lines)
+    gutter = _find_gutter(lines)
     if gutter is None:
         if lines:
             yield list(lines)
         return
     across = sorted((line for line in lines if line.left < gutter < line.right), key=lambda line: line.middle)
     rest = [line for line in lines if not line.left < gutter < line.right]
-    together: list[Line] = []
+    together: list[TextBox] = []
     for line in across:
         above = [one for one in rest if one.middle < line.middle]
         if above:
-            yield from _flushed(together)
-            yield from _columns(above, gutter)
+            yield from _flush_boxes(together)
+            yield from _split_columns(above, gutter)
             rest = [one for one in rest if one.middle >= line.middle]
         together.append(line)
-    yield from _flushed(together)
-    yield from _columns(rest, gutter)
+    yield from _flush_boxes(together)
+    yield from _split_columns(rest, gutter)
 
 
-def _flushed(together: list[Line]) -> Iterator[list[Line]]:
+def _flush_boxes(together: list[TextBox]) -> Iterator[list[TextBox]]:
     if together:
         yield together[:]
         together.clear()
 
 
-def _columns(lines: Sequence[Line], gutter: float) -> Iterator[list[Line]]:
-    yield from blocks([line for line in lines if line.right <= gutter])
-    yield from blocks([line for line in lines if line.left >= gutter])
+def _split_columns(lines: Sequence[TextBox], gutter: float) -> Iterator[list[TextBox]]:
+    yield from split_blocks([line for line in lines if line.right <= gutter])
+    yield from split_blocks([line for line in lines if line.left >= gutter])
 
 
-def _gutter(lines: Sequence[Line]) -> float | None:
+def _find_gutter(lines: Sequence[TextBox]) -> float | None:
     """Where a gap runs down the page that has prose on both sides; a table's gaps have not."""
     if len(lines) < 8:
         return None
     best: tuple[int, float] | None = None
-    for place in _gaps(lines):
+    for place in _find_gaps(lines):
         left = [line for line in lines if line.right <= place]
         right = [line for line in lines if line.left >= place]
         across = len(lines) - len(left) - len(right)
@@ -81,7 +81,7 @@ def _gutter(lines: Sequence[Line]) -> float | None:
     return best[1] if best else None
 
 
-def _gaps(lines: Sequence[Line]) -> Iterator[float]:
+def _find_gaps(lines: Sequence[TextBox]) -> Iterator[float]:
     """The places just left of where several lines begin."""
     starts = sorted(line.left for line in lines)
     tall = median(line.height for line in lines)
@@ -95,7 +95,7 @@ def _gaps(lines: Sequence[Line]) -> Iterator[float]:
             yield begun[0] - tall / 4
 
 
-def _is_prose(lines: Sequence[Line]) -> bool:
+def _is_prose(lines: Sequence[TextBox]) -> bool:
     """Whether these lines fill a column rather than stand in one."""
     if len(lines) < 4:
         return False
@@ -104,44 +104,44 @@ def _is_prose(lines: Sequence[Line]) -> bool:
     return filled and median(len(line.text) for line in lines) >= PROSE
 
 
-def rows(lines: Sequence[Line]) -> list[list[Line]]:
+def group_rows(lines: Sequence[TextBox]) -> list[list[TextBox]]:
     """What stands side by side, from left to right; the rows from top to bottom."""
-    found: list[list[Line]] = []
+    found: list[list[TextBox]] = []
     for line in sorted(lines, key=lambda line: line.middle):
         row = found[-1] if found else []
-        if row and _beside(row, line):
+        if row and _is_beside(row, line):
             row.append(line)
         else:
             found.append([line])
     return [sorted(row, key=lambda line: line.left) for row in found]
 
 
-def _beside(row: Sequence[Line], line: Line) -> bool:
+def _is_beside(row: Sequence[TextBox], line: TextBox) -> bool:
     """Against the nearest of them: a row that is a little bent is still a row."""
     near = min(row, key=lambda one: max(one.left - line.right, line.left - one.right))
     shared = min(near.bottom, line.bottom) - max(near.top, line.top)
     return shared > min(near.height, line.height) / 2
 
 
-def _paragraphs(lines: Sequence[Line]) -> Iterator[str]:
+def _split_paragraphs(lines: Sequence[TextBox]) -> Iterator[str]:
     """Rows that follow each other more closely than most belong together."""
-    found = rows(lines)
-    steps = [_middle(below) - _middle(above) for above, below in pairwise(found)]
+    found = group_rows(lines)
+    steps = [_find_row_middle(below) - _find_row_middle(above) for above, below in pairwise(found)]
     usual = median(steps) if steps else 0.0
     paragraph: list[str] = []
     for step, row in zip([0.0, *steps], found, strict=True):
         if paragraph and step > WIDER * usual:
-            yield "\n".join(_whole_words(paragraph))
+            yield "\n".join(_rejoin_words(paragraph))
             paragraph = []
         paragraph.append(" ".join(line.text for line in row))
-    yield "\n".join(_whole_words(paragraph))
+    yield "\n".join(_rejoin_words(paragraph))
 
 
-def _middle(row: Sequence[Line]) -> float:
+def _find_row_middle(row: Sequence[TextBox]) -> float:
     return sum(line.middle for line in row) / len(row)
 
 
-def _whole_words(paragraph: Sequence[str]) -> Iterator[str]:
+def _rejoin_words(paragraph: Sequence[str]) -> Iterator[str]:
     """A word that was divided at the end of a line is found by nobody: its rest moves up."""
     begun = ""
     for text, following in zip(paragraph, [*paragraph[1:], ""], strict=True):
