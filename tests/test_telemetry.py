@@ -1,4 +1,4 @@
-"""What is logged: enough to find a fault, and never a book."""
+"""The log holds enough to find a fault, and never as much as a book."""
 
 import errno
 import io
@@ -26,7 +26,7 @@ def test_a_huge_exception_is_cut_in_the_log(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(written.getvalue()) < 30_000
 
 
-def test_what_is_short_is_left_alone() -> None:
+def test_a_short_text_is_left_alone() -> None:
     assert shorten_text("a" * 10_000) == "a" * 10_000
     assert "characters left out" in shorten_text("a" * 10_001)
 

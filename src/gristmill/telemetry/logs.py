@@ -2,16 +2,16 @@
 
 import logging
 import sys
-from collections.abc import MutableMapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import structlog
+from structlog.typing import EventDict, FilteringBoundLogger
 
 if TYPE_CHECKING:  # the child processes of workers import this file and need no settings
     from gristmill.settings import LogSettings
 
-log: Any = structlog.get_logger("gristmill")
+log: FilteringBoundLogger = structlog.get_logger("gristmill")
 
 LONGEST = 10_000  # characters of one value in a log; the text of an exception may be as long as a book
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -25,7 +25,7 @@ def shorten_text(text: str) -> str:
     return f"{text[:head]}\n… {len(text) - head - tail:,} characters left out …\n{text[-tail:]}"
 
 
-def _shorten_values(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _shorten_values(_: object, __: str, event: EventDict) -> EventDict:
     for name, value in event.items():
         if isinstance(value, str) and len(value) > LONGEST:
             event[name] = shorten_text(value)

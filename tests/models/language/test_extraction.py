@@ -1,4 +1,4 @@
-"""What is drawn from text without an LLM, by the real model."""
+"""Entities and relations that are drawn from text without an LLM, by the real parser."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""How relations are named after verbs."""
+"""How a relation gets its name from a verb."""
 
 import pytest
 

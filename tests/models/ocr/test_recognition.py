@@ -26,13 +26,13 @@ PAPER = (740, 740)  # pixels
 
 @pytest.fixture
 def rapid() -> ModuleType:
-    """Not before it is needed: it takes a second, and every process of a run collects these tests."""
+    """Imported by the first test that needs it: it takes a second, and every process of a run collects these tests."""
     return import_module("gristmill.models.ocr.rapid")
 
 
 @cache
 def letter() -> Image.Image:
-    """On square paper: the model enlarges the shorter side to what this one has, and takes as long as that is much."""
+    """A letter on square paper: the model enlarges the shorter side to a fixed size, so a long page takes longer."""
     page = Image.new("L", PAPER, 255)
     draw = ImageDraw.Draw(page)
     for row, text in enumerate(LETTER):
@@ -159,7 +159,7 @@ def test_what_is_transparent_is_paper() -> None:
 
 
 def test_nothing_is_fetched(rapid: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine would download what it misses."""
+    """The engine would download a file that it misses."""
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("a connection was asked for")
@@ -190,8 +190,8 @@ def test_tesseract_reads_clean_pages_even_when_skewed_and_shaded() -> None:
 
 
 @installed
-def test_what_tesseract_cannot_account_for_is_read_by_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However sure it is of the few words that it did read."""
+def test_a_page_of_which_tesseract_lost_words_is_read_by_the_other_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if its confidence in the few words that it did read is high."""
     real = tesseract._read_words
     monkeypatch.setattr(tesseract, "_read_words", lambda sized: [(line, 99.0) for line, _ in real(sized)[:8]])
     found = recognition.recognise_text(letter())

@@ -12,12 +12,12 @@ if TYPE_CHECKING:  # the child processes import this file and need neither
 
 
 def make_embedder(settings: "EmbeddingSettings", pool: "ProcessPool") -> Embedder:
-    """The embedder that the settings name."""
+    """Make the embedder that the settings name."""
     if settings.kind == "minilm":
         return MiniLm(pool)
     return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
 
 
 def get_embedder_name(settings: "EmbeddingSettings") -> str:
-    """The name of the embedder that the settings name."""
+    """The name of that embedder, without making it."""
     return MiniLm.name if settings.kind == "minilm" else get_endpoint_name(settings)

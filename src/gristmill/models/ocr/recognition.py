@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedText:
-    """What stands in a picture: rows in reading order, paragraphs separated by blank lines."""
+    """The text in a picture: rows in reading order, with a blank line between paragraphs."""
 
     text: str
     engine: str
@@ -21,9 +21,9 @@ class RecognisedText:
 
 
 def recognise_text(picture: "Image", *, engine: str = "auto") -> RecognisedText:
-    """Reads a picture, whichever way up it is; a blank one without asking anybody.
+    """Read a picture, whichever way up it is; a blank one without asking any engine.
 
-    `auto` lets Tesseract try first where it is installed: on clean pages it is several times as fast.
+    `auto` lets Tesseract try first if it is installed: on clean pages it is several times as fast.
     """
     # here, not at the top: the worker imports this file, too, and only its children need OpenCV
     from gristmill.models.ocr import tesseract  # noqa: PLC0415
@@ -38,7 +38,7 @@ def recognise_text(picture: "Image", *, engine: str = "auto") -> RecognisedText:
         )
     if engine != "rapidocr" and has_tesseract() and (found := tesseract.read_page(page)):
         return RecognisedText(arrange_text(found[0]), "tesseract", found[1])
-    from gristmill.models.ocr import rapid  # noqa: PLC0415 takes a second, and not where Tesseract has read the page
+    from gristmill.models.ocr import rapid  # noqa: PLC0415 it takes a second, for nothing if Tesseract has read the page
 
-    lines, sure = rapid.read_page(page)
-    return RecognisedText(arrange_text(lines), "rapidocr", sure)
+    boxes, confidence = rapid.read_page(page)
+    return RecognisedText(arrange_text(boxes), "rapidocr", confidence)
