@@ -130,7 +130,7 @@ def middle(rates: Sequence[Rate]) -> Rate:
 
 
 def embed_bare(texts: Sequence[str]) -> int:
-    return len(minilm.vectors(list(texts)))
+    return len(minilm.embed_texts(list(texts)))
 
 
 def read_bare(work: Sequence[tuple[str, str, int]]) -> int:

@@ -28,7 +28,7 @@ from gristmill.db import Database, Embedded, Tx, Vector, open_database  # noqa: 
 from gristmill.ids import DocumentId, ScopeId  # noqa: E402
 from gristmill.knowledge import chunks, lexicon, make_searchable, search, terms_of, vectors  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
-from gristmill.models.embedding.tokens import tokenizer  # noqa: E402
+from gristmill.models.embedding.tokens import load_tokenizer  # noqa: E402
 from gristmill.processes import ProcessPool  # noqa: E402
 from gristmill.scopes import GLOBAL, scope_id  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
@@ -142,12 +142,12 @@ async def speed(embedder: MiniLm, size: int) -> dict[str, float]:
         figures = await filled(db, embedder, size, rng)
         queries = [" ".join(words(rng, int(rng.integers(2, 8)))) for _ in range(QUERIES)]
         ours, bare, parts = [], [], defaultdict[str, list[float]](list)
-        await embedder.question("warm")
+        await embedder.embed_question("warm")
         async with await db.connect("bench") as connection:
             await connection.execute(f"SET hnsw.ef_search = {K}")
             for n, query in enumerate(queries):
                 began = time.perf_counter()
-                vector = await embedder.question(query)
+                vector = await embedder.embed_question(query)
                 parts["embed"].append(time.perf_counter() - began)
                 began = time.perf_counter()
                 cursor = await connection.execute(NEAREST, [Vector(vector)])
@@ -177,7 +177,8 @@ def p95(times: Sequence[float]) -> float:
 
 def vocabulary() -> list[str]:
     """As a language has them: the frequent words are one token to the model, the rare ones two."""
-    known = sorted(tokenizer().get_vocab().items(), key=lambda one: one[1])  # the most frequent have the lowest numbers
+    # the most frequent have the lowest numbers
+    known = sorted(load_tokenizer().get_vocab().items(), key=lambda one: one[1])
     pieces = [piece for piece, _ in known if piece.isascii()]
     found = [piece for piece in pieces if piece.isalpha() and len(piece) > 2]
     ends = [piece[2:] for piece in pieces if piece.startswith("##") and piece[2:].isalpha() and 4 <= len(piece) <= 6]

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from gristmill.db import Database
 from gristmill.db.sql import NAME
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.settings import Settings, Slice
 from statements import SQL, is_copy, prepare_as, read_statements
 
@@ -160,7 +160,7 @@ def default(path: tuple[str, ...], field: FieldInfo) -> str:
         return "the system's place for data, or the user's"  # it depends on who asks
     value: Any = field.default
     if isinstance(value, timedelta):
-        return f"`{shown(value)}`"
+        return f"`{format_duration(value)}`"
     if isinstance(value, tuple | dict):
         return f"`{json.dumps(plain(value))}`"
     return "none" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"

@@ -14,7 +14,7 @@ from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
-from gristmill.models import ModelPool, embedder_name
+from gristmill.models import ModelPool, get_embedder_name
 from gristmill.queue import Handler, Handlers, bind, on
 from gristmill.settings import Settings
 from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
@@ -51,7 +51,7 @@ async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
     """What workers with these handlers see to before they begin: that knowledge is kept as the settings say."""
     if FillVectors.kind in answered:
         async with db.transaction() as tx:
-            await choose(tx, embedder_name(settings.embedding))
+            await choose(tx, get_embedder_name(settings.embedding))
             await tidy_hourly(tx)
 
 

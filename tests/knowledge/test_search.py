@@ -20,7 +20,7 @@ from gristmill.knowledge.search import FAN, spread
 from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
 from gristmill.knowledge.terms import forms, wanted
 from gristmill.models import FakeEmbedder
-from gristmill.models.embedding.tokens import tokenizer
+from gristmill.models.embedding.tokens import load_tokenizer
 from gristmill.scopes import GLOBAL, Scope
 
 ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
@@ -100,7 +100,7 @@ def test_a_word_is_marked_however_far_its_stem_is_from_it(language: str | None, 
 
 @pytest.mark.parametrize("language", FAITHFUL)
 def test_words_of_a_faithful_language_begin_in_one_of_the_ways_of_their_stems(language: str | None) -> None:
-    text = " ".join(word for word in tokenizer().get_vocab() if word.isalpha())
+    text = " ".join(word for word in load_tokenizer().get_vocab() if word.isalpha())
     for word in text.split():
         for term in forms(word, language):
             likely = Marks([term])._likely(word, language)  # pyright: ignore[reportPrivateUsage] what it leaves out is nowhere else seen
@@ -176,11 +176,11 @@ class Pensive(FakeEmbedder):
         super().__init__()
         self.asked, self.may, self.answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def question(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> bytes:
         self.asked.set()
         await self.may.wait()
         self.answered.set()
-        return await super().question(text)
+        return await super().embed_question(text)
 
 
 async def test_nothing_of_the_database_is_held_while_an_endpoint_thinks(db: Database) -> None:
@@ -522,8 +522,8 @@ async def test_a_model_that_changed_behind_its_name_leaves_the_words(db: Databas
     class Shorter(FakeEmbedder):
         dimensions = 128
 
-        async def question(self, text: str) -> bytes:
-            return (await super().question(text))[: 128 * 4]
+        async def embed_question(self, text: str) -> bytes:
+            return (await super().embed_question(text))[: 128 * 4]
 
     async with db.transaction() as tx:
         await written(tx, "The mill grinds.", embedder=FakeEmbedder())

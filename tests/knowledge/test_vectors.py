@@ -195,7 +195,7 @@ async def test_a_vector_of_the_old_model_that_is_being_written_is_not_dropped_wi
     assert await models_of_chunks(db) == {(new.name, FakeEmbedder.name)}
 
 
-async def test_what_comes_while_a_model_is_filled_gets_a_vector_of_the_current_one_where_that_is_at_hand(
+async def test_what_comes_while_a_model_is_filled_gets_a_vector_of_the_current_one_where_that_is_available(
     db: Database,
 ) -> None:
     old, new = FakeEmbedder(), Renamed()

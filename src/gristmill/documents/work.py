@@ -34,7 +34,8 @@ class Tools:
     embedder: Embedder
     extractor: Extractor
     settings: DocumentSettings
-    at_hand: Sequence[Embedder] = ()  # for vectors of the model before, while the embedder's own are being filled
+    # They make vectors of the earlier model while those of `embedder` are still being filled in.
+    available_embedders: Sequence[Embedder] = ()
 
 
 def document_handlers(tools: Tools) -> list[Handler]:
@@ -48,7 +49,7 @@ def document_handlers(tools: Tools) -> list[Handler]:
     )
     reading = partial(read_pages, db=db, desk=desk, spool=spool)
     splitting = partial(split_pages, db=db, desk=desk)
-    embedding = partial(embed_chunks, db=db, embedders=[tools.embedder, *tools.at_hand])
+    embedding = partial(embed_chunks, db=db, embedders=[tools.embedder, *tools.available_embedders])
     building = partial(build_graph, db=db, extractor=tools.extractor)
     return [
         on(OpenDocument, opening, timeout=longest),

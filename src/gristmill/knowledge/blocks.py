@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from gristmill.models import LEVELS, SPEAKER
+from gristmill.models import LOG_LEVELS, SPEAKER
 
 Kind = Literal["prose", "table", "code", "log"]
 
@@ -23,9 +23,9 @@ TIMED = re.compile(
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d)|\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d)"
     r"[\d:.,]*(Z| ?[+-]\d\d:?\d\d| UTC)?[\])>]?[ \t|–-]*"
 )  # a `stamp` is a time as only machines write it
-LEVEL = re.compile(rf"[\[(<]?({LEVELS})\b")
+LEVEL = re.compile(rf"[\[(<]?({LOG_LEVELS})\b")
 LOGGING = re.compile(
-    rf"\b({LEVELS})\b|^({LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
+    rf"\b({LOG_LEVELS})\b|^({LOG_LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
 )
 LOGGED_WITHIN = 120  # characters after the time
 

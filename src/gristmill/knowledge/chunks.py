@@ -91,7 +91,7 @@ class Ruler:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.starts = [0, *(start for start, _ in tokens.spans(text))]
+        self.starts = [0, *(start for start, _ in tokens.find_spans(text))]
         ends = [*self.starts[1:], len(text)]
         weights = (max(1, -(-(end - start) // STRIDE)) for start, end in zip(self.starts, ends, strict=True))
         self._until = [0, *accumulate(weights)]
@@ -259,7 +259,7 @@ def _prefix(title: str, path: Sequence[str], most: int) -> str:
 
 def _shortened(text: str, most: int) -> str:
     """As many of the first words as have at most so many tokens."""
-    spans = tokens.spans(text)
+    spans = tokens.find_spans(text)
     if len(spans) <= most:
         return text
     until = spans[most][0] if most > 0 else 0
@@ -272,7 +272,7 @@ def _header(text: str, most: int) -> str:
         return text
     row = text.partition("\n")[0].strip().removeprefix("|").removesuffix("|")
     cells = [" ".join(word for word in cell.split() if len(word) <= STRIDE) for cell in PIPE.split(row)][:most]
-    spans = [tokens.spans(cell) for cell in cells]
+    spans = [tokens.find_spans(cell) for cell in cells]
     room = most - 1 - len(cells)  # beside the pipes
     share = next((n for n in range(most, 1, -1) if sum(min(n, len(one)) for one in spans) <= room), 1)
     short = [

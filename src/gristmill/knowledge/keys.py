@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.models import entity_key
+from gristmill.models import make_entity_key
 
 SQL = queries("gristmill.knowledge", "keys.sql")
 
@@ -30,7 +30,7 @@ class Merged:
 def normal(key: str) -> str:
     """`Person::person::Jane Doe` is `person::jane doe`."""
     namespace, _, name = key.partition("::")
-    if found := entity_key(namespace, name):
+    if found := make_entity_key(namespace, name):
         return found
     raise Refused(f"“{key}” is no key of a node: write namespace::name, for example person::jane doe.")
 

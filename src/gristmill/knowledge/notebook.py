@@ -232,7 +232,7 @@ async def _written(
 
 def _whole(embedder: Embedders) -> list[Embedder]:
     """What is written down may be longer than a model's window."""
-    return [Windowed(one) for one in vectors.at_hand(embedder)]
+    return [Windowed(one) for one in vectors.list_available(embedder)]
 
 
 def _json(meta: Mapping[str, Any]) -> str:

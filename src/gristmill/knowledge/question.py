@@ -24,7 +24,7 @@ class Answer:
 class Question:
     """Asks for the vector of a query, by whichever of the embedders at hand made those of the chunks.
 
-    The house's own model begins before the database says which one it wants: a vector takes as long as looking up the
+    The built-in model begins before the database says which one it wants: a vector takes as long as looking up the
     words. It is not called off when nobody waits any longer: that would end the process which has the model in memory.
     """
 
@@ -66,7 +66,7 @@ def _fitting(answer: Answer, model: Model) -> Answer:
 async def _answered(embedder: Embedder, query: str) -> Answer:
     try:
         async with asyncio.timeout(PATIENCE):
-            return Answer(await embedder.question(query), floor=embedder.floor)
+            return Answer(await embedder.embed_question(query), floor=embedder.floor)
     except TimeoutError:
         return Answer(note=f"The embedder {embedder.name} did not answer in time: these hits are by words alone.")
     except GristmillError as error:

@@ -87,7 +87,7 @@ async def search(
     While another model is being filled, vectors are still those of the one before: give both embedders.
     """
     _check(query, alpha, limit, after, expand)
-    embedders = vectors.at_hand(embedder)
+    embedders = vectors.list_available(embedder)
     only = Filter((type,) if isinstance(type, str) else tuple(type or ()) or None, after)
     hits = Hits()
     if not query.strip():

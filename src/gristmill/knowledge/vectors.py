@@ -82,7 +82,7 @@ async def current_model(tx: Tx) -> Model | None:
 async def unseen(tx: Tx, current: Model) -> str | None:
     """What a search by meaning does not see while another model is filled, in a sentence."""
     coming = None if current.name == MiniLm.name else await tx.value(SQL["coming_model"])
-    if coming is None:  # or it is the house's own, of which whatever comes gets a vector as well
+    if coming is None:  # or it is the built-in one, of which whatever comes gets a vector as well
         return None
     return f"{coming} takes the place of {current.name}: until it has, what was added since is found by words alone."
 
@@ -96,7 +96,7 @@ async def known(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, byte
 Embedders = Embedder | Sequence[Embedder]  # the one of the settings, and then what else is at hand
 
 
-def at_hand(embedders: Embedders | None) -> list[Embedder]:
+def list_available(embedders: Embedders | None) -> list[Embedder]:
     return list(embedders) if isinstance(embedders, Sequence) else [embedders] if embedders else []
 
 
@@ -106,7 +106,7 @@ async def made(db: Database, embedders: Embedders, texts: Mapping[bytes, str]) -
     They are those of the first embedder; while that one's model is being filled, also those of the current one, if it
     is at hand: what comes meanwhile is found as well.
     """
-    ours, *others = at_hand(embedders)
+    ours, *others = list_available(embedders)
     await ours.prepare()
     async with db.transaction() as tx:
         model = await register(tx, ours)

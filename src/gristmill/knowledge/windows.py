@@ -10,7 +10,7 @@ from gristmill.models import Embedder, tokens
 
 def windows(text: str, most: int) -> list[str]:
     """The text in as few parts of about the same length as have at most so many tokens each; words stay whole."""
-    spans = tokens.spans(text)
+    spans = tokens.find_spans(text)
     if len(spans) <= most:
         return [text]
     parts: list[str] = []
@@ -67,8 +67,8 @@ class Windowed:
         bounds = pairwise(accumulate(map(len, parts), initial=0))
         return [mean(made[start:stop]) for start, stop in bounds]
 
-    async def question(self, text: str) -> bytes:
-        return await self._embedder.question(text)
+    async def embed_question(self, text: str) -> bytes:
+        return await self._embedder.embed_question(text)
 
     async def close(self) -> None:
         await self._embedder.close()

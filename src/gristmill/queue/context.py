@@ -106,9 +106,9 @@ class Running:
             try:
                 yield
             except BaseException:
-                self._metrics.llm_call("failed")
+                self._metrics.count_llm_call("failed")
                 raise
-            self._metrics.llm_call("ok")
+            self._metrics.count_llm_call("ok")
 
     def _only(self, what: str) -> Member:
         if self._batch:

@@ -11,7 +11,7 @@ from gristmill.db import Query, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import named_so, resolved
-from gristmill.models import entity_key
+from gristmill.models import make_entity_key
 from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "reading.sql")
@@ -133,7 +133,7 @@ async def _namesakes(tx: Tx, sight: _Sight, text: str) -> list[str]:
     """The keys of nodes with this name, or an alias that has it; where case matters, in this case if there are any."""
     names = {_name(text), " ".join(text.split())}
     found = [key for key in await _beginning(tx, sight, text, 20) if _name(_name_of(key)) == _name(text)]
-    alike = [key for key in found if entity_key(key.partition("::")[0], text) == key] or found
+    alike = [key for key in found if make_entity_key(key.partition("::")[0], text) == key] or found
     called = await named_so(tx, sight.client, sorted(names)) or await named_so(tx, "", sorted(names))
     return list(dict.fromkeys([*alike, *await _present(tx, sight, called)]))
 
@@ -269,7 +269,7 @@ async def _beginning(tx: Tx, sight: _Sight, text: str, limit: int) -> list[str]:
 
 def _name(text: str) -> str:
     """As it stands in a key."""
-    return _name_of(entity_key("name", text))
+    return _name_of(make_entity_key("name", text))
 
 
 def _name_of(key: str) -> str:

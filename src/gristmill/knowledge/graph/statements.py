@@ -9,7 +9,7 @@ from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import hold_aliases, resolved
-from gristmill.models import relation_type
+from gristmill.models import make_relation_type
 from gristmill.scopes import Scope, scope_id
 
 SQL = queries("gristmill.knowledge.graph", "statements.sql")
@@ -57,7 +57,7 @@ async def create_relationship(
     if source == target:
         raise Refused(f"“{from_key}” and “{to_key}” are the same node: an edge needs two.")
     await _check(tx, scope, await scope_id(tx, scope), evidence)
-    type = relation_type(edge_type)
+    type = make_relation_type(edge_type)
     await _link(tx, [source, target], evidence)
     await tx.execute(
         SQL["state_edge"], chunks=list(evidence), source=source, type=type, target=target, properties=_json(properties)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gristmill.db import Tx, queries
-from gristmill.durations import duration, rate
+from gristmill.durations import parse_duration, parse_rate
 from gristmill.errors import Refused
 from gristmill.queue.letters import to_json
 from gristmill.queue.send import NAME, ensure_queues
@@ -125,7 +125,7 @@ def _span(*, optional: bool = False, zero: bool = False) -> Setter:
     def setter(name: str, value: Any) -> dict[str, Any]:
         if value is None and optional:
             return {name: None}
-        span = duration(value) if isinstance(value, str) else value
+        span = parse_duration(value) if isinstance(value, str) else value
         if not isinstance(span, timedelta) or span < timedelta(0) or (not span and not zero):
             raise ValueError(f"“{value}” is not a duration longer than zero")
         return {name: f"{span.total_seconds()} s"}
@@ -142,7 +142,7 @@ def _flag(name: str, value: Any) -> dict[str, Any]:
 def _rate(_: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {"rate_count": None, "rate_period": None}
-    count, period = rate(value) if isinstance(value, str) else value
+    count, period = parse_rate(value) if isinstance(value, str) else value
     return _number(1, optional=False)("rate_count", count) | _span()("rate_period", period)
 
 

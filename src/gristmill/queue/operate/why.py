@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gristmill.db import Tx, queries
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue.letters import to_json
@@ -157,7 +157,7 @@ def _rate_limited(f: Any) -> Reason | None:
     starts, until = free_starts(Rate(f.rate_count, f.rate_period), recent, f.now)
     if starts or until is None:
         return None
-    limit = f"{f.rate_count} starts within {shown(f.rate_period)}"
+    limit = f"{f.rate_count} starts within {format_duration(f.rate_period)}"
     return "rate-limited", f"rate-limited until {_at(until)} ({limit} in {f.queue}), behind {_ahead(f)}"
 
 
@@ -214,4 +214,8 @@ def _ago(f: Any, moment: datetime) -> str:
 
 
 def _span(value: timedelta) -> str:
-    return shown(timedelta(seconds=round(value.total_seconds()))) if value >= timedelta(seconds=1) else "a moment"
+    return (
+        format_duration(timedelta(seconds=round(value.total_seconds())))
+        if value >= timedelta(seconds=1)
+        else "a moment"
+    )

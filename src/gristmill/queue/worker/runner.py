@@ -180,7 +180,7 @@ class Runner:
             self._in_queue[queue] -= 1
             for claim in work:
                 running.pop(claim.id, None)
-        self._metrics.took(queue, time.perf_counter() - began)
+        self._metrics.observe_duration(queue, time.perf_counter() - began)
 
     def _deliver(self, claim: Claim, outcome: Outcome) -> None:
         self._workload.running.pop(claim.id, None)

@@ -169,9 +169,9 @@ class Settler:
             self._journal.end(claim)
         self._workload.leases.release([claim for claim, _ in batch])
         self._workload.pace.note(len(batch))
-        self._metrics.settled(len(batch))
+        self._metrics.observe_settled(len(batch))
         for (queue, outcome), n in Counter([(claim.queue, type(outcome)) for claim, outcome in settled]).items():
-            self._metrics.processed(queue, status_of(outcome), n)
+            self._metrics.count_processed(queue, status_of(outcome), n)
 
     def forget(self) -> None:
         """The leases are lost: these answers are nobody's any more, and those who gave them are not to blame."""

@@ -68,7 +68,7 @@ class Shift:
         self._workload = Workload(concurrency, settings.batch, alone=solo)
         self._lane_marks = LaneMarks()
         self._health = Health()
-        self._limiters = Limiters(db, worker=worker, on_hit=metrics.rate_limited)
+        self._limiters = Limiters(db, worker=worker, on_hit=metrics.count_rate_limit_hit)
         self._claim_soon = asyncio.Event()
         self._settle_soon = asyncio.Event()
         self._less_held = asyncio.Event()  # something left our workload
@@ -214,7 +214,7 @@ class Shift:
             began = time.monotonic()
             async with asyncio.timeout(CLAIM_LIMIT):
                 claims = await self._claimer.claim(connection, list(self._configs.values()), wanted)
-            self._metrics.claimed(len(claims), time.monotonic() - began)
+            self._metrics.observe_claim(len(claims), time.monotonic() - began)
             if self._ending:
                 await self._give_back(claims)
             else:
@@ -229,7 +229,7 @@ class Shift:
             self.idle.clear()
             self._workload.accept(claims)
             self._runner.dispatch()
-            self._metrics.active(self._workload.busy)
+            self._metrics.set_active(self._workload.busy)
 
     def _note_if_idle(self, claims: Sequence[Claim]) -> None:
         if not claims and self._workload.empty:
@@ -261,7 +261,7 @@ class Shift:
                     continue
                 self._less_held.set()
                 self._runner.dispatch()
-                self._metrics.active(self._workload.busy)
+                self._metrics.set_active(self._workload.busy)
                 if self._workload.answers:
                     self._settle_soon.set()
                 if self._workload.to_claim():
@@ -400,7 +400,7 @@ class Shift:
     async def _measure_depths(self) -> None:
         async with self._db.transaction() as tx:
             for row in await tx.all(SQL["depths"], queues=self._queues):
-                self._metrics.depth(row.queue, row.depth)
+                self._metrics.set_depth(row.queue, row.depth)
 
     async def anything_left(self) -> bool:
         """Whether these queues hold anything that will still run by itself."""
