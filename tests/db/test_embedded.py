@@ -249,7 +249,7 @@ def test_an_impostor_at_the_socket_is_not_believed(room: Path) -> None:
     server = Embedded(room / ("x" * 120), {"shared_buffers": "32MB"})
     server.start()
     os.chown(server.socket_folder, 1, 1)
-    assert not server._serves()
+    assert not server._answers()
     server.stop("immediate")
     with pytest.raises(Refused, match=r"must be a folder that only .* may enter"):
         server.start()

@@ -128,7 +128,7 @@ def test_the_headings_above_a_chunk_stand_before_it() -> None:
     assert pieces[0].text.startswith("# Contract\n\n## Payment")
     assert {one.heading for one in pieces[1:-1]} == {"ACME › Contract › Payment"}
     assert (pieces[-1].heading, pieces[-1].text) == ("ACME › Contract", "## Term\n\nTwo years.")
-    assert pieces[-1].embedded == "ACME › Contract\n## Term\n\nTwo years."
+    assert pieces[-1].text_to_embed == "ACME › Contract\n## Term\n\nTwo years."
 
 
 def test_a_table_is_split_between_rows_and_repeats_its_header() -> None:
