@@ -115,9 +115,9 @@ async def ground(db: Database, embedder: MiniLm, abstracts: Sequence[dict[str, o
             await chunks.save(tx, scope, document, 1, pieces)
             units += [(document, 1, n) for n in range(len(pieces))]
         stored = [chunk for chunk in await chunks.load(tx, units) if chunk]
-        made = await embedder.embed([chunk.embedded for chunk in stored])
+        made = await embedder.embed([chunk.text_to_embed for chunk in stored])
         for chunk, vector in zip(stored, made, strict=True):
-            await make_searchable(tx, chunk, {model.id: vector}, terms_of(chunk.embedded, chunk.language))
+            await make_searchable(tx, chunk, {model.id: vector}, terms_of(chunk.text_to_embed, chunk.language))
 
 
 async def ranked(db: Database, embedder: MiniLm, query: str, alpha: float) -> list[str]:
@@ -248,7 +248,7 @@ def chunk_rows(scope: int, at: int, texts: Sequence[str]) -> Iterator[bytes]:
 
 def vector_rows(model: int, scope: int, ids: Sequence[int], points: np.ndarray) -> Iterator[bytes]:
     for id_, point in zip(ids, points.astype("<f4"), strict=True):
-        yield f"{model}\t{id_}\t{scope}\t{vectors.written(point.tobytes())}\n".encode()
+        yield f"{model}\t{id_}\t{scope}\t{vectors.vector_text(point.tobytes())}\n".encode()
 
 
 def term_rows(scope: int, ids: Sequence[int], texts: Sequence[str]) -> Iterator[bytes]:

@@ -12,8 +12,8 @@ from typing import Any, cast
 from gristmill.db import Database
 from gristmill.documents import Tools, document_handlers
 from gristmill.errors import GristmillError, Refused
-from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
-from gristmill.knowledge.vectors import choose, fill_vectors
+from gristmill.knowledge.lexicon import fold_terms, schedule_tidying, tidy_terms
+from gristmill.knowledge.vectors import choose_model, fill_vectors
 from gristmill.models import ModelPool, get_embedder_name
 from gristmill.queue import Handler, Handlers, bind, on
 from gristmill.settings import Settings
@@ -51,8 +51,8 @@ async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
     """What workers with these handlers see to before they begin: that knowledge is kept as the settings say."""
     if FillVectors.kind in answered:
         async with db.transaction() as tx:
-            await choose(tx, get_embedder_name(settings.embedding))
-            await tidy_hourly(tx)
+            await choose_model(tx, get_embedder_name(settings.embedding))
+            await schedule_tidying(tx)
 
 
 @asynccontextmanager

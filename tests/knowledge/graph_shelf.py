@@ -61,7 +61,7 @@ def drawn(*facts: str) -> Extraction:
 
 
 async def contribute(db: Database, chunk: ChunkId, *facts: str, client: str = "") -> bytes:
-    key = graph.key_of(client, Passage("; ".join(facts)), "test")
+    key = graph.extraction_key(client, Passage("; ".join(facts)), "test")
     async with db.transaction() as tx:
         await graph.save(tx, chunk, client, drawn(*facts), key)
     return key

@@ -40,7 +40,7 @@ class Desk:
         """`window` is how many tokens the embedder sees: no chunk is longer."""
         self._readers = readers
         self._splitters = splitters
-        self._longest = min(window + chunks.SPECIAL, chunks.LONGEST)
+        self._longest = min(window + chunks.SPECIAL_TOKENS, chunks.LONGEST)
         self._time = settings.timeout.total_seconds()
         self._memory = settings.memory
         self._limits = Limits(
