@@ -27,7 +27,6 @@ from gristmill.documents.progress import (
 from gristmill.documents.removal import Removed, remove, remove_in_portions
 from gristmill.documents.store import load, retry
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
-from gristmill.documents.work import Tools, document_handlers
 
 __all__ = [
     "MOST_FAILURES",
@@ -40,14 +39,12 @@ __all__ = [
     "Removed",
     "Skipped",
     "Tally",
-    "Tools",
     "Urgency",
     "add_again",
     "add_file",
     "at_work",
     "clear_copies",
     "counted",
-    "document_handlers",
     "failures",
     "files_at",
     "files_in",
