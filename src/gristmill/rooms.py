@@ -5,12 +5,14 @@ because they are found by their place: the settings of a room are the file `sett
 functions are the folder `<room>/schema`. Routes and pages come with web.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gristmill.db import Database, Tx
+from gristmill.db import Database, Embedded, Tx, examine_database, plainly
+from gristmill.errors import GristmillError
 from gristmill.models import ModelPool
-from gristmill.queue import Handler, Handlers, Letter, add_schedule, bound
+from gristmill.queue import Handler, Handlers, Letter, add_schedule, bound, examine_queues
 from gristmill.settings import Settings
 from gristmill.telemetry import Check
 
@@ -86,6 +88,29 @@ async def _prepare_room(room: Room, tx: Tx, settings: Settings) -> None:
     for one in room.schedules:
         # replacing keeps what an operator has set: a schedule that was disabled stays disabled
         await add_schedule(tx, one.name, one.letter, cron=one.cron, replace=True)
+
+
+async def examine(settings: Settings, rooms: Iterable[Room]) -> list[Check]:
+    """Everything that the doctor looks at, as far as one can look: without a database, only that it is missing."""
+    readable = Check("settings", "ok", "All settings can be read.")
+    try:
+        with plainly():
+            return [readable, *await _examine_house(settings, rooms)]
+    except GristmillError as error:
+        # other commands advise to run the doctor, who must not advise it again
+        sentence = str(error).replace(": run gristmill doctor.", ".")
+        advice = "Start the server, or mend GRISTMILL_DATABASE_URL." if settings.database_url else ""
+        return [readable, Check("database", "fail", sentence, advice)]
+
+
+async def _examine_house(settings: Settings, rooms: Iterable[Room]) -> list[Check]:
+    url = settings.database_url or await asyncio.to_thread(Embedded(settings.data).start)
+    async with await Database(url).connect("doctor") as connection:
+        checks, schema = await examine_database(connection, settings)
+        if not schema.fits:
+            return checks
+        tx = Tx(connection)
+        return [*checks, *await examine_queues(tx, settings.queue), *await ask_checks(rooms, tx, settings)]
 
 
 async def ask_checks(rooms: Iterable[Room], tx: Tx, settings: Settings) -> list[Check]:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from gristmill.db import Tx
+from gristmill.knowledge.checks import check_extraction
 from gristmill.knowledge.letters import FillVectors, FoldTerms, TidyTerms
 from gristmill.knowledge.lexicon import fold_terms, tidy_terms
 from gristmill.knowledge.vectors import choose, fill_vectors
@@ -34,4 +35,5 @@ ROOM = Room(
     handlers=bind_handlers,
     prepare=choose_model,
     schedules=(RecurringLetter(TidyTerms.kind, TidyTerms(), HOURLY),),
+    checks=(check_extraction,),
 )
