@@ -188,9 +188,9 @@ def test_a_server_without_a_free_connection_counts_as_started(room: Path) -> Non
     server = Embedded(room / "data", few | {"shared_buffers": "32MB"})
     server.start()
     with ExitStack() as held:
-        for _ in range(6):
+        for _ in range(4):  # two are kept for the superuser, which is not who we are
             held.enter_context(psycopg.connect(server.url()))
-        with pytest.raises(psycopg.OperationalError, match="too many clients"):
+        with pytest.raises(psycopg.OperationalError, match="slots are reserved"):
             psycopg.connect(server.url())
         assert server.start() == server.url()
 

@@ -30,8 +30,8 @@ async def mails(tx: Tx, *, embedded_by: int = MODEL, silent: bool | None = None)
         **asked,
     )
     await tx.execute(
-        """INSERT INTO page (document, number, method, text, key, divided)
-           SELECT id, 1, 'text', 'Yours, Jane', %(same)s, %(same)s FROM document""",
+        """INSERT INTO page (document, number, scope, method, text, key, divided)
+           SELECT id, 1, scope, 'text', 'Yours, Jane', %(same)s, %(same)s FROM document""",
         **asked,
     )
     await tx.execute(
@@ -42,7 +42,9 @@ async def mails(tx: Tx, *, embedded_by: int = MODEL, silent: bool | None = None)
     await tx.execute(
         "INSERT INTO embedding SELECT %(model)s::smallint, id, scope, '[1,2,3]' FROM chunk ORDER BY id", **asked
     )
-    await tx.execute("INSERT INTO extraction (chunk, key, silent) SELECT id, %(same)s, %(silent)s FROM chunk", **asked)
+    await tx.execute(
+        "INSERT INTO extraction (chunk, scope, key, silent) SELECT id, scope, %(same)s, %(silent)s FROM chunk", **asked
+    )
 
 
 async def buffers(tx: Tx, statement: LiteralString, **asked: Any) -> int:

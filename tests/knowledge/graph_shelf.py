@@ -31,7 +31,7 @@ async def shelve(
             [scope, urn or f"file:///{digest.hex()[:12]}", version, digest],
         )
         (document,) = await rows.fetchone() or (None,)
-        await connection.execute("INSERT INTO page VALUES (%s, 1, 'copied', %s, '\\x00')", [document, body])
+        await connection.execute("INSERT INTO page VALUES (%s, 1, %s, 'copied', %s, '\\x00')", [document, scope, body])
         chunks: list[ChunkId] = []
         start = 0
         for ordinal, text in enumerate(texts):

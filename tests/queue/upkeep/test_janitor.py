@@ -145,8 +145,8 @@ async def test_a_unique_key_that_is_still_held_keeps_its_task(db: Database) -> N
 async def test_what_is_kept_of_a_task_goes_with_it(db: Database) -> None:
     async with db.transaction() as tx:
         (id_,) = await done(tx, 1)
-        await tx.execute("INSERT INTO task_progress VALUES (%(id)s, clock(), 1, 1)", id=id_)
-        await tx.execute("INSERT INTO task_failure VALUES (%(id)s, 1, clock(), 1, 'busy', 'f')", id=id_)
+        await tx.execute("INSERT INTO task_progress VALUES (%(id)s, 1, clock(), 1, 1)", id=id_)
+        await tx.execute("INSERT INTO task_failure VALUES (%(id)s, 1, 1, clock(), 1, 'busy', 'f')", id=id_)
         await clean(tx, kept(0))
         await audit(tx)
 

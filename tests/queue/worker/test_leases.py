@@ -45,7 +45,7 @@ async def test_what_a_worker_lays_down_is_what_it_names(db: Database) -> None:
         first, second = await claimed(tx, worker, 2), await claimed(tx, worker, 2)
         await settled(tx, worker, first)
         await tx.execute(SQL["lay_down"], worker=worker, leases=array([first[0].lease]))
-        assert await tx.all("SELECT worker, lease, tasks FROM hand") == [
+        assert await tx.all("SELECT worker, number, tasks FROM lease") == [
             (worker, second[0].lease, [one.id for one in second])
         ]
         await audit(tx)
@@ -60,6 +60,6 @@ async def test_the_hands_of_a_dead_worker_are_kept_until_they_are_empty(db: Data
         await settled(tx, dead, await claimed(tx, dead, 1), Snooze(timedelta(0)))
         await tx.execute("UPDATE worker SET state = 'lost' WHERE id = %(id)s", id=dead)
         await rescue(tx)
-        assert await tx.all("SELECT worker, tasks FROM hand") == [(live, [held.id])]
+        assert await tx.all("SELECT worker, tasks FROM lease") == [(live, [held.id])]
         assert await tx.value("SELECT count(*) FROM ticket WHERE worker = %(id)s", id=dead) == 0
         await audit(tx)
