@@ -30,7 +30,7 @@ from bench.documents_quality import CORPORA, RECEIPTS, olmocr_pass_rate, sroie_c
 from examples.make_inbox import Pdf  # noqa: E402
 from rich.console import Console  # noqa: E402
 
-from gristmill.app import handlers_at  # noqa: E402
+from gristmill.app import ROOMS  # noqa: E402
 from gristmill.db import Database, open_database  # noqa: E402
 from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
@@ -40,6 +40,7 @@ from gristmill.knowledge.chunks import split  # noqa: E402
 from gristmill.models import ModelPool  # noqa: E402
 from gristmill.models.embedding import minilm  # noqa: E402
 from gristmill.queue import Handlers, Worker  # noqa: E402
+from gristmill.rooms import Tools, bind_rooms  # noqa: E402
 from gristmill.scopes import GLOBAL  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 
@@ -102,7 +103,7 @@ async def mill() -> AsyncIterator[Mill]:
         settings = Settings(data=Path(folder) / "data")
         try:
             async with open_database(settings, size=8) as db, ModelPool(settings) as models:
-                yield Mill(db, handlers_at(models, db, settings), settings)
+                yield Mill(db, bind_rooms(ROOMS, Tools(db, settings, models)), settings)
         finally:
             Embedded(settings.data).stop("immediate")
 

@@ -27,12 +27,12 @@ import numpy as np  # noqa: E402
 from gristmill.db import Database, Embedded, Tx, Vector, open_database  # noqa: E402
 from gristmill.ids import DocumentId, ScopeId  # noqa: E402
 from gristmill.knowledge import chunks, lexicon, make_searchable, search, terms_of, vectors  # noqa: E402
+from gristmill.knowledge.letters import FoldTerms  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
 from gristmill.models.embedding.tokens import load_tokenizer  # noqa: E402
 from gristmill.processes import ProcessPool  # noqa: E402
 from gristmill.scopes import GLOBAL, scope_id  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
-from gristmill.tasks import FoldTerms  # noqa: E402
 
 CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", ROOT.parent / "shared" / "corpora"))
 PAGE = ROOT / "docs" / "benchmarks.md"

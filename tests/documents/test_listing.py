@@ -9,8 +9,8 @@ from gristmill.db import Database
 from gristmill.documents import Progress, add_file, listing, remove, tally
 from gristmill.ids import DocumentId
 from gristmill.knowledge import lexicon
+from gristmill.knowledge.letters import FoldTerms
 from gristmill.scopes import GLOBAL, Scope, scope_id
-from gristmill.tasks import FoldTerms
 
 MOST = 1 << 20
 

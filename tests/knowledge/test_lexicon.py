@@ -17,10 +17,13 @@ from shelf import placed
 from gristmill.db import Database, Tx
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Terms, lexicon
-from gristmill.knowledge.lexicon import FEW, fold_terms, schedule_tidying, segments_to_merge, tidy_terms
+from gristmill.knowledge.letters import FoldTerms, TidyTerms
+from gristmill.knowledge.lexicon import FEW, fold_terms, segments_to_merge, tidy_terms
+from gristmill.knowledge.room import ROOM
 from gristmill.queue import Worker, bind, on, run_schedule
+from gristmill.rooms import prepare_rooms
 from gristmill.scopes import GLOBAL, Scope
-from gristmill.tasks import FoldTerms, TidyTerms
+from gristmill.settings import Settings
 
 RNG = random.Random(7)
 WORDS = [f"w{n}" for n in range(400)]
@@ -153,9 +156,7 @@ async def test_a_little_that_is_gone_waits_a_day_at_most(db: Database) -> None:
     assert await count(db, "gone_chunk") == 1
     async with db.transaction() as tx:
         await tx.execute("UPDATE gone_chunk SET at = at - interval '25 hours'")
-        await schedule_tidying(tx)
-        await run_schedule(tx, TidyTerms.kind)
-    await idle(db)
+    await an_hour_passes(db)
     assert await count(db, "gone_chunk") == 0
     assert min(texts) not in await scored(db)
 
@@ -164,12 +165,18 @@ async def test_what_came_while_a_fold_ran_is_folded_within_the_hour(db: Database
     async with db.transaction() as tx:
         for n in (FEW, FEW - 1):
             await filled(tx, n, Scope(f"client {n}"))
-        await schedule_tidying(tx)
-        await run_schedule(tx, TidyTerms.kind)
-    await idle(db)
+    await an_hour_passes(db)
     async with db.transaction() as tx:
         folds = await tx.value("SELECT count(*) FROM task WHERE kind = 'knowledge.fold'")
     assert (folds, await count(db, "segment"), await count(db, "fresh_terms")) == (1, 1, FEW - 1)
+
+
+async def an_hour_passes(db: Database) -> None:
+    """The room's own schedule runs, and everything that it sends is answered."""
+    await prepare_rooms([ROOM], db, Settings(), bind(on(TidyTerms, tidy_terms)))
+    async with db.transaction() as tx:
+        await run_schedule(tx, TidyTerms.kind)
+    await idle(db)
 
 
 async def idle(db: Database) -> None:
@@ -201,7 +208,7 @@ FOLDING = """
 import asyncio, os, sys
 from gristmill.db import Database
 from gristmill.knowledge import lexicon
-from gristmill.tasks import FoldTerms
+from gristmill.knowledge.letters import FoldTerms
 
 lexicon.MANY = 64
 

@@ -12,11 +12,11 @@ from shelf import chunked, placed, searchable
 from gristmill.db import Database, Vector
 from gristmill.errors import Refused
 from gristmill.knowledge import Embedders, search, terms_of, vectors
+from gristmill.knowledge.letters import FillVectors
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
 from gristmill.queue import Done, Envelope, Skip, Worker, bind, on
 from gristmill.scopes import GLOBAL, Scope, scope_id
-from gristmill.tasks import FillVectors
 
 
 class Renamed(FakeEmbedder):

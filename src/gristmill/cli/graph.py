@@ -15,10 +15,10 @@ from gristmill.cli.output import Json, Misused, emit, err, facts, short, table
 from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
-from gristmill.documents import counted
 from gristmill.errors import Refused
 from gristmill.knowledge import graph, keys
 from gristmill.scopes import Scope
+from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
 alias = typer.Typer(no_args_is_help=True)
@@ -124,7 +124,7 @@ def stats(client: Client = None, project: Project = None, json: Json = False) ->
     Example: gristmill graph stats --json
     """
     found = run(_stats(scope_of(client, project)))
-    emit(json, found, lambda: _counted(found))
+    emit(json, found, lambda: _counts_view(found))
 
 
 @alias.command("add")
@@ -253,7 +253,7 @@ def _view(node: graph.Node) -> RenderableType:
     for edge in node.neighbours:
         tree.add(_edge(edge))
     if node.edges > len(node.neighbours):
-        tree.add(Text(f"… and {counted(node.edges - len(node.neighbours), 'more edge')}: --limit", style="dim"))
+        tree.add(Text(f"… and {format_count(node.edges - len(node.neighbours), 'more edge')}: --limit", style="dim"))
     if not node.evidence:
         return tree
     rows = [(_place(one), f"“{one.snippet}”") for one in node.evidence]
@@ -284,7 +284,7 @@ def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | 
     return table(("~from", "", "~to", ">evidence", "for example"), rows, empty="")
 
 
-def _counted(found: graph.Counts) -> RenderableType:
+def _counts_view(found: graph.Counts) -> RenderableType:
     top = facts(
         [
             ("nodes", found.nodes),
@@ -296,5 +296,5 @@ def _counted(found: graph.Counts) -> RenderableType:
     nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
     edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
     rest = len(found.edge_types) - MOST_KEYS
-    more = [Text(f"… and {counted(rest, 'more type')}: --json", style="dim")] if rest > 0 else []
+    more = [Text(f"… and {format_count(rest, 'more type')}: --json", style="dim")] if rest > 0 else []
     return Group(top, "", nodes, "", edges, *more)

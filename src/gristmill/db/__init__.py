@@ -1,5 +1,6 @@
 """The database: where it is, how to talk to it, and what its tables look like."""
 
+from gristmill.db.checks import examine_database
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
@@ -22,6 +23,7 @@ __all__ = [
     "Viewpoint",
     "array",
     "bring_up_to_date",
+    "examine_database",
     "open_database",
     "plainly",
     "programs_for",

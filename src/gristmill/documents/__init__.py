@@ -11,7 +11,6 @@ from gristmill.documents.progress import (
     Skipped,
     Tally,
     at_work,
-    counted,
     failures,
     holds_anything,
     listing,
@@ -27,7 +26,6 @@ from gristmill.documents.progress import (
 from gristmill.documents.removal import Removed, remove, remove_in_portions
 from gristmill.documents.store import load, retry
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
-from gristmill.documents.work import Tools, document_handlers
 
 __all__ = [
     "MOST_FAILURES",
@@ -40,14 +38,11 @@ __all__ = [
     "Removed",
     "Skipped",
     "Tally",
-    "Tools",
     "Urgency",
     "add_again",
     "add_file",
     "at_work",
     "clear_copies",
-    "counted",
-    "document_handlers",
     "failures",
     "files_at",
     "files_in",

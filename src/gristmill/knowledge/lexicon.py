@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.ids import ChunkId, ScopeId
+from gristmill.knowledge.letters import FoldTerms, TidyTerms
 from gristmill.knowledge.terms import QueryWord, query_words
-from gristmill.queue import Done, Envelope, Unique, add_schedule
-from gristmill.tasks import FoldTerms, TidyTerms
+from gristmill.queue import Done, Envelope, Unique
 
 if TYPE_CHECKING:
     from gristmill.knowledge.postings import Postings, Ranking
@@ -118,7 +118,6 @@ TIER = 4  # segments of like size that become one: each posting is rewritten a f
 ROTTEN = 0.05  # of a segment, when it is written anew without what is gone
 PATIENCE = timedelta(days=1)  # … and when that happens at the latest
 PORTION = 5_000  # terms read at a time
-HOURLY = "17 * * * *"
 
 
 def fold_letter(scope: ScopeId) -> Envelope:
@@ -133,11 +132,6 @@ def fold_letter(scope: ScopeId) -> Envelope:
 def fold_letters_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:
     """What is sent when the terms of a chunk are written: one in so many asks for a fold, and nobody has to count."""
     return [fold_letter(scope)] if chunk % FEW == 0 else []
-
-
-async def schedule_tidying(tx: Tx) -> None:
-    """Stated by every worker that can do it; once there, it stays as somebody has set it."""
-    await add_schedule(tx, TidyTerms.kind, TidyTerms(), cron=HOURLY, replace=True)
 
 
 async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:

@@ -13,12 +13,12 @@ from gristmill.db import Database, Row, Tx, Vector, array, queries, read_vector,
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
+from gristmill.knowledge.letters import FillVectors
 from gristmill.knowledge.terms import Terms
 from gristmill.knowledge.windows import LongTextEmbedder
 from gristmill.models import Embedder, MiniLm
 from gristmill.queue import Done, Envelope, Skip, Snooze, Unique, send_many
 from gristmill.scopes import GLOBAL_ID
-from gristmill.tasks import FillVectors
 
 SQL = queries("gristmill.knowledge", "vectors.sql")
 MOST_DIMENSIONS = 2000  # that an HNSW index can hold

@@ -7,6 +7,7 @@ from gristmill.queue.letters import Envelope, Letter, Unique, decode
 from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiters, set_limit
 from gristmill.queue.operate import dead
 from gristmill.queue.operate.cancel import Cancelling, cancel
+from gristmill.queue.operate.checks import examine_queues, explain_standstill
 from gristmill.queue.operate.lookup import (
     STATUSES,
     Event,
@@ -80,6 +81,8 @@ __all__ = [
     "dead",
     "decode",
     "enable_schedule",
+    "examine_queues",
+    "explain_standstill",
     "forget_owners",
     "get_task",
     "group_progress",

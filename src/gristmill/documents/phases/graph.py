@@ -5,13 +5,13 @@ from functools import partial
 
 from gristmill.db import Database
 from gristmill.documents import store
+from gristmill.documents.letters import BuildGraph
 from gristmill.documents.model import Document
 from gristmill.documents.phases.vector import GONE
 from gristmill.ids import ChunkId, DocumentId
 from gristmill.knowledge import Chunk, chunks, graph
 from gristmill.models import Extraction, Extractor, Passage
 from gristmill.queue import Done, Skip
-from gristmill.tasks import BuildGraph
 
 
 async def build_graph(

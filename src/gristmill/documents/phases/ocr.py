@@ -9,13 +9,13 @@ from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk, Sheet
+from gristmill.documents.letters import ReadPage, SplitPage
 from gristmill.documents.model import SPLIT, Document
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
 from gristmill.queue import Answer, Done, Skip, Snooze
-from gristmill.tasks import ReadPage, SplitPage
 from gristmill.telemetry import log
 
 LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")

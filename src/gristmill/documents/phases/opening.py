@@ -6,13 +6,13 @@ from gristmill.db import Database, Tx
 from gristmill.documents import intake, removal, store
 from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
+from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document
 from gristmill.documents.reading import Bookmark, Inspection, refusals
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.knowledge import lexicon
 from gristmill.queue import Done, Skip
-from gristmill.tasks import FinishDocument, OpenDocument, SealPhase
 
 REMOVED = Skip("its document was removed")
 

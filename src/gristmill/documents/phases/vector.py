@@ -5,11 +5,11 @@ from functools import partial
 
 from gristmill.db import Database
 from gristmill.documents import store
+from gristmill.documents.letters import BuildGraph, EmbedChunk
 from gristmill.documents.model import GRAPH, Document
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Chunk, Embedders, chunks, lexicon, make_searchable, terms_of, vectors
 from gristmill.queue import Done, Skip
-from gristmill.tasks import BuildGraph, EmbedChunk
 
 GONE = Skip("its chunk was removed")
 
