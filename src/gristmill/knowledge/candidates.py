@@ -25,8 +25,9 @@ MANY = 50_000  # postings take so long to rank that the index would wait for us 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """What is load_search_space from a scope."""
+    """What can be searched from a scope."""
 
+    seen_from: Scope
     scopes: Sequence[ScopeId]
     size: int  # in chunks
     languages: Sequence[str | None]
@@ -34,11 +35,11 @@ class SearchSpace:
 
 
 async def load_search_space(db: Database, scope: Scope) -> SearchSpace:
-    async with db.reading() as tx:
+    async with db.reading(seen_from=scope) as tx:
         row = await tx.one(SQL["search_space"], client=scope.client, project=scope.project)
     assert row is not None
     model = Model(row.model, row.name, row.dimensions, current=True) if row.model else None
-    return SearchSpace(row.scopes, row.size, row.languages, model)
+    return SearchSpace(scope, row.scopes, row.size, row.languages, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class _WordMatches:
 async def _find_by_words(
     db: Database, space: SearchSpace, question: Question, query: str, alpha: float, only: Filter, most: int
 ) -> _WordMatches:
-    async with db.reading() as tx:
+    async with db.reading(seen_from=space.seen_from) as tx:
         found = await lexicon.look_up(tx, space.scopes, query, space.languages)
     if found.posting_count > MANY:
         await question.vector_of(space.model)  # then the index of vectors is at work meanwhile
@@ -128,18 +129,18 @@ async def _find_by_words(
     highlighter = Highlighter(term for word in found.words for term in word.terms)
     if alpha == 1 and (await question.vector_of(space.model)).vector:
         return _WordMatches(ranking, highlighter, {}, {})
-    best = await _best_passing(db, ranking, only, most)
+    best = await _best_passing(db, space, ranking, only, most)
     answer = await question.vector_of(space.model)
     if space.model is None or answer.vector is None:
         return _WordMatches(ranking, highlighter, ranking.scores_of(best), {})
-    async with db.reading() as tx:
+    async with db.reading(seen_from=space.seen_from) as tx:
         near = await vectors.compute_cosines(tx, space.model, answer.vector, best)
     return _WordMatches(ranking, highlighter, ranking.scores_of(best), near)
 
 
 @dataclass(frozen=True, slots=True)
 class _MeaningMatches:
-    """What is found by meaning, and what is not to be load_search_space that way."""
+    """What is found by meaning, and what cannot be found that way now."""
 
     answer: QueryVector
     similar: dict[int, float]
@@ -152,7 +153,7 @@ async def _find_by_meaning(
     answer = await question.vector_of(space.model)
     if space.model is None or answer.vector is None:
         return _MeaningMatches(answer, {}, answer.note)
-    async with db.reading(beside=True) as tx:
+    async with db.reading(beside=True, seen_from=space.seen_from) as tx:
         note = await vectors.describe_refill(tx, space.model)
         near = await vectors.find_nearest(tx, space.model, answer.vector, space.scopes, space.size, only, most)
     return _MeaningMatches(answer, near, note)
@@ -162,13 +163,13 @@ async def _find_nothing() -> _MeaningMatches:
     return _MeaningMatches(QueryVector(), {}, None)
 
 
-async def _best_passing(db: Database, ranking: "Ranking", only: Filter, most: int) -> list[int]:
+async def _best_passing(db: Database, space: SearchSpace, ranking: "Ranking", only: Filter, most: int) -> list[int]:
     """The best by words that pass the filter, however far down the list they stand."""
     if only.passes_all:
         return ranking.top(most)
     passing: list[int] = []
     skip, size = 0, most
-    async with db.reading() as tx:
+    async with db.reading(seen_from=space.seen_from) as tx:
         while len(passing) < most and (some := ranking.top(size, skip)):
             rows = await tx.all(SQL["passing_chunks"], chunks=array(some), **only.params)
             kept = {row.id for row in rows}

@@ -100,7 +100,8 @@ async def search(
     space = await load_search_space(db, scope)
     candidates = await find_candidates(db, space, question, asked, alpha, only, wide)
     hits.note = candidates.note
-    async with db.reading(beside=True) as tx:  # or the next words would be looked up where the index was
+    # the connection that asked the index: another one would leave the next search's words on the core of the index
+    async with db.reading(beside=True, seen_from=scope) as tx:
         best = await _choose_rows(tx, candidates, space.scopes, only, query, limit, most)
         hits += [_make_hit(row, candidates) for row in best]
         # not only of the first: a newer version goes before an older one that has it
