@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
@@ -28,6 +28,14 @@ MAX_PAYLOAD = 1_000_000
 COPY_FROM = 100  # rows from which COPY pays
 PIECE = 1_000  # rows of a COPY made at a time
 AT_ONCE = 5_000  # rows in one statement: enough to be fast, few enough to hold in memory
+
+
+class Written(NamedTuple):
+    """A letter of `enqueue`: the id that was meant for it, and whether it was written or its unique key was taken."""
+
+    id: TaskId
+    place: int
+    written: bool
 
 
 async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
@@ -186,7 +194,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], limit: int) ->
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
         rows = "[" + ",".join(_row(one, limit) for one in slice_) + "]"
-        written = await tx.all(SQL["enqueue"], rows=rows)
+        written = [Written(*row) for row in await tx.all(SQL["enqueue"], rows=rows)]
         new = [row.id for row in written if row.written]
         joined = Counter(
             one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
@@ -234,7 +242,7 @@ def _row(envelope: Envelope, limit: int) -> str:
     return to_json(fields)[:-1] + ',"payload":' + encode(envelope.letter, limit).decode() + "}"
 
 
-async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], limit: int) -> list[TaskId]:
+async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Written], limit: int) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):
         return [row.id for row in written]
