@@ -15,7 +15,8 @@ import psycopg
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import NoTurn, Refused, Transient
 from gristmill.ids import WorkerId
-from gristmill.queue.rates import Rate, Recent, free_starts, remember_starts
+from gristmill.queue.rates import Rate, Recent, free_starts, rate_of, remember_starts
+from gristmill.queue.rows import to_record
 
 SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
@@ -23,6 +24,36 @@ NOTHING = Recent()
 POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, should no word of one reach us
 UNSET = 10.0  # seconds between looks for a limiter that nobody has set, should no word of it reach us
 BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back where nobody knows how long it takes
+
+
+@dataclass(frozen=True)
+class LimiterRow:
+    """What the table `limiter` says of one at `now`."""
+
+    concurrency: int | None
+    rate_count: int | None
+    rate_period: timedelta | None
+    gap_min: timedelta
+    gap_max: timedelta
+    next_at: datetime | None
+    recent_at: list[datetime]
+    recent_n: list[int]
+    now: datetime
+
+
+@dataclass(frozen=True)
+class LockedLimiter(LimiterRow):
+    """`forgotten` if nobody has used it for an hour."""
+
+    forgotten: bool
+
+
+@dataclass(frozen=True)
+class ListedLimiter(LimiterRow):
+    """With its name and how many hold it."""
+
+    name: str
+    held: int
 
 
 @dataclass(frozen=True)
@@ -42,9 +73,8 @@ class Limit:
             raise Refused("A gap goes from a shorter to a longer time, neither of them negative.")
 
     @classmethod
-    def of(cls, row: Any) -> Self:
-        rate = Rate(row.rate_count, row.rate_period) if row.rate_count else None
-        return cls(row.concurrency, rate, (row.gap_min, row.gap_max))
+    def of(cls, row: LimiterRow) -> Self:
+        return cls(row.concurrency, rate_of(row.rate_count, row.rate_period), (row.gap_min, row.gap_max))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -60,7 +90,7 @@ class Turns:
     recent: Recent = NOTHING
 
     @classmethod
-    def of(cls, row: Any) -> Self:
+    def of(cls, row: LimiterRow) -> Self:
         return cls(row.next_at, Recent(tuple(row.recent_at), tuple(row.recent_n)))
 
     @property
@@ -255,7 +285,7 @@ async def set_limit(tx: Tx, name: str, limit: Limit) -> None:
 
 
 async def list_limiters(tx: Tx) -> list[LimiterStatus]:
-    return [_status(row) for row in await tx.all(SQL["all"])]
+    return [_status(to_record(ListedLimiter, row)) for row in await tx.all(SQL["all"])]
 
 
 async def release_holds(tx: Tx, worker: WorkerId) -> int:
@@ -269,14 +299,14 @@ async def _await_word(freed: asyncio.Event, patience: float) -> None:
             await freed.wait()
 
 
-async def _lock_limiter(tx: Tx, name: str, limit: Limit | None) -> Any:
+async def _lock_limiter(tx: Tx, name: str, limit: Limit | None) -> LockedLimiter:
     row = await tx.one(SQL["lock"], name=name)
     if row is None and limit is not None:
         await tx.execute(SQL["ensure"], name=name, **limit.columns)
         row = await tx.one(SQL["lock"], name=name)
     if row is None:
         raise Refused(f"There is no limiter “{name}”: give it a limit first.")
-    return row
+    return to_record(LockedLimiter, row)
 
 
 def _gap(limit: Limit) -> timedelta:
@@ -284,7 +314,7 @@ def _gap(limit: Limit) -> timedelta:
     return timedelta(seconds=random.uniform(low.total_seconds(), high.total_seconds()))
 
 
-def _status(row: Any) -> LimiterStatus:
+def _status(row: ListedLimiter) -> LimiterStatus:
     limit, turns = Limit.of(row), Turns.of(row)
     recent = limit.rate.count - free_starts(limit.rate, turns.recent, row.now)[0] if limit.rate else 0
     return LimiterStatus(row.name, limit, row.held, recent, turns.next_at)

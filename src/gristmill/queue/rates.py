@@ -23,6 +23,11 @@ class Rate:
         return max(self.period / CELLS, INSTANT)
 
 
+def rate_of(count: int | None, period: timedelta | None) -> Rate | None:
+    """The rate that two columns say, if they say one."""
+    return Rate(count, period) if count and period else None
+
+
 @dataclass(frozen=True)
 class Recent:
     """What was started within the period: `n[i]` starts at `at[i]`, oldest first."""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
@@ -42,6 +42,14 @@ class _Terms:
 
     def scope_of(self, envelope: Envelope) -> ScopeId:
         return self.scope if envelope.scope is None else envelope.scope
+
+
+class Written(NamedTuple):
+    """A letter of `enqueue`: the id that was meant for it, and whether it was written or its unique key was taken."""
+
+    id: TaskId
+    place: int
+    written: bool
 
 
 async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
@@ -209,7 +217,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms)
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
         rows = "[" + ",".join(_row(one, terms) for one in slice_) + "]"
-        written = await tx.all(SQL["enqueue"], rows=rows)
+        written = [Written(*row) for row in await tx.all(SQL["enqueue"], rows=rows)]
         new = [row.id for row in written if row.written]
         joined = Counter(
             one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
@@ -258,7 +266,9 @@ def _row(envelope: Envelope, terms: _Terms) -> str:
     return to_json(fields)[:-1] + ',"payload":' + encode(envelope.letter, terms.limit).decode() + "}"
 
 
-async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], terms: _Terms) -> list[TaskId]:
+async def _with_holders(
+    tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Written], terms: _Terms
+) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):
         return [row.id for row in written]

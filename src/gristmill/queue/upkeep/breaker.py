@@ -1,14 +1,26 @@
 """Breakers: hold a stage back while the world behind it is broken."""
 
 from collections import defaultdict
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from gristmill.db import Tx, queries
+from gristmill.queue.rows import to_record
 from gristmill.telemetry import log
 
 SQL = queries("gristmill.queue.upkeep", "breaker.sql")
 TIME_OUTS = 3  # so many in a row, and nothing done meanwhile: the stage stands still, however few tasks it has
 State = Literal["closed", "open", "half-open"]
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """What is set for the breaker of a queue, and its state."""
+
+    name: str
+    breaker_state: str
+    breaker_threshold: float
+    breaker_minimum: int
 
 
 def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -> State | None:
@@ -65,18 +77,23 @@ async def _report(tx: Tx, queue: str, seen: Counts) -> None:
     row = await tx.one(SQL["breaker"], name=queue)
     if row is None or row.breaker_threshold is None:
         return
-    if row.breaker_state != "closed":
-        row = await tx.one(SQL["lock_breaker"], name=queue)
+    breaker = to_record(Breaker, row)
+    if breaker.breaker_state != "closed":
+        breaker = await _lock(tx, queue)
     await tx.execute(SQL["report_health"], queue=queue, ok=seen.ok, failed=seen.failed)
     if seen.timed_out:
         await tx.execute(SQL["note_time_outs"], queue=queue, n=seen.timed_out)
-    if await _verdict(tx, row, seen):
-        row = await tx.one(SQL["lock_breaker"], name=queue)
-        if verdict := await _verdict(tx, row, seen):
+    if await _verdict(tx, breaker, seen):
+        breaker = await _lock(tx, queue)
+        if verdict := await _verdict(tx, breaker, seen):
             await _move(tx, queue, *verdict)
 
 
-async def _verdict(tx: Tx, row: Any, seen: Counts) -> tuple[State, str | None] | None:
+async def _lock(tx: Tx, queue: str) -> Breaker:
+    return to_record(Breaker, await tx.one(SQL["lock_breaker"], name=queue))
+
+
+async def _verdict(tx: Tx, row: Breaker, seen: Counts) -> tuple[State, str | None] | None:
     """The state that the breaker should change to, and why."""
     ok, failed = seen.ok, seen.failed
     if row.breaker_state == "closed":

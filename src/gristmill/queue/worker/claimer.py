@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
-from typing import Any
 
 from gristmill.db import Connection, Tx, array, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
-from gristmill.queue.config import QueueConfig, lock_limits
-from gristmill.queue.rates import Rate, Recent, free_starts, remember_starts
+from gristmill.queue.config import QueueConfig, QueueLimits, lock_limits
+from gristmill.queue.rates import free_starts, remember_starts
 from gristmill.queue.upkeep.breaker import half_open
 from gristmill.queue.worker.give_back import give_back_leases
 from gristmill.queue.worker.lane_marks import Lane, LaneMarks
@@ -153,18 +152,18 @@ class Claimer:
         """Under the lock of the queue's row, so that all workers together stay within the limit."""
         async with connection.transaction():
             tx = Tx(connection)
-            row = await lock_limits(tx, config.name)
-            if row is None:
+            limits = await lock_limits(tx, config.name)
+            if limits is None:
                 return []
-            allowed = await _allowance(tx, row)
+            allowed = await _allowance(tx, limits)
             if allowed <= 0:
                 self.held_back.add(config.name)
                 return []
             claims = await take(allowed)
-            if claims and row.rate_count:
+            if claims and limits.rate is not None:
                 # counted from when they were claimed, not from when we asked: no window may hold more than it should
                 now = await tx.value(SQL["now"])
-                used = remember_starts(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
+                used = remember_starts(limits.rate, limits.recent, now, len(claims))
                 await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
                 await tx.flush()
             return claims
@@ -176,16 +175,13 @@ class Claimer:
         if claims := await self._take_suspect(connection, easy):
             return claims
         for config in open_:
-            if config.limited and await self._waits_suspect(connection, config.name):
+            if config.limited and await has_suspects(Tx(connection), [config.name]):
                 claims = await self._within_limits(
                     connection, config, lambda _, name=config.name: self._take_suspect(connection, [name])
                 )
                 if claims:
                     return claims
         return []
-
-    async def _waits_suspect(self, connection: Connection, queue: str) -> bool:
-        return await has_suspects(Tx(connection), [queue])
 
     async def _take_suspect(self, connection: Connection, queues: Sequence[str]) -> list[Claim]:
         if not queues:
@@ -237,23 +233,19 @@ async def has_suspects(tx: Tx, queues: Sequence[str]) -> bool:
     return await tx.value(SQL["suspects_waiting"], queues=list(queues))
 
 
-async def _allowance(tx: Tx, row: Any) -> int:
+async def _allowance(tx: Tx, limits: QueueLimits) -> int:
     """How many tasks of a limited queue may start now."""
-    if row.paused:
+    if limits.paused:
         return 0
     allowed = 2**31 - 1
-    if row.concurrency is not None:
-        allowed = row.concurrency - row.running
-    if row.breaker_state == "open":
-        if row.now < row.breaker_since + row.breaker_reset:
+    if limits.concurrency is not None:
+        allowed = limits.concurrency - limits.running
+    if limits.breaker_state == "open":
+        if limits.breaker_since is not None and limits.now < limits.breaker_since + limits.breaker_reset:
             return 0
-        await half_open(tx, row.name)
-    if row.breaker_state != "closed":
-        allowed = min(allowed, 1 - row.running)
-    if row.rate_count is not None:
-        allowed = min(allowed, free_starts(Rate(row.rate_count, row.rate_period), _recent(row), row.now)[0])
+        await half_open(tx, limits.name)
+    if limits.breaker_state != "closed":
+        allowed = min(allowed, 1 - limits.running)
+    if limits.rate is not None:
+        allowed = min(allowed, free_starts(limits.rate, limits.recent, limits.now)[0])
     return allowed
-
-
-def _recent(row: Any) -> Recent:
-    return Recent(tuple(row.recent_at), tuple(row.recent_n))
