@@ -235,6 +235,7 @@ STRUCTURED = {
     "key": "k",
     "kind": "openai",
     "floor": "0.3",
+    "meaning_share": "0.3",
 }
 
 

@@ -4,6 +4,7 @@ from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.environment import environment
 from gristmill.settings.explain import reason
+from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.load import load, unknown_names
 from gristmill.settings.log import LogSettings
@@ -17,6 +18,7 @@ __all__ = [
     "DocumentSettings",
     "EmbeddingSettings",
     "KeySettings",
+    "KnowledgeSettings",
     "LlmSettings",
     "LogSettings",
     "ModelSettings",

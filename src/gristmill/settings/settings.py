@@ -14,6 +14,7 @@ from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.environment import default_data_folder
 from gristmill.settings.explain import FILE, names_of
+from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.log import LogSettings
 from gristmill.settings.queue import QueueSettings
@@ -51,6 +52,7 @@ class Settings(BaseSettings):
     documents: DocumentSettings = DocumentSettings()
     llm: LlmSettings = LlmSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     log: LogSettings = LogSettings()
 
     @classmethod
