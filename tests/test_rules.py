@@ -221,6 +221,7 @@ STRUCTURED = {
     "key": "k",
     "kind": "openai",
     "floor": "0.3",
+    "meaning_share": "0.3",
 }
 
 

@@ -1,5 +1,7 @@
 """What nobody waits for is sent together, in the order in which it was said."""
 
+from typing import NamedTuple
+
 import pytest
 
 from gristmill.db import Database
@@ -44,3 +46,22 @@ async def test_rows_that_are_too_large_together_are_several_statements(
         assert row is not None
         assert len(row.commands) == 4
         assert [row.word for row in await tx.all(ALL)] == words
+
+
+class Word(NamedTuple):
+    word: str
+    n: int
+
+
+async def test_binary_rows_are_of_the_class_that_was_asked_for(db: Database) -> None:
+    async with db.reading() as tx:
+        rows = await tx.all_binary("SELECT 'a' AS word, 1 AS n UNION ALL SELECT 'b', 2 ORDER BY n", Word)
+        assert rows == [Word("a", 1), Word("b", 2)]
+        assert {type(row) for row in rows} == {Word}
+        assert await tx.all_binary("SELECT 'a' AS word, 1 AS n WHERE false", Word) == []
+
+
+async def test_columns_that_are_not_the_fields_of_the_class_are_refused(db: Database) -> None:
+    async with db.reading() as tx:
+        with pytest.raises(TypeError, match=r"Word has the fields .*'word', 'n'.* selects .*'n', 'word'"):
+            await tx.all_binary("SELECT 1 AS n, 'a' AS word", Word)

@@ -79,7 +79,7 @@ async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
         if ours.name == MiniLm.name and how.get("alpha"):
             await _warmed(ours)
         # while another model is being filled, vectors are those of the one before: most likely of the built-in model
-        return await search(at.db, [ours, MiniLm(pool)], query, scope, **how)
+        return await search(at.db, [ours, MiniLm(pool)], query, scope, settings=at.settings.knowledge, **how)
     finally:
         await ours.close()
         await pool.close()

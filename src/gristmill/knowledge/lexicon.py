@@ -86,7 +86,7 @@ async def _read_terms(
 
     terms = sorted({term for word in words for term in word.terms})
     asked = {"scopes": array(scopes), "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
-    rows = await tx.bare(SQL["read_terms"], **asked)
+    rows = await tx.all_binary(SQL["read_terms"], **asked)
     (corpus,) = (row for row in rows if row.term is None)
     book = _TermStatistics(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())
     for row in rows:
