@@ -1,11 +1,12 @@
 """A transaction, as handlers and stores see it."""
 
+import dataclasses
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from psycopg import AsyncConnection, AsyncCursor
-from psycopg.rows import AsyncRowFactory, RowMaker, TupleRow, class_row, namedtuple_row, tuple_row
+from psycopg.rows import AsyncRowFactory, RowMaker, TupleRow, namedtuple_row, tuple_row
 
 from gristmill.db.sql import Query
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 Row = Any  # a named tuple of the columns that a query selects
 R = TypeVar("R")
-T = TypeVar("T", bound=tuple[Any, ...])
 PORTION = 16 * 2**20  # characters or bytes of rows that one statement carries
 
 
@@ -26,7 +26,7 @@ class Tx:
     returns rows sends the collected statements first.
 
     A class after the query types its rows: `await tx.all(SQL["tasks"], Task, queue="ocr")`. Its fields have the names
-    of the columns.
+    of columns; other columns are left out.
     """
 
     def __init__(self, connection: AsyncConnection[TupleRow], *, seen_from: "Viewpoint | None" = None) -> None:
@@ -62,11 +62,11 @@ class Tx:
     @overload
     async def all_binary(self, query: Query, /, **params: Any) -> list[Row]: ...
     @overload
-    async def all_binary(self, query: Query, row: type[T], /, **params: Any) -> list[T]: ...
+    async def all_binary(self, query: Query, row: type[R], /, **params: Any) -> list[R]: ...
     async def all_binary(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> list[Any]:
-        """As `all`, in the server's binary form: many bytes are not written out as text. The class is a NamedTuple."""
+        """As `all`, in the server's binary form: many bytes are not written out as text."""
         await self.flush()
-        rows: AsyncRowFactory[Any] = _tuples_of(row) if row else namedtuple_row
+        rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
         cursor = self._connection.cursor(row_factory=rows, binary=True)
         await cursor.execute(query, params)
         return await cursor.fetchall()
@@ -116,18 +116,22 @@ class Tx:
 
     async def _run(self, query: Query, row: type[Any] | None, params: Mapping[str, Any]) -> AsyncCursor[Any]:
         await self.flush()
-        cursor = self._connection.cursor(row_factory=class_row(row) if row else namedtuple_row)
-        return await cursor.execute(query, params)
+        rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
+        return await self._connection.cursor(row_factory=rows).execute(query, params)
 
 
-def _tuples_of(row: type[Any]) -> AsyncRowFactory[Any]:
-    """Makes rows of this NamedTuple, as fast as psycopg makes its own; the columns must be its fields, in order."""
+def _records_of(kind: type[Any]) -> AsyncRowFactory[Any]:
+    """Makes rows of this dataclass or NamedTuple, from the columns that have the names of its fields."""
+    fields: Sequence[str] = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
 
     def make_rows(cursor: AsyncCursor[Any]) -> RowMaker[Any]:
-        names = tuple(column.name for column in cursor.description or ())
-        if names and names != row._fields:
-            raise TypeError(f"{row.__name__} has the fields {row._fields}, and the statement selects {names}")
-        return row._make
+        columns = [column.name for column in cursor.description or ()]
+        if columns == list(fields):  # as fast as psycopg makes its own
+            return getattr(kind, "_make", None) or (lambda values: kind(*values))
+        if missing := [field for field in fields if columns and field not in columns]:
+            raise TypeError(f"the statement selects no {missing[0]} for {kind.__name__}, but {', '.join(columns)}")
+        places = [columns.index(field) for field in fields if columns]
+        return lambda values: kind(*[values[place] for place in places])
 
     return make_rows
 

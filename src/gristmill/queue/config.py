@@ -8,7 +8,6 @@ from typing import Self
 from gristmill.db import Tx, queries
 from gristmill.queue.rates import Rate, Recent, rate_of
 from gristmill.queue.retry import RetryPolicy
-from gristmill.queue.rows import to_record
 
 SQL = queries("gristmill.queue", "config.sql")
 
@@ -97,12 +96,11 @@ class QueueConfig:
 async def lock_limits(tx: Tx, name: str) -> QueueLimits | None:
     """The queue's row with what runs of it now, for whoever alone may change that until the transaction ends."""
     await tx.execute(SQL["lock_queue"], name=name)
-    row = await tx.one(SQL["limits"], name=name)
-    return None if row is None else to_record(QueueLimits, row)
+    return await tx.one(SQL["limits"], QueueLimits, name=name)
 
 
 async def load_configs(tx: Tx, names: Iterable[str]) -> dict[str, QueueConfig]:
     wanted = list(names)
-    rows = [to_record(QueueRow, row) for row in await tx.all(SQL["configs"], names=wanted)]
+    rows = await tx.all(SQL["configs"], QueueRow, names=wanted)
     configs = {row.name: QueueConfig.of(row) for row in rows}
     return {name: configs.get(name) or QueueConfig(name) for name in wanted}

@@ -16,7 +16,6 @@ from gristmill.db import Database, Tx, queries
 from gristmill.errors import NoTurn, Refused, Transient
 from gristmill.ids import WorkerId
 from gristmill.queue.rates import Rate, Recent, free_starts, rate_of, remember_starts
-from gristmill.queue.rows import to_record
 
 SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
@@ -285,7 +284,7 @@ async def set_limit(tx: Tx, name: str, limit: Limit) -> None:
 
 
 async def list_limiters(tx: Tx) -> list[LimiterStatus]:
-    return [_status(to_record(ListedLimiter, row)) for row in await tx.all(SQL["all"])]
+    return [_status(row) for row in await tx.all(SQL["all"], ListedLimiter)]
 
 
 async def release_holds(tx: Tx, worker: WorkerId) -> int:
@@ -300,13 +299,13 @@ async def _await_word(freed: asyncio.Event, patience: float) -> None:
 
 
 async def _lock_limiter(tx: Tx, name: str, limit: Limit | None) -> LockedLimiter:
-    row = await tx.one(SQL["lock"], name=name)
+    row = await tx.one(SQL["lock"], LockedLimiter, name=name)
     if row is None and limit is not None:
         await tx.execute(SQL["ensure"], name=name, **limit.columns)
-        row = await tx.one(SQL["lock"], name=name)
+        row = await tx.one(SQL["lock"], LockedLimiter, name=name)
     if row is None:
         raise Refused(f"There is no limiter “{name}”: give it a limit first.")
-    return to_record(LockedLimiter, row)
+    return row
 
 
 def _gap(limit: Limit) -> timedelta:

@@ -6,7 +6,6 @@ from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.letters import POSITIONED, lane_of
-from gristmill.queue.rows import to_record
 
 SQL = queries("gristmill.queue.operate", "order.sql")
 
@@ -45,10 +44,9 @@ async def set_foreground(tx: Tx, task: TaskId, foreground: bool = True) -> None:
 
 
 async def _lock_pending(tx: Tx, task: TaskId) -> Place:
-    found = await tx.one(SQL["lock_place"], id=task)
-    if found is None:
+    row = await tx.one(SQL["lock_place"], Place, id=task)
+    if row is None:
         raise Refused(f"There is no task {task}.")
-    row = to_record(Place, found)
     if row.queue is None:
         raise Refused(f"Task {task} is a group: it has no place in line, its children have.")
     if row.outcome is not None or row.worker is not None:

@@ -9,7 +9,6 @@ from gristmill.db import Tx, queries
 from gristmill.durations import parse_duration, parse_rate
 from gristmill.errors import Refused
 from gristmill.queue.letters import to_json
-from gristmill.queue.rows import to_record
 from gristmill.queue.send import NAME, ensure_queues
 
 SQL = queries("gristmill.queue.operate", "queues.sql")
@@ -218,7 +217,7 @@ SETTABLE: Mapping[str, Setter] = {
 
 async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
     """All queues; what it costs is bounded, however much they hold."""
-    return [_report(to_record(QueueReportRow, row), most) for row in await tx.all(SQL["report"], most=most)]
+    return [_report(row, most) for row in await tx.all(SQL["report"], QueueReportRow, most=most)]
 
 
 def _report(row: QueueReportRow, most: int) -> QueueReport:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId, TaskId
-from gristmill.queue.rows import to_record
 from gristmill.queue.send import release_unique_keys
 
 SQL = queries("gristmill.queue.operate", "revive.sql")
@@ -59,7 +58,7 @@ async def retry(
     """
     wanted = list(dict.fromkeys(ids))
     tasks, refused = await _find_meant(tx, wanted, any_outcome, kind, queue)
-    rows = [to_record(Candidate, row) for row in await tx.all(SQL["lock_closed"], ids=array(tasks))]
+    rows = await tx.all(SQL["lock_closed"], Candidate, ids=array(tasks))
     holders = await _holders(tx, rows)
     accepted: dict[TaskId, Candidate] = {}
     for row in rows:  # by id: what a task comes after is older than itself

@@ -11,7 +11,6 @@ from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.letters import to_json
 from gristmill.queue.rates import Recent, free_starts, rate_of
-from gristmill.queue.rows import to_record
 
 SQL = queries("gristmill.queue.operate", "why.sql")
 MOST = 10_000  # where counting who is ahead stops
@@ -87,10 +86,10 @@ class Facts:
 
 
 async def why(tx: Tx, task: TaskId) -> Why:
-    row = await tx.one(SQL["facts"], id=task, most=MOST)
-    if row is None:
+    facts = await tx.one(SQL["facts"], Facts, id=task, most=MOST)
+    if facts is None:
         raise Refused(f"There is no task {task}.")
-    return explain(to_record(Facts, row))
+    return explain(facts)
 
 
 def explain(facts: Facts) -> Why:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gristmill.db import Tx, queries
-from gristmill.queue.rows import to_record
 from gristmill.telemetry import log
 
 SQL = queries("gristmill.queue.upkeep", "breaker.sql")
@@ -19,7 +18,7 @@ class Breaker:
 
     name: str
     breaker_state: str
-    breaker_threshold: float
+    breaker_threshold: float | None  # None: the queue has no breaker
     breaker_minimum: int
 
 
@@ -74,10 +73,9 @@ class Health:
 
 async def _report(tx: Tx, queue: str, seen: Counts) -> None:
     """Queues that are well are not locked: only a breaker that moves, or is not closed, takes turns."""
-    row = await tx.one(SQL["breaker"], name=queue)
-    if row is None or row.breaker_threshold is None:
+    breaker = await tx.one(SQL["breaker"], Breaker, name=queue)
+    if breaker is None or breaker.breaker_threshold is None:
         return
-    breaker = to_record(Breaker, row)
     if breaker.breaker_state != "closed":
         breaker = await _lock(tx, queue)
     await tx.execute(SQL["report_health"], queue=queue, ok=seen.ok, failed=seen.failed)
@@ -90,11 +88,15 @@ async def _report(tx: Tx, queue: str, seen: Counts) -> None:
 
 
 async def _lock(tx: Tx, queue: str) -> Breaker:
-    return to_record(Breaker, await tx.one(SQL["lock_breaker"], name=queue))
+    breaker = await tx.one(SQL["lock_breaker"], Breaker, name=queue)
+    assert breaker is not None, "a queue is never removed"
+    return breaker
 
 
 async def _verdict(tx: Tx, row: Breaker, seen: Counts) -> tuple[State, str | None] | None:
     """The state that the breaker should change to, and why."""
+    if row.breaker_threshold is None:  # somebody took it away before we had the lock
+        return None
     ok, failed = seen.ok, seen.failed
     if row.breaker_state == "closed":
         window = await tx.one(SQL["health"], queue=row.name)

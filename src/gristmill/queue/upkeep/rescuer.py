@@ -12,7 +12,6 @@ from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.groups import conclude
 from gristmill.queue.letters import to_json
 from gristmill.queue.limiter import release_holds
-from gristmill.queue.rows import to_record
 
 SQL = queries("gristmill.queue.upkeep", "rescuer.sql")
 
@@ -91,10 +90,10 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_
     Any number of rescuers may do this at the same time; each dead worker is rescued by one of them. What a worker had
     begun stands in its notes; if they cannot be read, everything it held counts as begun.
     """
-    lost = [to_record(LostWorker, row) for row in await tx.all(SQL["lose_workers"], gone=list(gone))]
+    lost = await tx.all(SQL["lose_workers"], LostWorker, gone=list(gone))
     dead = {worker.id: worker for worker in lost}
     begun = {worker: read(row.journal) for worker, row in dead.items()}
-    orphans = [to_record(Orphan, row) for row in await tx.all(SQL["orphans"])]
+    orphans = await tx.all(SQL["orphans"], Orphan)
     started = [(row, _has_started(row, begun)) for row in orphans]
     held: dict[WorkerId, int] = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
