@@ -53,7 +53,7 @@ VALUES (%(n)s, %(key)s, 'person', '{"name": "neighbour''s secret"}', true);
 INSERT INTO mention (chunk, key, scope, type, name)
 VALUES (%(n)s, %(key)s, %(n)s, 'person', 'neighbour''s secret'),
        (%(n)s, 'person::friend', %(n)s, 'person', 'neighbour''s secret');
-INSERT INTO relation (chunk, source, type, target, scope, drawn)
+INSERT INTO relation (chunk, source, type, target, scope, extracted)
 VALUES (%(n)s, %(key)s, 'KNOWS', 'person::friend', %(n)s, true);
 INSERT INTO extraction (chunk, scope, key) VALUES (%(n)s, %(n)s, %(hash)s);
 """

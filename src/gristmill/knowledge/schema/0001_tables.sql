@@ -132,7 +132,7 @@ CREATE TABLE relation (
   type       text COLLATE "C" NOT NULL,
   target     text COLLATE "C" NOT NULL,
   scope      int NOT NULL,
-  extracted      boolean NOT NULL,                     -- from the text …
+  extracted  boolean NOT NULL,                     -- from the text …
   stated     boolean NOT NULL DEFAULT false,       -- … or by somebody who named this chunk as evidence, or both
   properties jsonb NOT NULL DEFAULT '{}',
   PRIMARY KEY (chunk, source, type, target),
