@@ -86,9 +86,8 @@ class ProcessPool:
         call = _write_call(function, args, context)
         try:
             return cast(R, await self._run(call, terms))
-        except (
-            _NeverBegan
-        ):  # its child died while idle; try once more, but not for ever: perhaps no child can read this call
+        except _NeverBegan:
+            # its child died while idle: try once more, but not for ever, as perhaps no child can read this call
             return cast(R, await self._run(call, terms))
 
     async def close(self) -> None:
