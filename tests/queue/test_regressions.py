@@ -488,7 +488,7 @@ async def test_a_notification_of_nonsense_is_ignored(db: Database, said: str, mo
         await until_status(db, await sent(db, Grind(1)), "completed")
 
 
-# --- notes and lanes
+# --- journals and lanes
 
 
 @pytest.mark.parametrize("how", ["a link", "a link to nowhere", "open to others", "of somebody else", "a file"])

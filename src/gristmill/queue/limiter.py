@@ -20,9 +20,9 @@ from gristmill.queue.rates import Rate, Recent, free_starts, rate_of, remember_s
 SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
 NOTHING = Recent()
-POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, should no word of one reach us
-UNSET = 10.0  # seconds between looks for a limiter that nobody has set, should no word of it reach us
-BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back where nobody knows how long it takes
+POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, in case a notification is lost
+UNSET = 10.0  # seconds between looks for a limiter that nobody has set, in case a notification is lost
+BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back if nobody knows how long the holders take
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Turns:
-    """How far turns have been given away: none before `next_at`, and these within the period of the rate."""
+    """The turns that were given away: the next is not before `next_at`, and `recent` lie within the rate's period."""
 
     next_at: datetime | None = None
     recent: Recent = NOTHING
@@ -109,8 +109,8 @@ class LimiterStatus:
 
 
 def next_turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tuple[datetime, Turns]:
-    """The next turn, and the line once it is given away; the one after it comes `gap` later."""
-    at = max(now, turns.next_at or now, *turns.recent.at[-1:])  # behind all who are in the line already
+    """The next turn, and the turns once it is given away; the turn after it comes `gap` later."""
+    at = max(now, turns.next_at or now, *turns.recent.at[-1:])  # behind all turns that were given away
     recent = NOTHING
     if limit.rate is not None:
         _, later = free_starts(limit.rate, turns.recent, at)
@@ -121,7 +121,7 @@ def next_turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tupl
 
 @dataclass(frozen=True)
 class _Turn:
-    """A place in the line, ours: `before` and `since` are the line without and with it."""
+    """A turn that we took: `before` and `since` are the turns given away without it and with it."""
 
     wait: timedelta
     hold: int | None
@@ -160,7 +160,7 @@ class Limiters:
         self._sleep = sleep
         self._freed: dict[str, asyncio.Event] = {}
         self._unset: dict[str, float] = {}  # limiters that were not there, and when to look again
-        self._words = 0  # that were heard of limiters
+        self._words = 0  # notifications of limiters so far
 
     @asynccontextmanager
     async def take(
@@ -205,7 +205,7 @@ class Limiters:
             return False
         async with self._db.transaction() as tx:
             found = bool(await tx.value(SQL["is_set"], name=name))
-        if not found and words == self._words:  # a word that came while we looked may be of this one
+        if not found and words == self._words:  # a notification that came while we looked may be about this limiter
             self._unset[name] = now + UNSET
         return found
 
@@ -213,7 +213,7 @@ class Limiters:
         clock = asyncio.get_running_loop().time
         start = clock()
         for look in count():
-            # whoever found it full once listens before looking again, so that no word is missed
+            # listen before looking again, so that no notification is missed
             freed = self._freed.setdefault(name, asyncio.Event()) if look else None
             left = max(patience - timedelta(seconds=clock() - start), ZERO)
             found = await self._look(name, limit, left, hold)
@@ -244,7 +244,7 @@ class Limiters:
             at, moved = next_turn(rules, turns, row.now, _gap(rules))
             if at - row.now > patience:
                 return _Far(at - row.now)
-            if moved != turns or row.forgotten:  # or the janitor would take it for one that nobody uses
+            if moved != turns or row.forgotten:  # or the janitor would delete it as unused
                 await tx.execute(SQL["move"], name=name, **moved.columns)
             held = None
             if rules.concurrency is not None:
@@ -255,7 +255,7 @@ class Limiters:
         if mine.wait <= ZERO:
             return
         try:
-            # the database told its time before we heard of it, so that this ends late rather than early
+            # the database read its clock before its answer reached us, so this ends late rather than early
             await self._sleep(mine.wait.total_seconds())
         except asyncio.CancelledError:
             await self._give_back(name, mine)
@@ -270,7 +270,7 @@ class Limiters:
     async def _let_go(self, name: str, hold: int | None) -> None:
         if hold is None:
             return
-        # what was done while holding it is done, whether the database is there or not; the hold ends anyway
+        # the call is over, even if the database is away now; the hold ends by itself
         with suppress(psycopg.Error, Transient):
             async with self._db.transaction() as tx:
                 await tx.one(SQL["let_go"], id=hold)
@@ -288,7 +288,7 @@ async def list_limiters(tx: Tx) -> list[LimiterStatus]:
 
 
 async def release_holds(tx: Tx, worker: WorkerId) -> int:
-    """Take from a worker that is gone whatever it held; how many holds that were."""
+    """End all holds of a worker that is gone; how many there were."""
     return sum([row.n for row in await tx.all(SQL["let_go_of_worker"], worker=worker)])
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ENTRIES = 60  # what a row carries at most
-CELLS = 50  # fewer than that, so that not every start beyond the bound merges anew
+ENTRIES = 60  # starts that a row remembers one by one
+CELLS = 50  # fewer than ENTRIES, so that not every further start must merge again
 INSTANT = timedelta(microseconds=1)
 
 

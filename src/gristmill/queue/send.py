@@ -1,4 +1,4 @@
-"""Puts letters into the line, inside the caller's transaction."""
+"""Sends letters: they become tasks inside the caller's transaction."""
 
 import re
 from collections import Counter
@@ -109,7 +109,7 @@ def _check_names(queues: Iterable[str]) -> list[str]:
 
 
 async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
-    # those under a unique key join when they are known to be new
+    # letters with a unique key join later, when they are known to be new
     counts = Counter(one.parent for one in envelopes if one.parent is not None and one.unique is None)
     if counts:
         await join_groups(tx, counts)
@@ -286,7 +286,7 @@ async def _with_holders(
         if one.unique.conflict == "error":
             raise Refused(f"The unique key “{one.unique.key}” is taken by task {holder.id}.")
         if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, terms):
-            ids += await _send_instructed(tx, [one], terms)  # it moved under our eyes: look again
+            ids += await _send_instructed(tx, [one], terms)  # somebody claimed or ended it meanwhile: look again
             continue
         ids.append(holder.id)
     return ids

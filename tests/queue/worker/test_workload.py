@@ -1,4 +1,4 @@
-"""What a worker has in its workload: bounded, in order, and all of it accounted for."""
+"""The workload of a worker: bounded, in order, and all of it accounted for."""
 
 from hypothesis import given
 from hypothesis import strategies as st

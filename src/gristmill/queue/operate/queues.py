@@ -60,7 +60,7 @@ class QueueReport:
 
     @property
     def waiting(self) -> Bounded:
-        """What a worker would run, now or when its time has come; what is blocked waits for others, maybe for ever."""
+        """Tasks that run by themselves, now or later; blocked ones are left out, as they may wait for ever."""
         return _sum(self.ready, self.scheduled, self.suspects)
 
 
@@ -264,6 +264,6 @@ def _breaker(row: QueueReportRow) -> Breaker | None:
     if row.breaker_threshold is None:
         return None
     until = row.breaker_since + row.breaker_reset if row.breaker_state == "open" and row.breaker_since else None
-    if until is not None and until <= row.now:  # the next task that comes may try; until then nobody writes it down
+    if until is not None and until <= row.now:  # the table says open until the next claim lets one task try
         return Breaker("half-open", row.breaker_since, None, row.breaker_reason)
     return Breaker(row.breaker_state, row.breaker_since, until, row.breaker_reason)

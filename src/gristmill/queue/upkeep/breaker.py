@@ -8,7 +8,7 @@ from gristmill.db import Tx, queries
 from gristmill.telemetry import log
 
 SQL = queries("gristmill.queue.upkeep", "breaker.sql")
-TIME_OUTS = 3  # so many in a row, and nothing done meanwhile: the stage stands still, however few tasks it has
+TIME_OUTS = 3  # so many time-outs in a row without a success: the stage hangs, even if too few tasks ran for a share
 State = Literal["closed", "open", "half-open"]
 
 
@@ -36,7 +36,7 @@ def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -
 
 
 class Counts:
-    """What became of the tasks of one queue since the last report; time-outs are among the failed."""
+    """How tasks of one queue ended since the last report; time-outs are among the failed."""
 
     __slots__ = ("failed", "ok", "timed_out")
 
@@ -45,7 +45,7 @@ class Counts:
 
 
 class Health:
-    """Counts what this worker sees of each guarded queue, and reports it every second or so."""
+    """Counts how tasks of queues with a breaker end in this worker, and reports it about every second."""
 
     def __init__(self) -> None:
         self._seen: dict[str, Counts] = defaultdict(Counts)
@@ -65,14 +65,14 @@ class Health:
         return bool(self._seen)
 
     async def report(self, tx: Tx) -> None:
-        """Write what was seen and move the breakers it concerns."""
+        """Write the counts, and change the state of breakers where they say so."""
         reports, self._seen = self._seen, defaultdict(Counts)
         for queue in sorted(reports):
             await _report(tx, queue, reports[queue])
 
 
 async def _report(tx: Tx, queue: str, seen: Counts) -> None:
-    """Queues that are well are not locked: only a breaker that moves, or is not closed, takes turns."""
+    """The row of a healthy queue is not locked; only a breaker that is not closed, or is to change, is."""
     breaker = await tx.one(SQL["breaker"], Breaker, name=queue)
     if breaker is None or breaker.breaker_threshold is None:
         return

@@ -47,7 +47,7 @@ Judged = tuple[Orphan, bool, Verdict]  # the task, whether it had begun, what be
 
 @dataclass(frozen=True)
 class Rescued:
-    """What was taken back from one worker; `dead` is false if its end was known, but not this lease."""
+    """The tasks taken back from one worker; `dead` is false if an earlier rescue had declared it lost already."""
 
     worker: WorkerId
     name: str
@@ -59,7 +59,7 @@ class Rescued:
     cancelled: tuple[TaskId, ...] = ()
 
 
-DOUBT = 3  # more attempts for a task whose worker only fell silent: the machine may have slept, the network been cut
+DOUBT = 3  # more attempts if the worker only fell silent: its machine may have slept, or its network failed
 
 
 def verdict(
@@ -87,8 +87,8 @@ async def list_processes(tx: Tx) -> list[str]:
 async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_begun) -> list[Rescued]:
     """Take back every lease whose worker is silent for too long, or whose process is in `gone`.
 
-    Any number of rescuers may do this at the same time; each dead worker is rescued by one of them. What a worker had
-    begun stands in its notes; if they cannot be read, everything it held counts as begun.
+    Any number of rescuers may do this at the same time; each dead worker is rescued by one of them. Its journal says
+    which tasks it had begun; if the journal cannot be read, every task that it held counts as begun.
     """
     lost = await tx.all(SQL["lose_workers"], LostWorker, gone=list(gone))
     dead = {worker.id: worker for worker in lost}
@@ -97,7 +97,7 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_
     started = [(row, _has_started(row, begun)) for row in orphans]
     held: dict[WorkerId, int] = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
-    # of a straggler's company nothing is known any more, so it is never said to have been alone
+    # for a lease that an earlier rescue left over, nobody knows what ran beside it: it never counts as alone
     alone = {worker for worker, n in company.items() if n == 1}
     seen_dead = {worker for worker, row in dead.items() if row.process in gone}
     judged: list[Judged] = [(row, yes, _judge(row, yes, alone, seen_dead)) for row, yes in started]

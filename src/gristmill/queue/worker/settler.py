@@ -27,7 +27,7 @@ from gristmill.telemetry import WorkerMetrics, log
 SQL = queries("gristmill.queue.worker", "settler.sql")
 BY_ID = attrgetter("id")
 SWITCHES = [name for name in PLANNED_ONCE if name.startswith("enable_")]
-# classes of errors: connection, rolled back (deadlock, serialization), resources (disk, memory), operator, system
+# SQLSTATE classes: connection, rollback (deadlock, serialization), resources (disk, memory), operator, system
 WORLD = frozenset({"08", "40", "53", "57", "58"})
 CANCELED_STATEMENT = "57014"  # what took too long will take too long again
 STATEMENT_LIMIT = 60.0  # seconds; a network that swallows packets must not hold us for ever
@@ -81,8 +81,8 @@ class Settler:
             self._stuck = True  # the connection is gone; on the next one, each by itself
             raise
         except Exception as error:  # noqa: BLE001 writes are the handlers', and may raise anything
-            raise_if_nobodys_fault(error, connection)  # once the database is back, or has room, the same batch again
-            # one of them spoiled it for all: find out which
+            raise_if_nobodys_fault(error, connection)  # the same batch is tried again when the database is back
+            # one answer made the whole batch fail: settle each alone to find it
             log.info("settle.apart", tasks=len(batch), error=str(error)[:200])
             settled = await self._apart(connection, batch)
         self._stuck = False
@@ -132,7 +132,7 @@ class Settler:
         try:
             await self._commit(connection, [(claim, outcome)])
         except TooLong:
-            # without a write of its own it only waited for somebody else's lock: no fault of the task
+            # an answer without a write only waited for another transaction's lock: the task is not to blame
             if has_write(outcome):
                 late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
                 self._answer_instead(claim, self._failed(claim, late))
@@ -144,7 +144,7 @@ class Settler:
                 return []
             log.warning("task.write_failed", task=claim.id, kind=claim.kind, error=str(error)[:200])
             if isinstance(outcome, Retry | Bury):
-                raise  # it writes nothing of its own: the fault is ours
+                raise  # these outcomes write nothing of the handler's: it is a bug of ours
             return await self._alone(connection, claim, self._failed(claim, error))
         return [(claim, outcome)]
 
@@ -174,7 +174,7 @@ class Settler:
             self._metrics.count_processed(queue, status_of(outcome), n)
 
     def forget(self) -> None:
-        """The leases are lost: these answers are nobody's any more, and those who gave them are not to blame."""
+        """The leases are lost: drop the answers, and clear their journal places, as none of them killed a worker."""
         for claim, _ in self._workload.answers:
             self._journal.end(claim)
         self._workload.answers.clear()
