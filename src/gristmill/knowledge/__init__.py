@@ -1,4 +1,4 @@
-"""Knowledge: chunks, search over them, and the graph of who and what is in them."""
+"""Knowledge: chunks, the search over them, and the graph of people and things that they name."""
 
 from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
