@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from gristmill.db import Database
-from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
 from gristmill.documents.phases.graph import build_graph
 from gristmill.documents.phases.ocr import read_pages
 from gristmill.documents.phases.opening import finish_document, open_document, seal_phase
 from gristmill.documents.phases.split import split_pages
 from gristmill.documents.phases.vector import embed_chunks
+from gristmill.documents.spool import Spool
 from gristmill.models import Embedder, Extractor
 from gristmill.processes import ProcessPool
 from gristmill.queue import Handler, on

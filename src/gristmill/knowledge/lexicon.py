@@ -148,7 +148,7 @@ async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
-    """Gathers fresh terms into segments, forgets those of chunks that are gone, and adds up what documents counted.
+    """Gathers fresh terms into segments, and forgets those of chunks that are gone.
 
     Every step is a transaction that leaves the same terms in fewer places: killed at any point, nothing is lost or
     counted twice, and the next fold goes on.
@@ -159,9 +159,6 @@ async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
         pass
     while await _purge(db, task.scope):
         pass
-    async with db.transaction() as tx:
-        await tx.one(SQL["lock_scope"], scope=task.scope)
-        await tx.execute(SQL["fold_tally"], scope=task.scope)
     return Done()
 
 
