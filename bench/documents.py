@@ -30,7 +30,7 @@ from bench.documents_quality import CORPORA, RECEIPTS, olmocr_pass_rate, sroie_c
 from examples.make_inbox import Pdf  # noqa: E402
 from rich.console import Console  # noqa: E402
 
-from gristmill.app import handlers_at  # noqa: E402
+from gristmill.app import ROOMS  # noqa: E402
 from gristmill.db import Database, open_database  # noqa: E402
 from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
@@ -40,6 +40,7 @@ from gristmill.knowledge.chunks import split  # noqa: E402
 from gristmill.models import ModelPool  # noqa: E402
 from gristmill.models.embedding import minilm  # noqa: E402
 from gristmill.queue import Handlers, Worker  # noqa: E402
+from gristmill.rooms import Tools, bind_rooms  # noqa: E402
 from gristmill.scopes import GLOBAL  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
 
@@ -102,7 +103,7 @@ async def mill() -> AsyncIterator[Mill]:
         settings = Settings(data=Path(folder) / "data")
         try:
             async with open_database(settings, size=8) as db, ModelPool(settings) as models:
-                yield Mill(db, handlers_at(models, db, settings), settings)
+                yield Mill(db, bind_rooms(ROOMS, Tools(db, settings, models)), settings)
         finally:
             Embedded(settings.data).stop("immediate")
 
@@ -130,7 +131,7 @@ def middle(rates: Sequence[Rate]) -> Rate:
 
 
 def embed_bare(texts: Sequence[str]) -> int:
-    return len(minilm.vectors(list(texts)))
+    return len(minilm.embed_texts(list(texts)))
 
 
 def read_bare(work: Sequence[tuple[str, str, int]]) -> int:
@@ -154,7 +155,7 @@ async def embedding(folder: Path) -> Rate:
         await at.grind("documents", "ocr", "vector")
         rates: list[Rate] = []
         for some in dealt(range(WARM, len(texts)), -(-(len(texts) - WARM) // ROUNDS)):
-            chunks = [piece.embedded for n in some for piece in split(texts[n])]
+            chunks = [piece.text_to_embed for n in some for piece in split(texts[n])]
             by_itself = partial(bare, embed_bare, chunks[:16], dealt(chunks, 16))  # few, so that no process waits
             await at.add([files[n] for n in some])
             await at.grind("documents", "ocr")

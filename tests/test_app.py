@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from gristmill.app import begin, handlers, open_handlers
+from gristmill.app import handlers, open_handlers, prepare
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import vectors
@@ -17,7 +17,7 @@ MODULE = """
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar
-from gristmill.queue import bound, on
+from gristmill.queue import bind, on
 
 @dataclass(frozen=True)
 class Grind:
@@ -26,7 +26,7 @@ class Grind:
 async def grind(letter):
     return None
 
-mapping = bound(on(Grind, grind))
+mapping = bind(on(Grind, grind))
 number = 7
 
 def function(db, settings):
@@ -102,19 +102,19 @@ async def test_the_default_handlers_can_be_loaded():
 async def test_workers_begin_to_fill_the_model_of_the_settings_where_another_was_used(db):
     async with db.transaction() as tx:
         await vectors.register(tx, FakeEmbedder())
-    await begin(db, Settings(), {})  # they answer nothing about knowledge: it is not theirs to begin
+    await prepare(db, Settings(), {})  # they answer nothing about knowledge: it is not theirs to begin
     async with handlers(db, Settings()) as ours:
-        await begin(db, Settings(), ours)
+        await prepare(db, Settings(), ours)
     async with db.transaction() as tx:
         rows = await tx.all("SELECT payload FROM task WHERE kind = 'knowledge.fill'")
     assert [row.payload for row in rows] == [{"model": "all-MiniLM-L6-v2", "after": 0}]
 
 
 async def test_workers_state_that_terms_are_tidied_every_hour_and_keep_it_as_it_was_set(db):
-    await begin(db, Settings(), {})
+    await prepare(db, Settings(), {})
     async with handlers(db, Settings()) as ours:
         for _ in range(2):
-            await begin(db, Settings(), ours)
+            await prepare(db, Settings(), ours)
             async with db.transaction() as tx:
                 await enable_schedule(tx, "knowledge.tidy", False)
     async with db.transaction() as tx:

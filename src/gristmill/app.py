@@ -1,80 +1,58 @@
-"""The composition root: what answers which letter."""
+"""The composition root: the list of rooms, and how their handlers are opened."""
 
 import importlib
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from gristmill.db import Database
-from gristmill.documents import Tools, document_handlers
+from gristmill.documents.room import ROOM as DOCUMENTS
 from gristmill.errors import GristmillError, Refused
-from gristmill.knowledge.lexicon import fold_terms, tidy_hourly, tidy_terms
-from gristmill.knowledge.vectors import choose, fill_vectors
-from gristmill.models import ModelPool, embedder_name
-from gristmill.queue import Handler, Handlers, bound, on
+from gristmill.knowledge.room import ROOM as KNOWLEDGE
+from gristmill.models import ModelPool
+from gristmill.queue import Handler, Handlers
+from gristmill.rooms import Room, Tools, bind_rooms, prepare_rooms
 from gristmill.settings import Settings
-from gristmill.tasks import FillVectors, FoldTerms, TidyTerms
 
+ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE)
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 
 @asynccontextmanager
-async def handlers(db: Database, settings: Settings) -> AsyncGenerator[Handlers]:
-    """Every handler of Gristmill itself, and for as long as they are used what they work with."""
+async def handlers(db: Database, settings: Settings, rooms: Sequence[Room] = ROOMS) -> AsyncGenerator[Handlers]:
+    """The handlers of all rooms; the models that they work with are closed at the end."""
     async with ModelPool(settings) as models:
-        yield handlers_at(models, db, settings)
+        yield bind_rooms(rooms, Tools(db, settings, models))
 
 
-def handlers_at(models: ModelPool, db: Database, settings: Settings) -> Handlers:
-    """Each room binds its own here."""
-    spool = settings.data / "spool"
-    tools = Tools(
-        db,
-        models.reading_processes,
-        models.embedding_processes,
-        spool,
-        models.embedder,
-        models.extractor,
-        settings.documents,
-        [models.built_in_embedder],
-    )
-    folding = on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db))
-    filling = on(FillVectors, partial(fill_vectors, db=db, embedder=models.embedder))
-    return bound(*document_handlers(tools), *folding, filling)
-
-
-async def begin(db: Database, settings: Settings, answered: Handlers) -> None:
-    """What workers with these handlers see to before they begin: that knowledge is kept as the settings say."""
-    if FillVectors.kind in answered:
-        async with db.transaction() as tx:
-            await choose(tx, embedder_name(settings.embedding))
-            await tidy_hourly(tx)
+async def prepare(db: Database, settings: Settings, handlers: Handlers, rooms: Sequence[Room] = ROOMS) -> None:
+    """Called once before workers with these handlers begin: prepares the rooms whose letters they answer."""
+    await prepare_rooms(rooms, db, settings, handlers)
 
 
 @asynccontextmanager
 async def open_handlers(locator: str, db: Database, settings: Settings) -> AsyncGenerator[Handlers]:
     """The handlers at `module:name` or `file.py:name`: a mapping of them, or a function that makes one.
 
-    A function that makes an asynchronous context manager can close at the end what its handlers have opened.
+    A function may also make an asynchronous context manager, which closes at the end what its handlers have opened.
     """
     place, _, name = locator.rpartition(":")
     if not place or not name:
         raise Refused(f"“{locator}” does not say where the handlers are: {EXAMPLE}.")
-    found = _named(_module(place), name)
+    found = _find_name(_import_module(place), name)
     if not isinstance(found, Mapping) and callable(found):
         found = cast(Callable[[Database, Settings], Any], found)(db, settings)
     if isinstance(found, AbstractAsyncContextManager):
         async with cast(AbstractAsyncContextManager[Any], found) as opened:
-            yield _handlers(opened, locator)
+            yield _check_handlers(opened, locator)
     else:
-        yield _handlers(found, locator)
+        yield _check_handlers(found, locator)
 
 
-def _module(place: str) -> ModuleType:
+def _import_module(place: str) -> ModuleType:
     folder, name = (Path(place).parent, Path(place).stem) if place.endswith(".py") else (Path(), place)
     if place.endswith(".py") and not Path(place).is_file():
         raise Refused(f"There is no file {place}: {EXAMPLE}.")
@@ -92,14 +70,14 @@ def _module(place: str) -> ModuleType:
         raise Refused(f"The module {name} cannot be imported ({type(error).__name__}: {error}).") from error
 
 
-def _named(module: ModuleType, name: str) -> Any:
+def _find_name(module: ModuleType, name: str) -> Any:
     try:
         return getattr(module, name)
     except AttributeError:
         raise Refused(f"The module {module.__name__} has no {name}: {EXAMPLE}.") from None
 
 
-def _handlers(found: Any, locator: str) -> Handlers:
+def _check_handlers(found: Any, locator: str) -> Handlers:
     if isinstance(found, Mapping) and all(isinstance(one, Handler) for one in cast(Mapping[Any, Any], found).values()):
         return cast(Handlers, found)
-    raise Refused(f"{locator} holds no handlers: bind them with bound(on(Letter, function), …).")
+    raise Refused(f"{locator} holds no handlers: bind them with bind(on(Letter, function), …).")

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gristmill.app import handlers_at
+from gristmill.app import ROOMS
 from gristmill.db import Database
 from gristmill.documents import Progress, Taken, add_file, progress, with_parts
+from gristmill.documents.letters import OpenDocument, ReadPage
 from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
 from gristmill.queue import Handler, Handlers, Worker
+from gristmill.rooms import Tools, bind_rooms
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import DocumentSettings, Settings
-from gristmill.tasks import OpenDocument, ReadPage
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Mill:
     handlers: Handlers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.handlers = dict(handlers_at(self.models, self.db, self.settings))
+        self.handlers = dict(bind_rooms(ROOMS, Tools(self.db, self.settings, self.models)))
 
     def file(self, name: str, content: str | bytes) -> Path:
         path = self.folder / name

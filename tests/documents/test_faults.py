@@ -16,12 +16,12 @@ from documents.misreading import misread
 from gristmill.db import Database
 from gristmill.documents import Progress, desk, failures, load, retry
 from gristmill.documents.blobs import hash_of
+from gristmill.documents.letters import BuildGraph, FinishDocument
 from gristmill.documents.phases.graph import build_graph
 from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent
 from gristmill.models import Extraction, ModelPool, Passage
 from gristmill.queue import on, set_queue
-from gristmill.tasks import BuildGraph, FinishDocument
 
 GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-01{n} in Hamburg.\n" for n in range(3)]
 BAD = "# Bad\n\nBen Holt of Harbour Mills Inc reviewed the invoice INV-2024-007 in Lisbon.\n"

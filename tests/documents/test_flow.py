@@ -32,6 +32,7 @@ from gristmill.documents import (
     store,
 )
 from gristmill.documents.desk import Desk
+from gristmill.documents.letters import BuildGraph, OpenDocument, ReadPage
 from gristmill.documents.reading import PageText, Part
 from gristmill.documents.take_in import add_part
 from gristmill.errors import Overloaded, Permanent, Refused
@@ -40,7 +41,6 @@ from gristmill.knowledge import keys, lexicon
 from gristmill.models import ModelPool
 from gristmill.queue import Skip, Snooze, on, retry_tasks, why
 from gristmill.scopes import GLOBAL, Scope
-from gristmill.tasks import BuildGraph, OpenDocument, ReadPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
 SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

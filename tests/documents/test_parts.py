@@ -9,10 +9,10 @@ from documents.files import attached
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
 from gristmill.documents import Progress, add_again, failures, remove
+from gristmill.documents.letters import FinishDocument
 from gristmill.errors import Refused
 from gristmill.models import ModelPool
 from gristmill.queue import Snooze, on
-from gristmill.tasks import FinishDocument
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -12,13 +12,13 @@ from gristmill.db import Database
 from gristmill.documents import remove
 from gristmill.documents.blobs import hash_of
 from gristmill.documents.desk import Desk
+from gristmill.documents.letters import ReadPage
 from gristmill.documents.phases.ocr import AGAIN, LATER, fitting, read_pages
 from gristmill.documents.reading import Limits, inspect, plain, read
 from gristmill.documents.spool import Spool, clear_copies
 from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
 from gristmill.queue import Skip
-from gristmill.tasks import ReadPage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

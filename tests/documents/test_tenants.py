@@ -31,6 +31,7 @@ from gristmill.documents import (
     tally,
     with_parts,
 )
+from gristmill.documents.letters import ReadPage
 from gristmill.documents.model import owner_of
 from gristmill.documents.notebook import prepare_note, prepare_text
 from gristmill.documents.spool import SQL as SPOOL
@@ -39,7 +40,6 @@ from gristmill.ids import DocumentId
 from gristmill.models import FakeEmbedder, ModelPool
 from gristmill.queue import on
 from gristmill.scopes import GLOBAL, Scope
-from gristmill.tasks import ReadPage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ACME, ZENITH = Scope("acme"), Scope("zenith")
@@ -110,9 +110,10 @@ async def test_nobody_gets_the_bytes_of_another_by_their_hash(db: Database) -> N
         await brought(db, ACME, staged)  # its pin was used up
 
 
-@pytest.mark.parametrize(
-    "statement", ["INSERT INTO blob VALUES (sha256('x'), 1)", "DELETE FROM blob", "DELETE FROM blob_piece"]
-)
+WRITES = ("INSERT INTO blob VALUES (sha256('x'), 1)", "DELETE FROM blob", "DELETE FROM blob_piece", "TABLE staged_blob")
+
+
+@pytest.mark.parametrize("statement", WRITES)
 async def test_a_client_cannot_touch_the_tables_of_bytes(db: Database, statement: Any) -> None:
     await brought(db, ACME)
     with pytest.raises(Exception, match="permission denied"):

@@ -9,9 +9,9 @@ import pytest
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.db import Database
 from gristmill.documents import add_again, load, setbacks
+from gristmill.documents.letters import EmbedChunk, ReadPage
 from gristmill.models import ModelPool
 from gristmill.queue import Snooze, cancel, on
-from gristmill.tasks import EmbedChunk, ReadPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
 

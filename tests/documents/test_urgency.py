@@ -8,10 +8,18 @@ import pytest
 from documents.files import pdf, saved, scan
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.db import Database
+from gristmill.documents.letters import (
+    BuildGraph,
+    EmbedChunk,
+    FinishDocument,
+    OpenDocument,
+    ReadPage,
+    SealPhase,
+    SplitPage,
+)
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, SCAN, Urgency, of_arrival, of_unit
 from gristmill.models import ModelPool
 from gristmill.queue import on
-from gristmill.tasks import BuildGraph, EmbedChunk, FinishDocument, OpenDocument, ReadPage, SealPhase, SplitPage
 
 NOTE = "# Plan\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-017 in Hamburg on 3 May 2024.\n"
 AWAITED = Urgency(foreground=True)

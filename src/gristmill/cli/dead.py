@@ -11,11 +11,12 @@ from rich.text import Text
 from gristmill.cli.output import Json, Misused, cell, emit, err, facts, plain, short, table
 from gristmill.cli.session import duration, instant, load, run, session
 from gristmill.db import Tx
-from gristmill.documents import counted, names_of
-from gristmill.durations import shown
+from gristmill.documents import names_of
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import Event, Task, dead, get_task, history, list_queues
+from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
 Queue = Annotated[str | None, typer.Option(help="Only of this queue.")]
@@ -113,14 +114,16 @@ def purge(
     """
     settings = load().queue
     age, most = duration(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
-    what = f"dead letters older than {shown(age)}, and all but the newest {most:,}"
+    what = f"dead letters older than {format_duration(age)}, and all but the newest {most:,}"
     if not yes:
         if json:
             raise Misused(f"This removes {what} for good: say --yes.")
         typer.confirm(f"Remove {what} for good?", abort=True)
     n = run(_purge(age, most))
-    nothing = f"Nothing to remove: no dead letter is older than {shown(age)}, and there are no more than {most:,}."
-    emit(json, {"purged": n}, lambda: f"Removed {counted(n, LETTER)}." if n else nothing)
+    nothing = (
+        f"Nothing to remove: no dead letter is older than {format_duration(age)}, and there are no more than {most:,}."
+    )
+    emit(json, {"purged": n}, lambda: f"Removed {format_count(n, LETTER)}." if n else nothing)
 
 
 async def _stats(threshold: int) -> dead.DeadStats:
@@ -172,7 +175,7 @@ async def _refuse_unknown(tx: Tx, tasks: Sequence[TaskId], queue: str | None, cl
 def _replayed(n: int) -> str:
     if not n:
         return "There was no dead letter to replay."
-    return f"{counted(n, LETTER)} {'is' if n == 1 else 'are'} pending again."
+    return f"{format_count(n, LETTER)} {'is' if n == 1 else 'are'} pending again."
 
 
 async def _purge(older_than: Any, keep: int) -> int:
@@ -198,7 +201,8 @@ def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
     grid = table(("queue", ">dead letters"), rows, empty=NOTHING)
     if not found.alert:
         return grid
-    alarm = f"{counted(found.total, LETTER)}, and {threshold} are alarming: gristmill dead clusters shows their causes."
+    many = format_count(found.total, LETTER)
+    alarm = f"{many}, and {threshold} are alarming: gristmill dead clusters shows their causes."
     return Group(grid, Text(alarm, style="bold red"))
 
 

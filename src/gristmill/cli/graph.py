@@ -15,10 +15,10 @@ from gristmill.cli.output import Json, Misused, emit, err, facts, short, table
 from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
-from gristmill.documents import counted
 from gristmill.errors import Refused
 from gristmill.knowledge import graph, keys
 from gristmill.scopes import Scope
+from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
 alias = typer.Typer(no_args_is_help=True)
@@ -124,7 +124,7 @@ def stats(client: Client = None, project: Project = None, json: Json = False) ->
     Example: gristmill graph stats --json
     """
     found = run(_stats(scope_of(client, project)))
-    emit(json, found, lambda: _counted(found))
+    emit(json, found, lambda: _counts_view(found))
 
 
 @alias.command("add")
@@ -183,10 +183,10 @@ async def _path(scope: Scope, source: str, target: str, hops: int) -> list[dict[
         steps = await graph.path(tx, scope, source, target, hops=hops)
         if steps is None:
             return None
-        return [{"edge": step, "shown_by": await graph.proof(tx, scope, step, limit=1)} for step in steps]
+        return [{"edge": step, "shown_by": await graph.edge_evidence(tx, scope, step, limit=1)} for step in steps]
 
 
-async def _find(scope: Scope, text: str, limit: int) -> list[graph.Found]:
+async def _find(scope: Scope, text: str, limit: int) -> list[graph.FoundNode]:
     async with session() as at, at.db.transaction() as tx:
         await heed(tx, scope)
         return await graph.find(tx, scope, text, limit=limit)
@@ -225,7 +225,7 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdout.buffer) if file == STDOUT else file.open("wb")
 
 
-async def _add(client: str | None, other: str, key: str) -> keys.Merged:
+async def _add(client: str | None, other: str, key: str) -> keys.AliasMerge:
     async with session() as at, at.db.transaction() as tx:
         return await keys.add_alias(tx, scope_of(client, None).client, other, key)
 
@@ -253,7 +253,7 @@ def _view(node: graph.Node) -> RenderableType:
     for edge in node.neighbours:
         tree.add(_edge(edge))
     if node.edges > len(node.neighbours):
-        tree.add(Text(f"… and {counted(node.edges - len(node.neighbours), 'more edge')}: --limit", style="dim"))
+        tree.add(Text(f"… and {format_count(node.edges - len(node.neighbours), 'more edge')}: --limit", style="dim"))
     if not node.evidence:
         return tree
     rows = [(_place(one), f"“{one.snippet}”") for one in node.evidence]
@@ -284,7 +284,7 @@ def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | 
     return table(("~from", "", "~to", ">evidence", "for example"), rows, empty="")
 
 
-def _counted(found: graph.Counts) -> RenderableType:
+def _counts_view(found: graph.Counts) -> RenderableType:
     top = facts(
         [
             ("nodes", found.nodes),
@@ -296,5 +296,5 @@ def _counted(found: graph.Counts) -> RenderableType:
     nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
     edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
     rest = len(found.edge_types) - MOST_KEYS
-    more = [Text(f"… and {counted(rest, 'more type')}: --json", style="dim")] if rest > 0 else []
+    more = [Text(f"… and {format_count(rest, 'more type')}: --json", style="dim")] if rest > 0 else []
     return Group(top, "", nodes, "", edges, *more)

@@ -11,12 +11,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gristmill.cli.output import COLOURS, Json, emit, facts, out, plain, say_json, short, span, table
+from gristmill.cli.output import COLOURS, Json, emit, facts, out, plain, say_json, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import cancelled, revived
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import Cancelling, GroupProgress, Revived, cancel, group_progress, retry_tasks, seal
+from gristmill.wording import format_span
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the group.")]
@@ -155,7 +156,7 @@ def _view(found: GroupProgress) -> RenderableType:
             ("children", counts),
             ("sealed", found.sealed),
             ("created", found.created_at),
-            ("took", span(took) if took else None),
+            ("took", format_span(took) if took else None),
         ]
     )
     if not found.errors:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gristmill.errors import GristmillError
+from gristmill.wording import format_span
 
 
 class Misused(GristmillError):
@@ -207,7 +208,7 @@ def cell(value: Any) -> Text:
         case datetime():
             return Text(moment(value))
         case timedelta():
-            return Text(span(value))
+            return Text(format_span(value))
         case int():
             return Text(f"{value:,}")
         case str():
@@ -219,20 +220,6 @@ def cell(value: Any) -> Text:
 def moment(at: datetime) -> str:
     """In the time zone of whoever reads it."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-def span(value: timedelta) -> str:
-    """A duration to two figures or so."""
-    seconds = value.total_seconds()
-    if seconds < 0:
-        return f"-{span(-value)}"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 120:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
 
 
 def short(value: Any, most: int = 80) -> str:

@@ -11,11 +11,12 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, facts, narrow, out, plain, say_json, span, table
+from gristmill.cli.output import Json, Misused, cell, emit, facts, narrow, out, plain, say_json, table
 from gristmill.cli.session import Session, duration, options, read, run, session
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
-from gristmill.queue import QueueReport, check_settings, list_queues, pause, resume, set_queue
+from gristmill.queue import QueueReport, check_settings, explain_standstill, list_queues, pause, resume, set_queue
+from gristmill.wording import format_span
 
 app = typer.Typer(no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The name of the queue.")]
@@ -267,7 +268,7 @@ def _brief(one: QueueReport) -> dict[str, Any]:
 
 
 def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableType:
-    held = [f"{one.name}: {reason}" for one in found if (reason := held_back(one))]
+    held = [f"{one.name}: {reason}" for one in found if (reason := explain_standstill(one))]
     return Group(_table(found, rates), *(Text(line, style="yellow") for line in held))
 
 
@@ -309,20 +310,9 @@ def _state(one: QueueReport) -> Text:
     return Text("no worker", style="yellow") if one.waiting.n and not one.workers else Text("ok", style="green")
 
 
-def held_back(one: QueueReport) -> str | None:
-    """Why nothing of a queue runs though something waits."""
-    if one.breaker and one.breaker.state == "open":
-        return f"its breaker is open ({one.breaker.reason}) until {one.breaker.until:%H:%M:%S}"
-    if one.paused and one.waiting.n:
-        return f"it is paused: gristmill queue resume {one.name}"
-    if one.waiting.n and not one.workers:
-        return f"no worker serves it: gristmill worker --queues {one.name}"
-    return None
-
-
 def _limits(one: QueueReport) -> str:
     settings = one.settings
-    parts = [f"{settings['rate_count']}/{shown(settings['rate_period'])}"] if settings["rate_count"] else []
+    parts = [f"{settings['rate_count']}/{format_duration(settings['rate_period'])}"] if settings["rate_count"] else []
     parts += [f"{settings['concurrency']} at once"] if settings["concurrency"] else []
     return ", ".join(parts)
 
@@ -330,25 +320,25 @@ def _limits(one: QueueReport) -> str:
 def _facts(one: QueueReport) -> RenderableType:
     settings = one.settings
     attempts = settings["max_attempts"]
-    backoff = f"{shown(settings['retry_base'])} doubling to {shown(settings['retry_cap'])}"
+    backoff = f"{format_duration(settings['retry_base'])} doubling to {format_duration(settings['retry_cap'])}"
     keep, keep_for = settings["keep"], settings["keep_for"]
     kept = [f"the last {keep:,}"] if keep is not None else []
-    kept += [shown(keep_for)] if keep_for is not None else []
+    kept += [format_duration(keep_for)] if keep_for is not None else []
     return facts(
         [
             ("queue", one.name),
             ("state", _state(one)),
-            ("held back", held_back(one)),
+            ("held back", explain_standstill(one)),
             ("waiting", _waiting(one)),
             ("running", one.processing),
-            ("oldest", span(one.oldest) if one.oldest else None),
+            ("oldest", format_span(one.oldest) if one.oldest else None),
             ("dead", str(one.dead)),
             ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
             ("limits", _limits(one) or "–"),
             ("attempts", "as many as it takes" if attempts is None else attempts),
             ("backoff", backoff),
             ("retries first", settings["retries_first"]),
-            ("time-out", shown(settings["timeout"])),
+            ("time-out", format_duration(settings["timeout"])),
             ("breaker", _breaker(one)),
             ("kept", ", ".join(kept) or "as the settings say"),
             ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),
@@ -367,5 +357,5 @@ def _breaker(one: QueueReport) -> str:
         return "none"
     settings = one.settings
     window = f"{settings['breaker_threshold']:.0%} errors of {settings['breaker_minimum']} tasks or more"
-    window += f" within {shown(settings['breaker_window'])}"
-    return f"{one.breaker.state} (opens at {window}, for {shown(settings['breaker_reset'])})"
+    window += f" within {format_duration(settings['breaker_window'])}"
+    return f"{one.breaker.state} (opens at {window}, for {format_duration(settings['breaker_reset'])})"

@@ -24,11 +24,12 @@ from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import find, hits_view
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.watch import existing, first_look, taken_in
-from gristmill.documents import Progress, at_work, counted, listing, progress, tally
+from gristmill.documents import Progress, at_work, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import chunks, graph
 from gristmill.scopes import Scope
 from gristmill.settings import environment
+from gristmill.wording import format_count
 
 GRACE = 30.0
 TELLING = 8  # letters from which a title tells what a document is about
@@ -160,8 +161,9 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     chunks = sum(one.phases[1].done for one in found)
     whole = sum(one.status == "completed" for one in found)
     out.print(
-        f"\n{whole:,} of {counted(len(found), 'document')} complete: {counted(pages, 'page')}, "
-        f"{counted(chunks, 'chunk')}, {counted(known.nodes, 'node')} and {counted(known.edges, 'edge')} in the graph."
+        f"\n{whole:,} of {format_count(len(found), 'document')} complete: {format_count(pages, 'page')}, "
+        f"{format_count(chunks, 'chunk')}, {format_count(known.nodes, 'node')} and "
+        f"{format_count(known.edges, 'edge')} in the graph."
     )
     query = await sample(at, found)
     if query:

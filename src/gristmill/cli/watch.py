@@ -19,9 +19,10 @@ from gristmill.cli.add import take_in
 from gristmill.cli.output import Json, err, plain, say_json, short, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
-from gristmill.documents import Taken, counted, files_at
+from gristmill.documents import Taken, files_at
 from gristmill.errors import Refused
 from gristmill.scopes import Scope
+from gristmill.wording import format_count
 
 QUIET = 1_000  # milliseconds without a change after which a file counts as written
 LONGEST = 60_000
@@ -70,7 +71,7 @@ def first_look(folder: Path, data: Path) -> list[Path]:
     files = files_at(visible.folder)
     meant = [file for file in files if not visible.is_litter(file)]
     if len(meant) < len(files):
-        left = counted(len(files) - len(meant), "file")
+        left = format_count(len(files) - len(meant), "file")
         warn(f"What editors, downloads and packages leave lying about is left out ({left}): gristmill add takes it in.")
     return meant
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from gristmill.app import begin, open_handlers
+from gristmill.app import open_handlers, prepare
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
 from gristmill.errors import Refused
@@ -89,7 +89,7 @@ async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
         async with _handlers(given, at) as handlers:
             orders = _checked(given, at.settings, handlers)
             _refuse_taken_ports(orders)
-            await begin(at.db, at.settings, handlers)
+            await prepare(at.db, at.settings, handlers)
         supervisor = Supervisor(
             at.db,
             orders.command(),
@@ -209,7 +209,7 @@ def _health(orders: Orders, worker: Worker) -> HealthPort | None:
     for port in _ports(orders):
         try:
             health = HealthPort(
-                orders.host, port, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.text
+                orders.host, port, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.render
             )
         except OSError:
             continue

@@ -1,13 +1,14 @@
 """The database: where it is, how to talk to it, and what its tables look like."""
 
+from gristmill.db.checks import examine_database
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
 from gristmill.db.pool import Connection, Database, Viewpoint, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
-from gristmill.db.sql import Query, array, numbered, queries
+from gristmill.db.sql import Query, array, queries, with_numbers
 from gristmill.db.tx import Row, Tx
-from gristmill.db.vector import Vector, vector_received
+from gristmill.db.vector import Vector, read_vector
 
 __all__ = [
     "Connection",
@@ -22,12 +23,13 @@ __all__ = [
     "Viewpoint",
     "array",
     "bring_up_to_date",
-    "numbered",
+    "examine_database",
     "open_database",
     "plainly",
     "programs_for",
     "queries",
+    "read_vector",
     "schema_state",
-    "vector_received",
+    "with_numbers",
     "without_secret",
 ]

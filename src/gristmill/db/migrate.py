@@ -124,7 +124,7 @@ async def apply_all(connection: AsyncConnection[Any], ours: Schema) -> list[str]
         if work is None:
             return []
         missing, outdated = work
-        await connection.execute(CREATE_TABLES)
+        await connection.execute(CREATE_TABLES, prepare=False)  # two statements at once
         await drop_views(connection)
         await connection.execute(FORGET)
         tenant = await has_tenant(connection)

@@ -12,7 +12,6 @@ from gristmill.documents.progress import (
     Skipped,
     Tally,
     at_work,
-    counted,
     failures,
     holds_anything,
     listing,
@@ -30,7 +29,6 @@ from gristmill.documents.spool import clear_copies
 from gristmill.documents.store import load, retry
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
-from gristmill.documents.work import Tools, document_handlers
 
 __all__ = [
     "MOST_FAILURES",
@@ -46,15 +44,12 @@ __all__ = [
     "Staged",
     "Taken",
     "Tally",
-    "Tools",
     "Urgency",
     "WholeText",
     "add_again",
     "add_file",
     "at_work",
     "clear_copies",
-    "counted",
-    "document_handlers",
     "failures",
     "files_at",
     "files_in",

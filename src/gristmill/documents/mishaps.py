@@ -1,8 +1,8 @@
 """What ended a reader, in words for the person whose file it was."""
 
-from gristmill.documents.progress import counted
 from gristmill.documents.reading import refusals
 from gristmill.processes import Crashed, OutOfMemory, TimedOut
+from gristmill.wording import format_count
 
 Mishap = Crashed | OutOfMemory | TimedOut
 MISHAPS = (Crashed, OutOfMemory, TimedOut)
@@ -35,7 +35,7 @@ def lasting(seconds: float) -> str:
     """In minutes, if they are whole."""
     minutes, rest = divmod(seconds, 60)
     if minutes and not rest:
-        return counted(int(minutes), "minute")
+        return format_count(int(minutes), "minute")
     return "1 second" if seconds == 1 else f"{seconds:g} seconds"
 
 

@@ -7,7 +7,7 @@ from gristmill.documents.take_in import Note, Taken, WholeText, find_refusal, ta
 from gristmill.documents.written import Searchable, find_note
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId
-from gristmill.knowledge import Embedders, Piece, Windowed, chunks, graph, keys, vectors
+from gristmill.knowledge import Embedders, LongTextEmbedder, Piece, chunks, graph, keys, vectors
 from gristmill.scopes import GLOBAL, Scope
 
 LARGE = 40_000  # characters from which a text is divided by length alone …
@@ -82,8 +82,10 @@ async def prepare_note(db: Database, embedder: Embedders, text: str) -> Searchab
 
 async def _embed(db: Database, embedder: Embedders, pieces: Sequence[Piece]) -> Searchable:
     """All of a piece counts, also where it is longer than a model's window."""
-    whole = [Windowed(one) for one in vectors.at_hand(embedder)]
-    return Searchable(pieces, await vectors.made(db, whole, {piece.hash: piece.embedded for piece in pieces}))
+    whole = [LongTextEmbedder(one) for one in vectors.available_embedders(embedder)]
+    return Searchable(
+        pieces, await vectors.make_vectors(db, whole, {piece.hash: piece.text_to_embed for piece in pieces})
+    )
 
 
 def divide(text: str) -> Iterator[tuple[int, int]]:
@@ -115,6 +117,6 @@ async def _name_nodes(tx: Tx, scope: Scope, names: Sequence[str], types: Sequenc
 
     In one order: two writers of the same nodes would otherwise wait for each other.
     """
-    await keys.hold_aliases(tx)
+    await keys.block_alias_changes(tx)
     given = [*types, *(name.partition("::")[0] for name in names[len(types) :])]
-    return sorted(zip(await keys.resolved(tx, scope.client, names), given, strict=False))
+    return sorted(zip(await keys.resolve_keys(tx, scope.client, names), given, strict=False))

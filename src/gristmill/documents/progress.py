@@ -10,6 +10,7 @@ from gristmill.documents.model import GRAPH, OCR, VECTOR, document_of, owner_of
 from gristmill.documents.store import SQL
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.scopes import Scope, visible
+from gristmill.wording import format_count
 
 COUNTS = queries("gristmill.documents", "progress.sql")
 FINAL = frozenset({"completed", "failed", "cancelled"})
@@ -60,13 +61,13 @@ class Progress:
         if self.pages is None:
             return "not opened" if self.ended else "not opened yet"
         if ocr.done < self.pages or self.pages == 0:
-            return f"{ocr.done} of {counted(self.pages, 'page')}" if self.pages else "no pages"
+            return f"{ocr.done} of {format_count(self.pages, 'page')}" if self.pages else "no pages"
         done = min(vector.done, graph.done)
         if done < vector.total:
-            return f"{counted(self.pages, 'page')}, {done} of {counted(vector.total, 'chunk')}"
+            return f"{format_count(self.pages, 'page')}, {done} of {format_count(vector.total, 'chunk')}"
         if self.ended and not vector.total:
-            return f"{counted(self.pages, 'page')} without text"
-        return f"{counted(self.pages, 'page')}, {counted(vector.total, 'chunk')}"
+            return f"{format_count(self.pages, 'page')} without text"
+        return f"{format_count(self.pages, 'page')}, {format_count(vector.total, 'chunk')}"
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,6 @@ class Tally:
     documents: int
     completed: int
     with_errors: int
-
-
-def counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 async def progress(tx: Tx, ids: Iterable[DocumentId]) -> list[Progress]:

@@ -9,13 +9,13 @@ import orjson
 
 from gristmill.db import Tx, queries
 from gristmill.documents.blobs import hold_bytes
+from gristmill.documents.letters import FinishDocument, OpenDocument, ReadPage, SealPhase
 from gristmill.documents.model import OCR, PHASES, Document, owner_of
 from gristmill.documents.reading import Bookmark, Inspection, PageText
 from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
-from gristmill.tasks import FinishDocument, OpenDocument, ReadPage, SealPhase
 
 SQL = queries("gristmill.documents", "documents.sql")
 

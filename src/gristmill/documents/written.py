@@ -71,7 +71,7 @@ async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: Written | No
     if last:
         await _move_notes(tx, last.id, document)
         await _drop_older(tx, document, hashes, **source)
-    await send_many(tx, [lexicon.folding(scope)])
+    await send_many(tx, [lexicon.fold_letter(scope)])
     await fold_tally(tx, scope)
     return document, True
 
@@ -84,7 +84,7 @@ async def put_note(tx: Tx, scope: ScopeId, item: "Note", last: Written | None) -
         return document, False
     # on a page of its own: to add one costs the same however many there are
     (chunk,) = await _write_page(tx, scope, document, "note", item.text, item.chunks)
-    if letters := lexicon.folding_after(chunk, scope):
+    if letters := lexicon.fold_letters_after(chunk, scope):
         await send_many(tx, letters)
     return document, True
 
@@ -125,11 +125,11 @@ async def _drop_older(tx: Tx, document: DocumentId, hashes: Sequence[bytes], **s
     """The versions before this one, and their bytes if nothing else has them."""
     older = [row.id for row in await tx.all(SQL["older"], **source)]
     await tx.execute(SQL["hand_over_parts"], new=document, older=older)
-    await graph.hand_down(tx, older)
-    stated = await graph.at_stake(tx, older)
+    await graph.hand_down_statements(tx, older)
+    stated = await graph.statements_at_stake(tx, older)
     await tx.execute(SQL["drop"], documents=older)
     await drop_unused_bytes(tx, hashes)
-    await graph.unstate(tx, stated)
+    await graph.retract_statements(tx, stated)
 
 
 async def _write_page(
@@ -142,5 +142,5 @@ async def _write_page(
     await chunks.save(tx, scope, document, number, pieces)
     found = [chunk for chunk in await chunks.load(tx, [(document, number, n) for n in range(len(pieces))]) if chunk]
     for chunk in found:
-        await make_searchable(tx, chunk, searchable.vectors[chunk.hash], terms_of(chunk.embedded, chunk.language))
+        await make_searchable(tx, chunk, searchable.vectors[chunk.hash], terms_of(chunk.text_to_embed, chunk.language))
     return [chunk.id for chunk in found]

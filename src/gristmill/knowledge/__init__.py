@@ -6,16 +6,16 @@ from gristmill.knowledge.hybrid import search_hybrid
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
-from gristmill.knowledge.windows import Windowed
+from gristmill.knowledge.windows import LongTextEmbedder
 
 __all__ = [
     "Chunk",
     "Embedders",
     "Hit",
     "Hits",
+    "LongTextEmbedder",
     "Piece",
     "Terms",
-    "Windowed",
     "chunks",
     "graph",
     "keys",

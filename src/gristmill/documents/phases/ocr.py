@@ -8,6 +8,7 @@ from functools import partial
 from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.desk import Desk, Sheet
+from gristmill.documents.letters import ReadPage, SplitPage
 from gristmill.documents.model import SPLIT, Document
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
@@ -15,7 +16,6 @@ from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
 from gristmill.queue import Answer, Done, Skip, Snooze
-from gristmill.tasks import ReadPage, SplitPage
 from gristmill.telemetry import log
 
 LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")

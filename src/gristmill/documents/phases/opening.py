@@ -5,6 +5,7 @@ from functools import partial
 from gristmill.db import Database, Tx
 from gristmill.documents import removal, store
 from gristmill.documents.desk import Desk
+from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document
 from gristmill.documents.reading import Bookmark, Inspection, refusals
 from gristmill.documents.spool import Spool
@@ -14,7 +15,6 @@ from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.knowledge import lexicon
 from gristmill.queue import Done, Skip
-from gristmill.tasks import FinishDocument, OpenDocument, SealPhase
 
 REMOVED = Skip("its document was removed")
 
@@ -65,7 +65,7 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
             return Skip("some of it was cancelled: it takes the place of nothing")
     await removal.thin_out(db, document.id)
     # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
-    return Done(write=partial(_finish, document=document), then=(lexicon.folding(document.scope),))
+    return Done(write=partial(_finish, document=document), then=(lexicon.fold_letter(document.scope),))
 
 
 async def _finish(tx: Tx, *, document: Document) -> None:

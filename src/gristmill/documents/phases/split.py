@@ -6,11 +6,11 @@ from functools import partial
 from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.desk import Desk
+from gristmill.documents.letters import EmbedChunk, SplitPage
 from gristmill.documents.model import VECTOR, Document
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.knowledge import Piece
 from gristmill.queue import Done, Skip
-from gristmill.tasks import EmbedChunk, SplitPage
 
 
 async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk) -> list[Done | Skip]:

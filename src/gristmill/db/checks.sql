@@ -1,4 +1,4 @@
--- What the doctor asks; nothing here changes anything.
+-- What the doctor asks of any PostgreSQL; nothing here changes anything.
 
 -- name: server
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
@@ -12,12 +12,6 @@ SELECT extract(epoch FROM clock_timestamp())::float8;
 SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS installed,
        (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS available;
 
--- name: workers
-SELECT count(*) FILTER (WHERE state IN ('live', 'stopping') AND heartbeat_at >= clock() - lease_for) AS live,
-       count(*) FILTER (WHERE state IN ('live', 'stopping') AND heartbeat_at < clock() - lease_for) AS silent,
-       count(*) FILTER (WHERE state = 'lost' AND heartbeat_at > clock() - interval '1 hour') AS lost
-  FROM worker;
-
 -- name: long_transactions
 -- as long as one is open, no row that died since can be cleaned away
 SELECT 'session ' || pid || coalesce(' of ' || nullif(application_name, ''), '') AS who, clock_timestamp() - xact_start AS age
@@ -27,7 +21,3 @@ UNION ALL
 SELECT 'prepared transaction ' || gid, clock_timestamp() - prepared
   FROM pg_prepared_xacts WHERE database = current_database() AND prepared < clock_timestamp() - interval '10 min'
  ORDER BY age DESC;
-
--- name: extraction
-SELECT count(*) AS asked, count(*) FILTER (WHERE silent) AS silent
-  FROM (SELECT silent FROM extraction WHERE silent IS NOT NULL ORDER BY at DESC LIMIT 50) AS recent;

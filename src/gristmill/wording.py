@@ -1,0 +1,22 @@
+"""Numbers as they stand in sentences."""
+
+from datetime import timedelta
+
+
+def format_count(n: int, thing: str) -> str:
+    """`1 page`, `2,000 pages`."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def format_span(value: timedelta) -> str:
+    """A duration to two figures or so: `300 ms`, `4.2 s`, `12 min`, `1.5 d`."""
+    seconds = value.total_seconds()
+    if seconds < 0:
+        return f"-{format_span(-value)}"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
