@@ -21,8 +21,8 @@ from gristmill.cli.up import worker_log
 from gristmill.cli.watch import taken_in
 from gristmill.db import Database, Embedded, Tx, open_database
 from gristmill.documents import load, remove
-from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
+from gristmill.documents.take_in import add_part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from gristmill.db import Tx
 
@@ -30,7 +31,7 @@ VALUES (%(n)s, %(n)s, 1, clock(), 'neighbour''s secret', 'neighbour''s secret');
 INSERT INTO schedule (name, kind, queue, scope, payload, cron)
 VALUES ('beta', 'beta.work', 'beta', %(n)s, '{}', '* * * * *');
 INSERT INTO blob (hash, size) VALUES (%(hash)s, 3);
-INSERT INTO blob_piece (hash, n, bytes) VALUES (%(hash)s, 0, 'neighbour''s secret');
+INSERT INTO blob_piece (blob, n, bytes) SELECT id, 0, 'neighbour''s secret' FROM blob WHERE hash = %(hash)s;
 INSERT INTO document (id, scope, urn, version, hash, name, title, type, pages, task, opening) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, 'urn:beta', 1, %(hash)s, 'neighbour''s secret', 'neighbour''s secret', 'pdf', 1, %(n)s + 1,
         %(n)s);
@@ -77,6 +78,7 @@ VALUES: dict[tuple[str, str], Any] = {
     ("target", "text"): "person::friend",
     ("urn", "text"): "urn:beta",
     ("cron", "text"): "* * * * *",
+    ("", "uuid"): UUID(int=NUMBER),
     ("", "bytea"): HASH,
     ("", "bytea[]"): [HASH],
     ("", "boolean"): True,

@@ -14,7 +14,7 @@ from gristmill.cli.grinding import as_dict, errors_of, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.documents import ORDINARY, Added, Urgency, add_file, files_in, name_of, of_arrival, progress
+from gristmill.documents import ORDINARY, Taken, Urgency, add_file, files_in, name_of, of_arrival, progress
 from gristmill.documents import Progress as Document
 from gristmill.errors import Unreachable
 from gristmill.scopes import Scope
@@ -69,10 +69,10 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
 
 async def take_in(
     at: Session, files: Sequence[Path], scope: Scope, urgency: Urgency = ORDINARY, *, patient: bool = False
-) -> list[Added]:
+) -> list[Taken]:
     """Add files, with a bar where somebody watches; `patient` waits for a database that is away."""
     files = _foreign(files, at.settings.data)
-    added: list[Added] = []
+    added: list[Taken] = []
     new = 0
     columns = (TextColumn("Adding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
@@ -94,7 +94,7 @@ def _foreign(files: Sequence[Path], data: Path) -> Sequence[Path]:
     return left
 
 
-async def _taken_in(at: Session, file: Path, scope: Scope, urgency: Urgency, patient: bool) -> Added:
+async def _taken_in(at: Session, file: Path, scope: Scope, urgency: Urgency, patient: bool) -> Taken:
     while True:
         try:
             return await add_file(at.db, file, scope, max_bytes=at.settings.documents.max_bytes, urgency=urgency)
@@ -104,7 +104,7 @@ async def _taken_in(at: Session, file: Path, scope: Scope, urgency: Urgency, pat
             await outlast(at.db)
 
 
-def _told(added: Sequence[Added]) -> RenderableType:
+def _told(added: Sequence[Taken]) -> RenderableType:
     if not added:
         return Text("There is no file in there.", style="dim")
     counts = Counter(one.status for one in added)

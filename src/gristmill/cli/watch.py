@@ -19,7 +19,7 @@ from gristmill.cli.add import take_in
 from gristmill.cli.output import Json, err, plain, say_json, short, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
-from gristmill.documents import Added, files_at
+from gristmill.documents import Taken, files_at
 from gristmill.errors import Refused
 from gristmill.scopes import Scope
 from gristmill.wording import format_count
@@ -78,7 +78,7 @@ def first_look(folder: Path, data: Path) -> list[Path]:
 
 async def taken_in(
     at: Session, folder: Path, scope: Scope, *, stop: asyncio.Event | None = None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """What is in the folder, then what appears or changes there; if it goes away, again when it is back."""
     while True:
         async for added in _while_there(at, folder, scope, stop):
@@ -92,7 +92,7 @@ async def taken_in(
 
 async def _while_there(
     at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """As changes are told, or by looking: a single name that is not UTF-8 ends what tells of them, polling or not."""
     try:
         async for added in _as_told(at, folder, scope, stop):
@@ -106,7 +106,7 @@ async def _while_there(
 
 async def _by_looking(
     at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """What was the same in two looks and is not what was taken in: a file that grows is not written yet."""
     meant, visible = _identity(folder), _Visible(folder, at.settings.data)
     before: dict[Path, _Mark] = {}
@@ -150,7 +150,7 @@ def _mark(file: Path) -> _Mark:
 
 async def _as_told(
     at: Session, folder: Path, scope: Scope, stop: asyncio.Event | None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """The watch begins before the first look, so that nothing slips in between."""
     meant, visible = _identity(folder), _Visible(folder, at.settings.data)
     changes = awatch(

@@ -1,8 +1,9 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
-from gristmill.documents.blobs import clear_copies
-from gristmill.documents.intake import Added, add_again, add_file, files_at, files_in, made_anew, name_of
+from gristmill.documents.blobs import Staged, stage
+from gristmill.documents.intake import add_file, files_at, files_in, name_of
 from gristmill.documents.model import Document
+from gristmill.documents.notebook import index_document, store_chunk
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
@@ -23,22 +24,28 @@ from gristmill.documents.progress import (
     types,
     with_parts,
 )
-from gristmill.documents.removal import Removed, remove, remove_in_portions
+from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
+from gristmill.documents.spool import clear_copies
 from gristmill.documents.store import load, retry
+from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
     "MOST_FAILURES",
     "ORDINARY",
-    "Added",
     "Document",
     "Failure",
+    "Item",
+    "Note",
     "PhaseProgress",
     "Progress",
     "Removed",
     "Skipped",
+    "Staged",
+    "Taken",
     "Tally",
     "Urgency",
+    "WholeText",
     "add_again",
     "add_file",
     "at_work",
@@ -47,9 +54,9 @@ __all__ = [
     "files_at",
     "files_in",
     "holds_anything",
+    "index_document",
     "listing",
     "load",
-    "made_anew",
     "name_of",
     "names_of",
     "of_arrival",
@@ -57,9 +64,14 @@ __all__ = [
     "progress",
     "remove",
     "remove_in_portions",
+    "remove_source",
     "retry",
+    "say_reindex",
     "setbacks",
     "skipped",
+    "stage",
+    "store_chunk",
+    "take_in",
     "tally",
     "types",
     "with_parts",

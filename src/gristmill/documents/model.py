@@ -20,6 +20,7 @@ class Document:
     id: DocumentId
     scope: ScopeId
     client: str
+    project: str
     urn: str
     version: int
     hash: bytes
@@ -29,6 +30,7 @@ class Document:
     type: str | None
     title: str | None
     meta: Mapping[str, Any]
+    given: Mapping[str, Any]  # what its source says of it
     pages: int | None
     depth: int  # how many containers it lies in
     task: TaskId

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -298,6 +298,14 @@ def prose_outside_tables(text: str) -> str:
     return "\n".join(rest[one.start : one.stop] for one in units(rest) if not one.level)
 
 
+def make_piece(text: str, start: int, heading: str = "") -> Piece:
+    """A text as one piece, however long it is."""
+    whole = text_to_embed(heading, text)
+    count = tokens.count(whole) + SPECIAL_TOKENS
+    digest = hashlib.sha256(whole.encode()).digest()
+    return Piece(start, start + len(text), "prose", language_of(text), heading, text, count, digest)
+
+
 # --- stored
 
 
@@ -333,3 +341,8 @@ async def load(tx: Tx, units: Sequence[tuple[DocumentId, int, int]]) -> list[Chu
     )
     found = {(chunk.document, chunk.page, chunk.ordinal): chunk for chunk in rows}
     return [found.get(unit) for unit in units]
+
+
+async def move(tx: Tx, old: DocumentId, new: DocumentId, pages: Mapping[int, int]) -> None:
+    """Give the chunks of these pages of a document to another one, where the pages have these numbers."""
+    await tx.execute(SQL["move"], old=old, new=new, numbers=list(pages), places=list(pages.values()))

@@ -157,7 +157,7 @@ async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
-    """Gathers fresh terms into segments, drops the terms of deleted chunks, and adds up the counts of documents.
+    """Gathers fresh terms into segments, and drops the terms of deleted chunks.
 
     Every step is a transaction that leaves the same terms in fewer places. So a fold may be killed at any point:
     nothing is lost or counted twice, and the next fold goes on.
@@ -168,9 +168,6 @@ async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
         pass
     while await _purge_segment(db, task.scope):
         pass
-    async with db.transaction() as tx:
-        await tx.one(SQL["lock_scope"], scope=task.scope)
-        await tx.execute(SQL["fold_tally"], scope=task.scope)
     return Done()
 
 

@@ -93,7 +93,3 @@ SELECT term, data FROM posting WHERE segment = %(segment)s AND term > %(after)s 
 
 -- name: forget_gone
 DELETE FROM gone_chunk WHERE scope = %(scope)s AND chunk = ANY(%(chunks)s);
-
--- name: fold_tally
-WITH gone AS (DELETE FROM document_tally WHERE scope = %(scope)s RETURNING documents, completed)
-INSERT INTO document_tally SELECT %(scope)s, sum(documents), sum(completed) FROM gone HAVING count(*) > 0;

@@ -16,14 +16,14 @@ from gristmill.queue import Done, Skip
 async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk) -> list[Done | Skip]:
     async with db.transaction() as tx:
         documents = await store.load(tx, {letter.document for letter in letters})
-        texts = await store.texts(tx, [(letter.document, letter.page) for letter in letters])
+        texts = await store.load_texts(tx, [(letter.document, letter.page) for letter in letters])
         given = {
             one: (texts[one.document, one.page], documents[one.document].title or "")
             for one in letters
             if one.document in documents and (one.document, one.page) in texts
         }
         keys = {one: desk.split_key(*text) for one, text in given.items()}
-        known = await store.divided_before(tx, list(keys.values()))
+        known = await store.find_divided(tx, list(keys.values()))
     new = {keys[one]: text for one, text in given.items() if keys[one] not in known}
     known |= zip(new, await desk.split(list(new.values())), strict=True)
     return [
