@@ -170,7 +170,7 @@ def test_hands_that_hold_one_alone_take_no_other_until_it_is_settled() -> None:
     assert workload.to_claim() == 1
     workload.accept([claim])
     assert workload.to_claim() == 0
-    workload.unstarted()
+    workload.take_unstarted()
     workload.running[claim.id] = claim
     assert workload.to_claim() == 0
     workload.running.clear()

@@ -88,7 +88,7 @@ def test_giving_up_what_has_not_begun_empties_the_hands() -> None:
     workload = Workload(4, 100)
     workload.accept([claim(1), claim(2)])
     assert not workload.empty
-    assert ids(workload.unstarted()) == [1, 2]
+    assert ids(workload.take_unstarted()) == [1, 2]
     assert workload.empty
 
 

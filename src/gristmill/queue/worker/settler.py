@@ -86,7 +86,7 @@ class Settler:
             log.info("settle.apart", tasks=len(batch), error=str(error)[:200])
             settled = await self._apart(connection, batch)
         self._stuck = False
-        self._done(batch, settled)
+        self._finish_batch(batch, settled)
 
     async def _commit(self, connection: Connection, batch: Sequence[Settled]) -> None:
         limit = asyncio.timeout(STATEMENT_LIMIT)
@@ -135,7 +135,7 @@ class Settler:
             # an answer without a write only waited for another transaction's lock: the task is not to blame
             if has_write(outcome):
                 late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
-                self._answer_instead(claim, self._failed(claim, late))
+                self._answer_instead(claim, self._decide_failure(claim, late))
             raise
         except Exception as error:
             raise_if_nobodys_fault(error, connection)
@@ -145,7 +145,7 @@ class Settler:
             log.warning("task.write_failed", task=claim.id, kind=claim.kind, error=str(error)[:200])
             if isinstance(outcome, Retry | Bury):
                 raise  # these outcomes write nothing of the handler's: it is a bug of ours
-            return await self._alone(connection, claim, self._failed(claim, error))
+            return await self._alone(connection, claim, self._decide_failure(claim, error))
         return [(claim, outcome)]
 
     def _answer_instead(self, claim: Claim, outcome: Outcome) -> None:
@@ -153,7 +153,7 @@ class Settler:
             if held is claim:
                 self._workload.answers[place] = (claim, outcome)
 
-    def _failed(self, claim: Claim, error: Exception) -> Outcome:
+    def _decide_failure(self, claim: Claim, error: Exception) -> Outcome:
         policy = self._configs[claim.queue].retry.of(claim.max_attempts)
         return decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
 
@@ -163,7 +163,7 @@ class Settler:
         cursor = await connection.execute(SQL["still_mine"], params)
         return {row[0] for row in await cursor.fetchall()}
 
-    def _done(self, batch: Sequence[Settled], settled: Sequence[Settled]) -> None:
+    def _finish_batch(self, batch: Sequence[Settled], settled: Sequence[Settled]) -> None:
         del self._workload.answers[: len(batch)]
         for claim, _ in batch:
             self._journal.end(claim)

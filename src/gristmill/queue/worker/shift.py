@@ -124,7 +124,7 @@ class Shift:
         self._ending = True
         loop = asyncio.get_running_loop()
         bound = loop.time() + within.total_seconds()
-        given_back = await self._try_give_back(self._workload.unstarted(), within.total_seconds())
+        given_back = await self._try_give_back(self._workload.take_unstarted(), within.total_seconds())
         emptied = await self._wait_until_empty(bound - loop.time())
         if not emptied:
             for claim in list(self._workload.running.values()):
@@ -165,7 +165,7 @@ class Shift:
     def abandon(self) -> None:
         """The leases are lost: whatever is computed from now on is not ours to write."""
         self._ending = self._lost = True
-        self._workload.unstarted()
+        self._workload.take_unstarted()
         self._settler.forget()
         for claim in list(self._workload.running.values()):
             claim.finish_early("lost")

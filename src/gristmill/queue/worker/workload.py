@@ -74,7 +74,7 @@ class Workload:
         if overtaken:
             self.waiting = deque(sorted(self.waiting, key=lambda claim: claim.lane))
 
-    def unstarted(self) -> list[Claim]:
+    def take_unstarted(self) -> list[Claim]:
         """Take out all tasks that have not begun."""
         claims = list(self.waiting)
         self.waiting.clear()
