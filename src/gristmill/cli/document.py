@@ -23,10 +23,10 @@ from gristmill.documents import (
     Removed,
     Skipped,
     add_again,
+    advise_reindex,
     clear_copies,
     failures,
     load,
-    made_anew,
     pages,
     progress,
     remove_in_portions,
@@ -283,7 +283,7 @@ def _retried(document: int, phase: str | None, done: Revived, status: str) -> st
     if done.tasks:
         return revived(done)
     if status == "cancelled":
-        return f"Document {document} was cancelled: {made_anew(DocumentId(document))}."
+        return f"Document {document} was cancelled: {advise_reindex(DocumentId(document))}."
     part = f"its phase {phase}" if phase else "it"
     return f"Document {document} stays as it is: nothing of {part} has failed."
 

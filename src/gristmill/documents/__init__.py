@@ -1,7 +1,7 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
 from gristmill.documents.blobs import clear_copies
-from gristmill.documents.intake import Added, add_again, add_file, files_at, files_in, made_anew, name_of
+from gristmill.documents.intake import Added, add_again, add_file, advise_reindex, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
     MOST_FAILURES,
@@ -41,15 +41,13 @@ __all__ = [
     "Urgency",
     "add_again",
     "add_file",
+    "advise_reindex",
     "at_work",
     "clear_copies",
     "failures",
-    "files_at",
-    "files_in",
     "holds_anything",
     "listing",
     "load",
-    "made_anew",
     "name_of",
     "names_of",
     "of_arrival",

@@ -1,11 +1,9 @@
-"""Takes in files: new ones, changed ones, and those that are known already."""
+"""Adds files: new ones, changed ones, and those that are known already."""
 
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
-from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -31,52 +29,6 @@ class Added:
     document: DocumentId | None
     status: Literal["added", "changed", "unchanged", "failed", "cancelled", "refused"]  # unchanged, and so it had ended
     reason: str | None = None
-
-
-def files_in(given: str) -> list[Path]:
-    """What a path means: itself, all in a folder, or all that a pattern matches; hidden files are left out.
-
-    What cannot be taken in is among it, so that whoever adds it is told why: a pipe, a link to nowhere, a folder that
-    is closed to us.
-    """
-    path = os.path.expanduser(given)
-    if os.path.exists(path):
-        return _meant(path)
-    if has_magic(given):
-        found = [file for match in sorted(glob(path, recursive=True)) for file in _meant(match)]
-        if found:
-            return found
-        raise Refused(f"Nothing matches {given}.")
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        raise Refused(f"There is no file or folder {given}.") from None
-    except OSError as error:
-        raise Refused(f"{given} cannot be read: {error.strerror}.") from None
-    return _meant(path)  # it came this very moment
-
-
-def files_at(path: Path) -> list[Path]:
-    """What is at this very path, if anything is: itself, or all in a folder; a link to a folder is not followed."""
-    if path.is_dir() and not path.is_symlink():
-        return sorted(_within(str(path)))
-    return [path] if os.path.lexists(path) else []
-
-
-def _meant(path: str) -> list[Path]:
-    """A link that somebody names is meant as what it leads to."""
-    if os.path.isdir(path):
-        return sorted(_within(path))
-    return [Path(os.path.realpath(path) if os.path.isfile(path) else path)]
-
-
-def _within(folder: str) -> Iterator[Path]:
-    closed: list[OSError] = []
-    for at, folders, files in os.walk(folder, onerror=closed.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        links = [name for name in folders if os.path.islink(os.path.join(at, name))]
-        yield from (Path(at, name) for name in [*files, *links] if not name.startswith("."))
-    yield from (Path(error.filename) for error in closed)
 
 
 def urn_of(path: Path) -> str:
@@ -146,11 +98,11 @@ async def _known(tx: Tx, name: str, urn: str, last: Any) -> Added:
         return Added(name, urn, last.id, "failed", f"{died[0].error.rstrip('.')}: {retry}")
     (seen,) = await progress(tx, [last.id])
     if seen.status == "cancelled":
-        return Added(name, urn, last.id, "cancelled", f"document {last.id} was cancelled: {made_anew(last.id)}")
+        return Added(name, urn, last.id, "cancelled", f"document {last.id} was cancelled: {advise_reindex(last.id)}")
     return unchanged
 
 
-def made_anew(document: DocumentId) -> str:
+def advise_reindex(document: DocumentId) -> str:
     return f"gristmill document reindex {document} makes it anew"
 
 
