@@ -131,7 +131,7 @@ def middle(rates: Sequence[Rate]) -> Rate:
 
 
 def embed_bare(texts: Sequence[str]) -> int:
-    return len(minilm.vectors(list(texts)))
+    return len(minilm.embed_texts(list(texts)))
 
 
 def read_bare(work: Sequence[tuple[str, str, int]]) -> int:
@@ -155,7 +155,7 @@ async def embedding(folder: Path) -> Rate:
         await at.grind("documents", "ocr", "vector")
         rates: list[Rate] = []
         for some in dealt(range(WARM, len(texts)), -(-(len(texts) - WARM) // ROUNDS)):
-            chunks = [piece.embedded for n in some for piece in split(texts[n])]
+            chunks = [piece.text_to_embed for n in some for piece in split(texts[n])]
             by_itself = partial(bare, embed_bare, chunks[:16], dealt(chunks, 16))  # few, so that no process waits
             await at.add([files[n] for n in some])
             await at.grind("documents", "ocr")

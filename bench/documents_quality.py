@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gristmill.models.ocr.layout import Line, page_text
+from gristmill.models.ocr.layout import TextBox, arrange_text
 
 CORPORA = Path(os.environ.get("GRISTMILL_CORPORA") or Path(__file__).parents[2] / "shared" / "corpora")
 RECEIPTS = CORPORA / "sroie"
@@ -40,11 +40,11 @@ def receipts(limit: int | None, *, engine: str, processes: int) -> list[tuple[st
 def _receipt(name: str, *, engine: str) -> tuple[str, int, int]:
     from PIL import Image  # noqa: PLC0415 as above
 
-    from gristmill.models import recognise  # noqa: PLC0415 only in a child
+    from gristmill.models import recognise_text  # noqa: PLC0415 only in a child
 
     truth = receipt_truth(name)
     with Image.open(RECEIPTS / "img" / f"{name}.jpg") as picture:
-        read = _same_case(recognise(picture, engine=engine).text)
+        read = _same_case(recognise_text(picture, engine=engine).text)
     return name, distance(truth, read), len(truth)
 
 
@@ -53,12 +53,12 @@ def receipt_truth(name: str) -> str:
     with (RECEIPTS / "box" / f"{name}.csv").open(encoding="utf-8", errors="replace", newline="") as opened:
         rows = [line.rstrip("\r\n").split(",", 8) for line in opened]
     lines = [_boxed([float(place) for place in row[:8]], row[8]) for row in rows if len(row) == 9]
-    return _same_case(page_text(lines))
+    return _same_case(arrange_text(lines))
 
 
-def _boxed(corners: Sequence[float], text: str) -> Line:
+def _boxed(corners: Sequence[float], text: str) -> TextBox:
     across, down = corners[0::2], corners[1::2]
-    return Line(min(across), min(down), max(across), max(down), text)
+    return TextBox(min(across), min(down), max(across), max(down), text)
 
 
 def _same_case(text: str) -> str:

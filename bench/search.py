@@ -29,7 +29,7 @@ from gristmill.ids import DocumentId, ScopeId  # noqa: E402
 from gristmill.knowledge import chunks, lexicon, make_searchable, search, terms_of, vectors  # noqa: E402
 from gristmill.knowledge.letters import FoldTerms  # noqa: E402
 from gristmill.models import MiniLm  # noqa: E402
-from gristmill.models.embedding.tokens import tokenizer  # noqa: E402
+from gristmill.models.embedding.tokens import load_tokenizer  # noqa: E402
 from gristmill.processes import ProcessPool  # noqa: E402
 from gristmill.scopes import GLOBAL, scope_id  # noqa: E402
 from gristmill.settings import Settings  # noqa: E402
@@ -115,9 +115,9 @@ async def ground(db: Database, embedder: MiniLm, abstracts: Sequence[dict[str, o
             await chunks.save(tx, scope, document, 1, pieces)
             units += [(document, 1, n) for n in range(len(pieces))]
         stored = [chunk for chunk in await chunks.load(tx, units) if chunk]
-        made = await embedder.embed([chunk.embedded for chunk in stored])
+        made = await embedder.embed([chunk.text_to_embed for chunk in stored])
         for chunk, vector in zip(stored, made, strict=True):
-            await make_searchable(tx, chunk, {model.id: vector}, terms_of(chunk.embedded, chunk.language))
+            await make_searchable(tx, chunk, {model.id: vector}, terms_of(chunk.text_to_embed, chunk.language))
 
 
 async def ranked(db: Database, embedder: MiniLm, query: str, alpha: float) -> list[str]:
@@ -142,12 +142,12 @@ async def speed(embedder: MiniLm, size: int) -> dict[str, float]:
         figures = await filled(db, embedder, size, rng)
         queries = [" ".join(words(rng, int(rng.integers(2, 8)))) for _ in range(QUERIES)]
         ours, bare, parts = [], [], defaultdict[str, list[float]](list)
-        await embedder.question("warm")
+        await embedder.embed_question("warm")
         async with await db.connect("bench") as connection:
             await connection.execute(f"SET hnsw.ef_search = {K}")
             for n, query in enumerate(queries):
                 began = time.perf_counter()
-                vector = await embedder.question(query)
+                vector = await embedder.embed_question(query)
                 parts["embed"].append(time.perf_counter() - began)
                 began = time.perf_counter()
                 cursor = await connection.execute(NEAREST, [Vector(vector)])
@@ -177,7 +177,8 @@ def p95(times: Sequence[float]) -> float:
 
 def vocabulary() -> list[str]:
     """As a language has them: the frequent words are one token to the model, the rare ones two."""
-    known = sorted(tokenizer().get_vocab().items(), key=lambda one: one[1])  # the most frequent have the lowest numbers
+    # the most frequent have the lowest numbers
+    known = sorted(load_tokenizer().get_vocab().items(), key=lambda one: one[1])
     pieces = [piece for piece, _ in known if piece.isascii()]
     found = [piece for piece in pieces if piece.isalpha() and len(piece) > 2]
     ends = [piece[2:] for piece in pieces if piece.startswith("##") and piece[2:].isalpha() and 4 <= len(piece) <= 6]
@@ -247,7 +248,7 @@ def chunk_rows(scope: int, at: int, texts: Sequence[str]) -> Iterator[bytes]:
 
 def vector_rows(model: int, scope: int, ids: Sequence[int], points: np.ndarray) -> Iterator[bytes]:
     for id_, point in zip(ids, points.astype("<f4"), strict=True):
-        yield f"{model}\t{id_}\t{scope}\t{vectors.written(point.tobytes())}\n".encode()
+        yield f"{model}\t{id_}\t{scope}\t{vectors.vector_text(point.tobytes())}\n".encode()
 
 
 def term_rows(scope: int, ids: Sequence[int], texts: Sequence[str]) -> Iterator[bytes]:

@@ -32,7 +32,7 @@ from gristmill.queue import (
     QueueReport,
     Why,
     dead,
-    forget,
+    forget_owners,
     get_task,
     group_progress,
     list_queues,
@@ -136,7 +136,7 @@ async def main(once: bool) -> None:
 async def tidy(db: Database) -> None:
     """Take away what an earlier demonstration left, and set up the queues."""
     async with db.transaction() as tx:
-        await forget(tx, OWNER)
+        await forget_owners(tx, [OWNER])
         for queue, changes in QUEUES.items():
             await set_queue(tx, queue, **changes)
             await resume(tx, queue)

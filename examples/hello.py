@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gristmill.db import open_database
-from gristmill.queue import Done, Worker, bound, current, on, send
+from gristmill.queue import Done, Worker, bind, current, on, send
 from gristmill.settings import load
 
 
@@ -20,7 +20,7 @@ async def greet(letter: Greet) -> Done:
     return Done(result={"greeted": letter.name})
 
 
-handlers = bound(on(Greet, greet))  # also what `gristmill worker --app examples/hello.py:handlers` serves
+handlers = bind(on(Greet, greet))  # also what `gristmill worker --app examples/hello.py:handlers` serves
 
 
 async def main() -> None:

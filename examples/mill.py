@@ -9,7 +9,7 @@ from time import sleep  # noqa: TID251 it stands for a library that blocks
 from typing import ClassVar
 
 from gristmill.errors import Permanent, Transient
-from gristmill.queue import Done, bound, current, on
+from gristmill.queue import Done, bind, current, on
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ async def render(letter: Render) -> Done:
     return Done(result={"pixels": 640 * 480})
 
 
-handlers = bound(
+handlers = bind(
     on(ReadPage, read_page),
     on(BindBook, bind_book),
     on(Extract, extract),

@@ -17,7 +17,7 @@ MODULE = """
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar
-from gristmill.queue import bound, on
+from gristmill.queue import bind, on
 
 @dataclass(frozen=True)
 class Grind:
@@ -26,7 +26,7 @@ class Grind:
 async def grind(letter):
     return None
 
-mapping = bound(on(Grind, grind))
+mapping = bind(on(Grind, grind))
 number = 7
 
 def function(db, settings):

@@ -15,13 +15,14 @@ from pydantic.fields import FieldInfo
 
 from gristmill.db import Database
 from gristmill.db.sql import NAME
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.settings import Settings, Slice
+from statements import SQL, is_copy, prepare_as, read_statements
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "gristmill"
 PYTHON = sorted(SRC.rglob("*.py"))
-SQL = sorted(path for path in SRC.rglob("*.sql") if path.parent.name != "migrations")
+SCHEMA = sorted(SRC.glob("*/schema/*.sql"))
 ROOMS = {path.parent.name for path in SRC.glob("*/__init__.py")}
 
 
@@ -103,39 +104,24 @@ def test_a_file_opens_with_one_sentence(path: Path) -> None:
     assert "\n\n" in docstring or "\n" not in docstring, f"{within(path)} opens with more than one line"
 
 
-@pytest.mark.parametrize("path", SQL, ids=within)
+@pytest.mark.parametrize("path", [*SQL, *SCHEMA], ids=within)
 def test_a_file_of_statements_opens_with_one_sentence(path: Path) -> None:
     assert re.match(r"-- [A-Z`][^\n]+\.\n", path.read_text(encoding="utf-8"))
 
 
 # --- statements
 
-PARAMETER = re.compile(r"%\((\w+)\)[sb]")
-NUMBER = re.compile(r"\{[a-z]+\}")  # that is put in before the server sees it
-SENT_AS = {"now": "timestamptz"}  # the driver says so of a datetime; of most others it lets the server decide
-
-
-def statements() -> Iterator[tuple[str, str]]:
-    for path in SQL:
-        parts = NAME.split(path.read_text(encoding="utf-8"))
-        yield from ((f"{within(path)}:{name}", text) for name, text in zip(parts[1::2], parts[2::2], strict=True))
-
 
 async def test_every_named_statement_fits_the_schema(db: Database) -> None:
     prepared = 0
     async with await db.connect("test") as connection:
-        for place, text in statements():
-            if re.search(r"^COPY ", text, re.MULTILINE):
+        for place, text in read_statements():
+            if is_copy(text):
                 table, columns = re.findall(r"COPY (\w+) \(([^)]+)\) FROM STDIN", text)[0]
                 await connection.execute(f"SELECT {columns} FROM {table} LIMIT 0".encode())
                 continue
-            text = NUMBER.sub("1", text)
-            names = list(dict.fromkeys(PARAMETER.findall(text)))
-            numbered = PARAMETER.sub(lambda found, names=names: f"${names.index(found[1]) + 1}", text)
-            types = ", ".join(SENT_AS.get(one, "unknown") for one in names)
-            prepare = f"PREPARE one ({types}) AS " if names else "PREPARE one AS "
             try:
-                await connection.execute((prepare + numbered.replace("%%", "%")).encode())
+                await connection.execute(prepare_as("one", text))
             except Exception as error:
                 raise AssertionError(f"{place}: {error}") from error
             await connection.execute("DEALLOCATE one")
@@ -174,7 +160,7 @@ def default(path: tuple[str, ...], field: FieldInfo) -> str:
         return "the system's place for data, or the user's"  # it depends on who asks
     value: Any = field.default
     if isinstance(value, timedelta):
-        return f"`{shown(value)}`"
+        return f"`{format_duration(value)}`"
     if isinstance(value, tuple | dict):
         return f"`{json.dumps(plain(value))}`"
     return "none" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
@@ -245,7 +231,7 @@ def test_every_setting_can_be_set_from_the_environment(
     path: tuple[str, ...], field: FieldInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     given = {"level": "debug", "json_lines": "true", "database_url": "postgresql://x/y", "app": "a:b", "data": "/x"}
-    given |= {"nice": "7"}
+    given |= {"nice": "7", "row_security": "false"}
     kind = str(field.annotation)
     value = (given | STRUCTURED).get(path[-1]) or (
         "60s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "77777777" if path[-1] in HUGE else "777"
@@ -258,4 +244,7 @@ def test_every_setting_can_be_set_from_the_environment(
     if path[-1] in STRUCTURED:
         assert read != field.default
         return
-    assert read in (True, timedelta(seconds=60)) if isinstance(read, bool | timedelta) else str(read) == value
+    if isinstance(read, bool | timedelta):
+        assert read in (value == "true", timedelta(seconds=60))
+    else:
+        assert str(read) == value

@@ -1,4 +1,4 @@
-"""What is said about settings that are wrong: one sentence, with the place to mend and what is allowed."""
+"""A wrong setting is refused with one sentence: the place to change, and what is allowed."""
 
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from gristmill.settings import load, unknown_names
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GRISTMILL_QUEUE_NICE")  # of the test run: it would stand in for a table that is none
+    monkeypatch.delenv(
+        "GRISTMILL_QUEUE_NICE"
+    )  # the test run sets it, and so `queue` would be a table even where a test says that it is none
     return tmp_path
 
 

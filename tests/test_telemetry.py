@@ -1,4 +1,4 @@
-"""What is logged: enough to find a fault, and never a book."""
+"""The log holds enough to find a fault, and never as much as a book."""
 
 import errno
 import io
@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from gristmill.settings import LogSettings
-from gristmill.telemetry import log, set_up_logs, shortened
+from gristmill.telemetry import log, set_up_logs, shorten_text
 
 
 def test_a_huge_exception_is_cut_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,9 +26,9 @@ def test_a_huge_exception_is_cut_in_the_log(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(written.getvalue()) < 30_000
 
 
-def test_what_is_short_is_left_alone() -> None:
-    assert shortened("a" * 10_000) == "a" * 10_000
-    assert "characters left out" in shortened("a" * 10_001)
+def test_a_short_text_is_left_alone() -> None:
+    assert shorten_text("a" * 10_000) == "a" * 10_000
+    assert "characters left out" in shorten_text("a" * 10_001)
 
 
 def test_a_full_disk_costs_lines_of_the_log_and_not_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import uvloop
 from bench.peers.peer import Send, main
 
 from gristmill.db import Database, Tx, open_database
-from gristmill.queue import Done, Envelope, Worker, bound, on, open_group, seal, send, send_many
+from gristmill.queue import Done, Envelope, Worker, bind, on, open_group, seal, send, send_many
 from gristmill.settings import Settings
 
 CONCURRENCY = 500
@@ -80,7 +80,7 @@ async def work(url: str, noted: Callable[[], None], released: Callable[[], Await
     async with Database(url) as db:
         worker = Worker(
             db,
-            bound(on(Noop, noop), on(Write, write), on(Chain, chain)),
+            bind(on(Noop, noop), on(Write, write), on(Chain, chain)),
             Settings().queue,
             queues=["bench"],
             concurrency=CONCURRENCY,

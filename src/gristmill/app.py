@@ -80,4 +80,4 @@ def _find_name(module: ModuleType, name: str) -> Any:
 def _check_handlers(found: Any, locator: str) -> Handlers:
     if isinstance(found, Mapping) and all(isinstance(one, Handler) for one in cast(Mapping[Any, Any], found).values()):
         return cast(Handlers, found)
-    raise Refused(f"{locator} holds no handlers: bind them with bound(on(Letter, function), …).")
+    raise Refused(f"{locator} holds no handlers: bind them with bind(on(Letter, function), …).")

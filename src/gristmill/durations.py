@@ -18,8 +18,8 @@ UNITS = {
 PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 
 
-def duration(text: str) -> timedelta:
-    """`90s`, `5 min`, `1h30m`, or a bare number of seconds."""
+def parse_duration(text: str) -> timedelta:
+    """Read `90s`, `5 min`, `1h30m` or a bare number of seconds."""
     seconds, at = 0.0, 0
     while match := PART.match(text, at):
         unit = match[2].lower() or "s"
@@ -36,20 +36,20 @@ def duration(text: str) -> timedelta:
         raise ValueError(f"“{text}” is too long for a duration") from None
 
 
-def rate(text: str) -> tuple[int, timedelta]:
-    """`10/60s`: ten within any sixty seconds."""
+def parse_rate(text: str) -> tuple[int, timedelta]:
+    """Read `10/60s`: ten within any sixty seconds."""
     count, _, period = text.partition("/")
     if not count.strip().isdigit() or int(count) < 1 or not period.strip():
         raise ValueError(f"“{text}” is not a rate; write for example 10/60s: at most ten starts within sixty seconds")
     # `5/min` reads as "per one minute"
-    window = duration(period if period.strip()[0].isdigit() else f"1{period.strip()}")
+    window = parse_duration(period if period.strip()[0].isdigit() else f"1{period.strip()}")
     if window <= timedelta(0):
         raise ValueError(f"“{text}” is not a rate: its period must be longer than zero")
     return int(count), window
 
 
-def shown(value: timedelta) -> str:
-    """The shortest way to write a duration that `duration` reads back."""
+def format_duration(value: timedelta) -> str:
+    """Write a duration in the shortest way; `parse_duration` reads it back, rounded if it is long and odd."""
     seconds = value.total_seconds()
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"

@@ -3,9 +3,9 @@
 GristmillError
 ├── Transient        the world is busy or broken: try again later
 │   ├── Overloaded   … and it said when (retry_after)
-│   │   └── NoTurn   … it is one of our own limiters: waiting for it is no failure
-│   ├── BadAnswer    a model answered, but nothing that can be used: ask again
-│   └── Unreachable  … it is the database that does not answer
+│   │   └── NoTurn   … it is one of our own limiters: to wait for it is no failure
+│   ├── BadAnswer    a model gave an answer that cannot be used: ask again
+│   └── Unreachable  the database does not answer
 ├── Permanent        the input is bad: trying again changes nothing
 ├── LeaseLost        the task is not ours any more: write nothing
 ├── Cancelled        somebody asked us to stop this task: stop
@@ -16,7 +16,7 @@ from datetime import timedelta
 
 
 class GristmillError(Exception):
-    """What all our errors have in common: their text is one sentence for a person."""
+    """The base of all our errors; the text of each is one sentence for a person."""
 
 
 class Transient(GristmillError):
@@ -32,11 +32,11 @@ class Overloaded(Transient):
 
 
 class NoTurn(Overloaded):
-    """A named limiter has no turn soon enough; the task comes back then, with all its attempts."""
+    """A named limiter has no free turn soon; the task comes back when there is one, and no attempt is counted."""
 
 
 class BadAnswer(Transient):
-    """A model's answer is empty, cut off or not what was asked for; it must never pass for a result."""
+    """A model's answer is empty, cut off or in the wrong form; it must never pass for a result."""
 
 
 class Unreachable(Transient):
@@ -48,7 +48,7 @@ class Permanent(GristmillError):
 
 
 class LeaseLost(GristmillError):
-    """The task was taken back from this worker; whatever it computed must not be written."""
+    """The task was taken back from this worker; its result must not be written."""
 
 
 class Cancelled(GristmillError):

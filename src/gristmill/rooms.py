@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gristmill.db import Database, Embedded, Tx, examine_database, plainly
 from gristmill.errors import GristmillError
 from gristmill.models import ModelPool
-from gristmill.queue import Handler, Handlers, Letter, add_schedule, bound, examine_queues
+from gristmill.queue import Handler, Handlers, Letter, add_schedule, bind, examine_queues
 from gristmill.settings import Settings
 from gristmill.telemetry import Check
 
@@ -62,7 +62,7 @@ class Room:
 
 def bind_rooms(rooms: Iterable[Room], tools: Tools) -> Handlers:
     """The handlers of all these rooms, by the kind of letter that they answer."""
-    return bound(*(handler for room in rooms for handler in _bind_room(room, tools)))
+    return bind(*(handler for room in rooms for handler in _bind_room(room, tools)))
 
 
 def _bind_room(room: Room, tools: Tools) -> Sequence[Handler]:

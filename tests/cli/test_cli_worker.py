@@ -25,7 +25,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gristmill.queue import bound, on
+from gristmill.queue import bind, on
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ async def sleep(letter):
     await asyncio.sleep(letter.seconds)
 
 
-handlers = bound(on(Sleep, sleep))
+handlers = bind(on(Sleep, sleep))
 """
 COMMAND = [sys.executable, "-m", "gristmill", "worker", "--app", MILL]
 Start = Callable[..., subprocess.Popen[str]]

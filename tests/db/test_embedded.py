@@ -160,7 +160,7 @@ def test_a_killed_server_starts_again_with_its_data(server: Embedded) -> None:
     do(server, "CREATE TABLE grain AS SELECT 7 AS kernels")
     with psycopg.connect(server.url()):  # its backend outlives the postmaster for a moment
         os.kill(pid(server), signal.SIGKILL)
-        assert embedded.within(60, lambda: not server.running())
+        assert embedded.wait_until(60, lambda: not server.running())
         assert (server.cluster / "postmaster.pid").exists()
         server.start()
     assert ask(server, "SELECT kernels FROM grain") == "7"
@@ -249,7 +249,7 @@ def test_an_impostor_at_the_socket_is_not_believed(room: Path) -> None:
     server = Embedded(room / ("x" * 120), {"shared_buffers": "32MB"})
     server.start()
     os.chown(server.socket_folder, 1, 1)
-    assert not server._serves()
+    assert not server._answers()
     server.stop("immediate")
     with pytest.raises(Refused, match=r"must be a folder that only .* may enter"):
         server.start()
@@ -323,7 +323,7 @@ def test_a_data_folder_that_another_program_has_in_hand_is_refused(
 ) -> None:
     monkeypatch.setattr(embedded, "OTHERS", 0.1)
     embedded.prepare_folder(fresh.data, fresh.cluster)
-    with embedded.locked(fresh.data), pytest.raises(Refused, match="is in use: another program has been starting"):
+    with embedded.lock_folder(fresh.data), pytest.raises(Refused, match="is in use: another program has been starting"):
         fresh.start()
     assert not fresh.cluster.exists()
 
@@ -372,7 +372,7 @@ def test_root_starts_it_as_another_user_and_still_gets_in(fresh: Embedded) -> No
 
 @as_root
 def test_programs_its_user_cannot_reach_are_copied_once(server: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "usable", lambda *_: False)
+    monkeypatch.setattr(programs, "can_use", lambda *_: False)
     server.start()
     program = Path(psutil.Process(pid(server)).exe())
     assert program.is_relative_to(server.data / "server-18")
@@ -451,6 +451,6 @@ def test_a_server_that_does_not_let_us_in_is_told(server: Embedded) -> None:
     server.start()
     (server.cluster / "pg_hba.conf").write_text("local all all reject\n")
     os.kill(pid(server), signal.SIGHUP)
-    assert embedded.within(60, lambda: server.status().version is None)
+    assert embedded.wait_until(60, lambda: server.status().version is None)
     with pytest.raises(Refused, match=r"does not let us in \(.*pg_hba.conf rejects"):
         server.start()

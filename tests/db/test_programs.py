@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.db.accounts import account
-from gristmill.db.programs import programs_for, usable
+from gristmill.db.programs import can_use, programs_for
 from gristmill.errors import Refused
 
 
@@ -36,6 +36,6 @@ def test_programs_below_a_closed_folder_are_not_usable_by_another_user() -> None
         (home / "venv/share/postgresql/postgres.bki").touch()
         (programs / "postgres").touch(mode=0o755)
         home.chmod(0o755)
-        assert usable(programs, nobody)
+        assert can_use(programs, nobody)
         home.chmod(0o700)
-        assert not usable(programs, nobody)
+        assert not can_use(programs, nobody)

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from gristmill.db import Database, Vector, vector_received
+from gristmill.db import Database, Vector, read_vector
 
 NUMBERS = [0.0, -1.0, 0.1, 3.4e38, 1e-38, 1 / 3]
 
@@ -15,7 +15,7 @@ async def test_a_vector_arrives_with_every_bit_and_comes_back_so(db: Database, p
     async with db.transaction() as tx:
         for _ in range(prepared):
             back = await tx.value("SELECT vector_send(%(vector)s::vector)", vector=Vector(sent))
-            assert vector_received(back) == sent
+            assert read_vector(back) == sent
         assert await tx.value("SELECT vector_dims(%(vector)s::vector)", vector=Vector(sent)) == 6
 
 

@@ -67,7 +67,7 @@ async def ground(mill: Mill) -> Worker:
 
 def calls(worker: Worker) -> dict[str, float]:
     """How often the worker says that it has asked an LLM, by how that ended."""
-    families = text_string_to_metric_families(worker.metrics.text().decode())
+    families = text_string_to_metric_families(worker.metrics.render().decode())
     samples = [sample for family in families for sample in family.samples]
     return {one.labels["status"]: one.value for one in samples if one.name == "worker_llm_calls_total"}
 

@@ -22,7 +22,7 @@ import uvloop
 from gristmill.db import Database, Tx
 from gristmill.db.embedded import Embedded
 from gristmill.errors import Transient
-from gristmill.queue import Done, Worker, bound, current, on
+from gristmill.queue import Done, Worker, bind, current, on
 from gristmill.queue.worker.supervisor import Supervisor
 from gristmill.settings import LogSettings, QueueSettings
 from gristmill.telemetry import set_up_logs
@@ -94,7 +94,7 @@ class Starts:
             os.close(handle)
 
     @classmethod
-    def noted(cls, n: int) -> bool:
+    def journal_of(cls, n: int) -> bool:
         """Whether it began before."""
         lines = cls.path.read_text().splitlines() if cls.path is not None and cls.path.exists() else []
         return any(line.startswith(f"{n} ") for line in lines)
@@ -149,7 +149,7 @@ def hang_in_process(letter: HangInProcess) -> None:
     time.sleep(3600)
 
 
-HANDLERS = bound(
+HANDLERS = bind(
     on(Grain, grind),
     on(Flour, bake),
     on(Poison, poison),

@@ -47,7 +47,7 @@ FACTS = {
     " UNION ALL SELECT jsonb_object_keys(terms), 1 FROM fresh_terms) t GROUP BY term",
     "mentions": "SELECT d.urn, c.page, c.ordinal, m.key, m.type, m.name, m.count, m.stated, m.properties FROM mention m"
     " JOIN chunk c ON c.id = m.chunk JOIN document d ON d.id = c.document",
-    "relations": "SELECT d.urn, c.page, c.ordinal, r.source, r.type, r.target, r.drawn, r.stated, r.properties"
+    "relations": "SELECT d.urn, c.page, c.ordinal, r.source, r.type, r.target, r.extracted, r.stated, r.properties"
     " FROM relation r JOIN chunk c ON c.id = r.chunk JOIN document d ON d.id = c.document",
     "nodes": "SELECT * FROM node",
     "edges": "SELECT * FROM edge",

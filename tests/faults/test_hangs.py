@@ -11,7 +11,7 @@ from plant import LEDGER, Grain, Hang, HangInProcess, HangInThread, enter
 from watch import ask, closed, crew, proven, until
 
 from gristmill.db import Database, Tx
-from gristmill.queue import Done, Worker, bound, on
+from gristmill.queue import Done, Worker, bind, on
 from gristmill.queue.letters import Envelope
 from gristmill.queue.send import send_many
 from gristmill.queue.worker import settler
@@ -87,7 +87,7 @@ async def test_a_write_that_hangs_does_not_hold_up_the_others(db: Database, monk
         await tx.execute(LEDGER)
         await tx.execute("INSERT INTO queue (name, max_attempts, retry_base) VALUES ('mill', 2, '50 ms')")
         await send_many(tx, [Grain(n) for n in range(40)])
-    worker = Worker(db, bound(on(Grain, answer)), until_idle=True)
+    worker = Worker(db, bind(on(Grain, answer)), until_idle=True)
     async with asyncio.timeout(120):
         await worker.run()
     await proven(db, range(1, 40), dead=[0])

@@ -28,7 +28,7 @@ async def test_of_many_rescuers_one_rescues_each_dead_worker(db: Database, url: 
         workers = [await registered(tx, name=f"host {i}") for i in range(8)]
         held = {worker: await claimed(tx, worker, 10) for worker in workers}
         await seal(tx, group)
-    begun = {f"notes of host {i}": frozenset(claim.id for claim in held[w][:4]) for i, w in enumerate(workers)}
+    begun = {f"journal of host {i}": frozenset(claim.id for claim in held[w][:4]) for i, w in enumerate(workers)}
 
     async def one(db: Database) -> list[Rescued]:
         async with later(db, LEASE + MINUTE) as tx:

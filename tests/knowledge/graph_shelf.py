@@ -7,7 +7,7 @@ from typing import Any
 from gristmill.db import Database
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph
-from gristmill.models import Entity, Extraction, Passage, Relation, entity_key
+from gristmill.models import Entity, Extraction, Passage, Relation, make_entity_key
 
 
 async def shelve(
@@ -52,16 +52,16 @@ def drawn(*facts: str) -> Extraction:
     for fact in facts:
         parts = fact.replace("->", "-").split("-")
         for name in (part.strip() for part in parts[::2]):
-            key = entity_key("person", name)
+            key = make_entity_key("person", name)
             entities[key] = Entity(key, "person", name)
         if len(parts) == 3:
             source, type, target = (part.strip() for part in parts)
-            relations.append(Relation(entity_key("person", source), type, entity_key("person", target)))
+            relations.append(Relation(make_entity_key("person", source), type, make_entity_key("person", target)))
     return Extraction(tuple(entities.values()), tuple(relations))
 
 
 async def contribute(db: Database, chunk: ChunkId, *facts: str, client: str = "") -> bytes:
-    key = graph.key_of(client, Passage("; ".join(facts)), "test")
+    key = graph.extraction_key(client, Passage("; ".join(facts)), "test")
     async with db.transaction() as tx:
         await graph.save(tx, chunk, client, drawn(*facts), key)
     return key

@@ -64,5 +64,5 @@ async def searchable(tx: Tx, chunk: Chunk, *, model: int | None = None, embedder
     """As the task of its vector does it."""
     found = {}
     if model is not None and embedder is not None:
-        found[model] = (await embedder.embed([chunk.embedded]))[0]
-    await make_searchable(tx, chunk, found, terms_of(chunk.embedded, chunk.language))
+        found[model] = (await embedder.embed([chunk.text_to_embed]))[0]
+    await make_searchable(tx, chunk, found, terms_of(chunk.text_to_embed, chunk.language))

@@ -73,8 +73,8 @@ def test_all_that_is_not_blank_is_covered_once_and_in_order_and_fits(text: str, 
         assert 0 <= one.start < one.stop <= len(text)
         assert one.text.endswith(text[one.start : one.stop])
         assert text[one.start : one.stop] == text[one.start : one.stop].strip()
-        assert one.tokens == tokens.count(one.embedded) + 2 <= limit
-        assert one.hash == sha256(one.embedded.encode()).digest()
+        assert one.tokens == tokens.count(one.text_to_embed) + 2 <= limit
+        assert one.hash == sha256(one.text_to_embed.encode()).digest()
 
 
 PARAGRAPH = "The mill grinds slowly, e.g. at night. Dr. Grey pays 3.5 million by 1. March. Who else would? " * 30
@@ -128,7 +128,7 @@ def test_the_headings_above_a_chunk_stand_before_it() -> None:
     assert pieces[0].text.startswith("# Contract\n\n## Payment")
     assert {one.heading for one in pieces[1:-1]} == {"ACME › Contract › Payment"}
     assert (pieces[-1].heading, pieces[-1].text) == ("ACME › Contract", "## Term\n\nTwo years.")
-    assert pieces[-1].embedded == "ACME › Contract\n## Term\n\nTwo years."
+    assert pieces[-1].text_to_embed == "ACME › Contract\n## Term\n\nTwo years."
 
 
 def test_a_table_is_split_between_rows_and_repeats_its_header() -> None:
@@ -222,7 +222,7 @@ def test_what_is_said_before_a_log_is_a_chunk_of_its_own() -> None:
     ],
 )
 def test_the_sentences_beside_the_rows_of_a_table(text: str, spoken: str) -> None:
-    assert chunks.beside_rows(text) == spoken
+    assert chunks.prose_outside_tables(text) == spoken
 
 
 def test_the_signature_of_a_mail_makes_no_heading_of_the_line_above() -> None:

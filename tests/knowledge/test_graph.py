@@ -49,7 +49,7 @@ async def test_saving_for_a_chunk_that_is_gone_writes_nothing(db: Database) -> N
 async def test_the_database_refuses_an_edge_without_evidence(db: Database) -> None:
     (chunk,) = await shelve(db, "a")
     await contribute(db, chunk, "Jane")
-    insert = "INSERT INTO relation (chunk, source, type, target, scope, drawn) VALUES (%s, %s, 'X', %s, 1, true)"
+    insert = "INSERT INTO relation (chunk, source, type, target, scope, extracted) VALUES (%s, %s, 'X', %s, 1, true)"
     with pytest.raises(ForeignKeyViolation):  # a chunk that does not name Bob says nothing of him
         await rows(db, f"{insert} RETURNING 1", [chunk, JANE, BOB])
     with pytest.raises(ForeignKeyViolation):
@@ -62,7 +62,7 @@ async def test_what_was_drawn_once_is_found_by_what_it_was_drawn_from(db: Databa
     (chunk,) = await shelve(db, "a")
     key = await contribute(db, chunk, "Jane -MET-> Bob")
     async with db.transaction() as tx:
-        found = await graph.known(tx, [key, b"other"])
+        found = await graph.known_extractions(tx, [key, b"other"])
     assert list(found) == [key]
     assert found[key] == drawn("Bob", "Jane -MET-> Bob")
 
@@ -71,14 +71,14 @@ async def test_nothing_found_is_known_too(db: Database) -> None:
     (chunk,) = await shelve(db, "a")
     async with db.transaction() as tx:
         await graph.save(tx, chunk, "", Extraction(), b"k")
-        assert await graph.known(tx, [b"k"]) == {b"k": Extraction()}
+        assert await graph.known_extractions(tx, [b"k"]) == {b"k": Extraction()}
 
 
 def test_no_two_clients_share_what_was_drawn() -> None:
     passage = Passage("Jane met Bob.", context={"type": "mail"})
-    assert graph.key_of("acme", passage, "1") == graph.key_of("acme", passage, "1")
-    assert graph.key_of("acme", passage, "1") != graph.key_of("rival", passage, "1")
-    assert graph.key_of("acme", passage, "1") != graph.key_of("acme", passage, "2")
+    assert graph.extraction_key("acme", passage, "1") == graph.extraction_key("acme", passage, "1")
+    assert graph.extraction_key("acme", passage, "1") != graph.extraction_key("rival", passage, "1")
+    assert graph.extraction_key("acme", passage, "1") != graph.extraction_key("acme", passage, "2")
 
 
 async def test_two_writers_never_wait_for_each_other(db: Database) -> None:

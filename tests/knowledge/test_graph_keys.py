@@ -17,13 +17,13 @@ SOMEBODY_WAITS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_databas
 
 
 def test_a_key_needs_a_namespace_and_a_name() -> None:
-    assert keys.normal("Person::person::Jane  Doe") == "person::jane doe"
+    assert keys.normalise_key("Person::person::Jane  Doe") == "person::jane doe"
     for wrong in ("Jane", "::Jane", "person::", "person::person::"):
         with pytest.raises(Refused, match="namespace::name"):
-            keys.normal(wrong)
+            keys.normalise_key(wrong)
 
 
-async def add(db: Database, alias: str, key: str, client: str = "") -> keys.Merged:
+async def add(db: Database, alias: str, key: str, client: str = "") -> keys.AliasMerge:
     async with db.transaction() as tx:
         return await keys.add_alias(tx, client, f"person::{alias}", f"person::{key}")
 
@@ -103,7 +103,7 @@ async def test_a_client_sees_what_is_global_under_its_own_names(db: Database) ->
         assert [one.key for one in await graph.find(tx, ACME, "j. d")] == ["person::jane doe"]
         (step,) = await graph.path(tx, ACME, "Bob", "J. Doe") or ()
         assert (step.source, step.target) == ("person::jane doe", "person::bob")
-        assert [one.chunk for one in await graph.proof(tx, ACME, step)] == [everybodys]
+        assert [one.chunk for one in await graph.edge_evidence(tx, ACME, step)] == [everybodys]
         text = "".join([piece async for piece in graph.export(tx, ACME)])
         assert ('"person::jane doe"' in text, '"person::j. doe"' in text) == (True, False)
         assert (await graph.counts(tx, ACME)).nodes == 2
@@ -162,7 +162,7 @@ async def test_a_stated_node_is_kept_beside_what_is_drawn(db: Database) -> None:
     await contribute(db, chunk, "Bob", client="acme")  # drawn anew, and Jane is not found any more
     async with db.transaction() as tx:
         jane = await graph.node(tx, ACME, "jane")
-        found = await graph.known(tx, [graph.key_of("acme", drawn_passage("Bob"), "test")])
+        found = await graph.known_extractions(tx, [graph.extraction_key("acme", drawn_passage("Bob"), "test")])
     assert (jane.type, jane.properties, jane.mentions, jane.chunks) == (
         "author",
         {"born": 1970, "name": "Jane D."},

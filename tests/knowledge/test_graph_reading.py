@@ -104,7 +104,7 @@ async def test_the_way_from_one_to_another_is_the_shortest_and_says_which_way_it
         assert await graph.path(tx, GLOBAL, "jane", "jane") == []
         assert await graph.path(tx, GLOBAL, "jane", "zoe") is None
         assert await graph.path(tx, GLOBAL, "jane", "mallory", hops=2) is None
-        assert [one.snippet for one in await graph.proof(tx, GLOBAL, way[2])] == ["Eve and Mallory"]
+        assert [one.snippet for one in await graph.edge_evidence(tx, GLOBAL, way[2])] == ["Eve and Mallory"]
 
 
 async def test_the_graph_is_counted(family: Database) -> None:
@@ -119,7 +119,7 @@ async def test_deletion_can_be_foretold(family: Database) -> None:
     await contribute(family, row, "Eve")
     async with family.transaction() as tx:
         chunks = [chunk for (chunk,) in await tx.all("SELECT id FROM chunk WHERE ordinal IN (1, 2)")]
-        told = await graph.losses(tx, chunks)
+        told = await graph.find_losses(tx, chunks)
     assert told.nodes_gone == (("", "person::mallory"), ("", "person::zoe"))
     assert told.nodes_weaker == (("", "person::bob"), ("", "person::eve"), ("", "person::jane"))
     assert told.edges_gone == (
@@ -248,7 +248,7 @@ async def test_a_name_that_nobody_has_is_looked_up_and_not_looked_for(db: Databa
         for name, asked, index in (
             ("find_beginning", {"text": "jan", "limit": 9}, "mention_by_name"),
             ("nodes", {"keys": ["person::jane"]}, "mention_by_key"),
-            ("present", {"keys": ["person::jane"]}, "mention_by_key"),
+            ("present_keys", {"keys": ["person::jane"]}, "mention_by_key"),
         ):
             plan = "\n".join(row[0] for row in await tx.all("EXPLAIN " + reading.SQL[name], **sight, **asked))
             assert index in plan, plan
@@ -310,10 +310,13 @@ async def test_no_question_crosses_clients(neighbours: Database, scope: Scope, s
             with pytest.raises(Refused):
                 await graph.path(tx, scope, "jane", name)
             step = graph.Step("person::jane", "SPIES_FOR", name, 1)
-            assert await graph.proof(tx, scope, step) == []
+            assert await graph.edge_evidence(tx, scope, step) == []
 
 
 async def test_what_one_client_loses_another_does_not_keep_for_it(neighbours: Database) -> None:
     async with neighbours.transaction() as tx:
         rival = await tx.value("SELECT c.id FROM chunk c JOIN scope s ON s.id = c.scope WHERE s.client = 'rival'")
-        assert (await graph.losses(tx, [rival])).nodes_gone == (("rival", "person::jane"), ("rival", "person::rival"))
+        assert (await graph.find_losses(tx, [rival])).nodes_gone == (
+            ("rival", "person::jane"),
+            ("rival", "person::rival"),
+        )

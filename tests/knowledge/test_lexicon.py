@@ -18,9 +18,9 @@ from gristmill.db import Database, Tx
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Terms, lexicon
 from gristmill.knowledge.letters import FoldTerms, TidyTerms
-from gristmill.knowledge.lexicon import FEW, fold_terms, mergeable, tidy_terms
+from gristmill.knowledge.lexicon import FEW, fold_terms, segments_to_merge, tidy_terms
 from gristmill.knowledge.room import ROOM
-from gristmill.queue import Worker, bound, on, run_schedule
+from gristmill.queue import Worker, bind, on, run_schedule
 from gristmill.rooms import prepare_rooms
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import Settings
@@ -74,7 +74,7 @@ def expected(texts: dict[int, list[str]], query: str, k1: float = 0.9, b: float 
 async def scored(db: Database) -> dict[int, float]:
     async with db.transaction() as tx:
         scopes = [ScopeId(row.id) for row in await tx.all("SELECT id FROM scope")]
-        ranking = (await lexicon.find(tx, scopes, QUERY, ["en"])).ranked()
+        ranking = (await lexicon.look_up(tx, scopes, QUERY, ["en"])).rank()
     return dict(zip(ranking.chunks.tolist(), ranking.scores.tolist(), strict=True))
 
 
@@ -173,7 +173,7 @@ async def test_what_came_while_a_fold_ran_is_folded_within_the_hour(db: Database
 
 async def an_hour_passes(db: Database) -> None:
     """The room's own schedule runs, and everything that it sends is answered."""
-    await prepare_rooms([ROOM], db, Settings(), bound(on(TidyTerms, tidy_terms)))
+    await prepare_rooms([ROOM], db, Settings(), bind(on(TidyTerms, tidy_terms)))
     async with db.transaction() as tx:
         await run_schedule(tx, TidyTerms.kind)
     await idle(db)
@@ -181,7 +181,7 @@ async def an_hour_passes(db: Database) -> None:
 
 async def idle(db: Database) -> None:
     """A worker answers all that was sent."""
-    handlers = bound(on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db)))
+    handlers = bind(on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db)))
     await Worker(db, handlers, until_idle=True, maintenance=False).run()
 
 
@@ -261,7 +261,7 @@ async def test_a_fold_that_is_killed_loses_nothing(db: Database, url: str) -> No
     ],
 )
 def test_segments_are_merged_when_a_tier_is_full(sizes: list[int], merged: list[int]) -> None:
-    assert sorted(mergeable(list(enumerate(sizes)))) == merged
+    assert sorted(segments_to_merge(list(enumerate(sizes)))) == merged
 
 
 async def test_a_word_that_is_everywhere_does_not_count_beside_others(db: Database) -> None:
@@ -271,11 +271,11 @@ async def test_a_word_that_is_everywhere_does_not_count_beside_others(db: Databa
     rare = min(Counter(word for words in texts.values() for word in set(words)).items(), key=lambda one: one[1])[0]
     async with db.transaction() as tx:
         scopes = [ScopeId(await tx.value("SELECT id FROM scope"))]
-        both = await lexicon.find(tx, scopes, f"the {rare}", ["en"])
-        alone = await lexicon.find(tx, scopes, "the", ["en"])
-        strange = await lexicon.find(tx, scopes, "the xyzzy", ["en"])
+        both = await lexicon.look_up(tx, scopes, f"the {rare}", ["en"])
+        alone = await lexicon.look_up(tx, scopes, "the", ["en"])
+        strange = await lexicon.look_up(tx, scopes, "the xyzzy", ["en"])
     assert [word.terms for word in both.words] == [{rare}]
-    assert len(alone.ranked().chunks) == 1_100
+    assert len(alone.rank().chunks) == 1_100
     assert strange.words == []
 
 
@@ -287,33 +287,33 @@ async def test_a_page_of_words_is_answered_by_the_rarest_wherever_their_terms_li
     async with db.transaction() as tx:
         _, more = await filled(tx, 20)
         scopes = [ScopeId(await tx.value("SELECT id FROM scope"))]
-        page = await lexicon.find(tx, scopes, " ".join(["the", *WORDS]), ["en"])
+        page = await lexicon.look_up(tx, scopes, " ".join(["the", *WORDS]), ["en"])
     asked = [term for word in page.words for term in word.terms]
     frequency = Counter(word for words in (texts | more).values() for word in set(words))
     assert len(asked) == lexicon.MOST_WORDS
     assert max(frequency[term] for term in asked) <= sorted(frequency.values())[lexicon.MOST_WORDS - 1]
-    ranking = page.ranked()
+    ranking = page.rank()
     found = dict(zip(ranking.chunks.tolist(), ranking.scores.tolist(), strict=True))
     assert found == pytest.approx(expected(texts | more, " ".join(asked)), rel=1e-4)
 
 
-async def test_a_word_that_is_everywhere_is_looked_up_where_it_is_all_that_was_asked_for(
+async def test_a_word_that_is_everywhere_is_read_terms_where_it_is_all_that_was_asked_for(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = 0
-    look_up = lexicon._looked_up
+    look_up = lexicon._read_terms
 
     async def counted(*args: Any) -> Any:
         nonlocal times
         times += 1
         return await look_up(*args)
 
-    monkeypatch.setattr(lexicon, "_looked_up", counted)
+    monkeypatch.setattr(lexicon, "_read_terms", counted)
     async with db.transaction() as tx:
         await filled(tx, 1_100)
         await tx.execute("UPDATE fresh_terms SET terms = terms || '{\"the\": 2}'")
     await fold_terms(FoldTerms(await scope_of(db)), db=db)
     async with db.transaction() as tx:
-        alone = await lexicon.find(tx, [ScopeId(await tx.value("SELECT id FROM scope"))], "the", ["en"])
-    assert len(alone.ranked().chunks) == 1_100
+        alone = await lexicon.look_up(tx, [ScopeId(await tx.value("SELECT id FROM scope"))], "the", ["en"])
+    assert len(alone.rank().chunks) == 1_100
     assert times == 1

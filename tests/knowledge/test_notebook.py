@@ -13,7 +13,7 @@ from gristmill.errors import Refused
 from gristmill.knowledge import graph, index_document, notebook, search_hybrid, store_chunk
 from gristmill.knowledge.lexicon import FEW
 from gristmill.knowledge.notebook import LENGTH, OVERLAP, parts
-from gristmill.knowledge.windows import windows
+from gristmill.knowledge.windows import split_windows
 from gristmill.models import FakeEmbedder
 from gristmill.scopes import GLOBAL, Scope
 
@@ -167,7 +167,7 @@ class ShortSighted(FakeEmbedder):
     """Sees no more of a text than real models do."""
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        return await super().embed([windows(text, self.window)[0] for text in texts])
+        return await super().embed([split_windows(text, self.window)[0] for text in texts])
 
 
 async def test_all_of_a_long_text_counts_in_its_vector(db: Database) -> None:

@@ -16,11 +16,11 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Chunk, search, vectors
-from gristmill.knowledge.search import FAN, spread
-from gristmill.knowledge.snippets import FAITHFUL, Marks, snippet_of
-from gristmill.knowledge.terms import forms, wanted
+from gristmill.knowledge.search import FAN, spread_over_sources
+from gristmill.knowledge.snippets import FAITHFUL, Highlighter, snippet_of
+from gristmill.knowledge.terms import forms, query_words
 from gristmill.models import FakeEmbedder
-from gristmill.models.embedding.tokens import tokenizer
+from gristmill.models.embedding.tokens import load_tokenizer
 from gristmill.scopes import GLOBAL, Scope
 
 ACME, MILL, OVEN, OTHER = Scope("acme"), Scope("acme", "mill"), Scope("acme", "oven"), Scope("other")
@@ -93,17 +93,17 @@ async def test_a_character_of_a_script_without_blanks_is_found_and_marked(db: Da
     ],
 )
 def test_a_word_is_marked_however_far_its_stem_is_from_it(language: str | None, asked: str, written: str) -> None:
-    terms = {term for word in wanted(asked, [language]) for term in word.terms}
-    snippet = snippet_of(f"nothing {written} nothing", language, Marks(terms))
+    terms = {term for word in query_words(asked, [language]) for term in word.terms}
+    snippet = snippet_of(f"nothing {written} nothing", language, Highlighter(terms))
     assert [snippet.text[start:stop].lower() in written.lower() for start, stop in snippet.highlights] == [True]
 
 
 @pytest.mark.parametrize("language", FAITHFUL)
 def test_words_of_a_faithful_language_begin_in_one_of_the_ways_of_their_stems(language: str | None) -> None:
-    text = " ".join(word for word in tokenizer().get_vocab() if word.isalpha())
+    text = " ".join(word for word in load_tokenizer().get_vocab() if word.isalpha())
     for word in text.split():
         for term in forms(word, language):
-            likely = Marks([term])._likely(word, language)  # pyright: ignore[reportPrivateUsage] what it leaves out is nowhere else seen
+            likely = Highlighter([term])._likely_words(word, language)  # pyright: ignore[reportPrivateUsage] what it leaves out is nowhere else seen
             assert list(likely) == [(0, word)], (word, term)
 
 
@@ -117,7 +117,7 @@ def test_words_of_a_faithful_language_begin_in_one_of_the_ways_of_their_stems(la
     ],
 )
 def test_marks_stand_where_the_words_are_whatever_is_between_them(text: str, marked: list[str]) -> None:
-    found = snippet_of(text, "en", Marks(["task", "facad"]))
+    found = snippet_of(text, "en", Highlighter(["task", "facad"]))
     assert [found.text[start:stop] for start, stop in found.highlights] == marked
     assert "  " not in found.text
 
@@ -176,11 +176,11 @@ class Pensive(FakeEmbedder):
         super().__init__()
         self.asked, self.may, self.answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def question(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> bytes:
         self.asked.set()
         await self.may.wait()
         self.answered.set()
-        return await super().question(text)
+        return await super().embed_question(text)
 
 
 async def test_nothing_of_the_database_is_held_while_an_endpoint_thinks(db: Database) -> None:
@@ -378,7 +378,7 @@ def test_what_has_nine_of_ten_words_in_common_with_another_repeats_it(where: int
     common = len(set(words) & set(changed))
     assert (common >= 0.9 * len(set(words) | set(changed))) is repeats  # 95 of 105, or 94 of 106
     rows = [Found(id, id, "", "", str(id), 1, " ".join(text)) for id, text in enumerate((words, changed))]
-    assert [row.id for row in spread(rows, 2)[1]] == ([1] if repeats else [])
+    assert [row.id for row in spread_over_sources(rows, 2)[1]] == ([1] if repeats else [])
 
 
 def test_what_repeats_another_is_found_among_a_thousand_as_among_two() -> None:
@@ -386,7 +386,7 @@ def test_what_repeats_another_is_found_among_a_thousand_as_among_two() -> None:
     texts = [" ".join(rng.choices([f"w{n}" for n in range(3_000)], k=130)) for _ in range(1_000)]
     texts += [text.replace(text.split()[0], "another") for text in texts[::50]]
     rows = [Found(id, id, "", "", str(id), 1, text) for id, text in enumerate(texts)]
-    first, behind = spread(rows, 2_000)
+    first, behind = spread_over_sources(rows, 2_000)
     assert [row.id for row in behind] == list(range(1_000, 1_020))
     assert len(first) == 1_000
 
@@ -448,7 +448,7 @@ async def named(tx: Tx, chunk: Chunk, *keys: str) -> None:
         )
     for source, target in pairwise(keys):
         await tx.execute(
-            """INSERT INTO relation (chunk, source, type, target, scope, drawn)
+            """INSERT INTO relation (chunk, source, type, target, scope, extracted)
                VALUES (%(chunk)s, %(source)s, 'knows', %(target)s, %(scope)s, true)""",
             chunk=chunk.id,
             source=source,
@@ -522,8 +522,8 @@ async def test_a_model_that_changed_behind_its_name_leaves_the_words(db: Databas
     class Shorter(FakeEmbedder):
         dimensions = 128
 
-        async def question(self, text: str) -> bytes:
-            return (await super().question(text))[: 128 * 4]
+        async def embed_question(self, text: str) -> bytes:
+            return (await super().embed_question(text))[: 128 * 4]
 
     async with db.transaction() as tx:
         await written(tx, "The mill grinds.", embedder=FakeEmbedder())
@@ -556,7 +556,7 @@ async def test_a_narrow_filter_loses_no_recall(db: Database, monkeypatch: pytest
         await tx.execute("ANALYZE embedding")
         await tx.execute("SET LOCAL enable_sort = off")  # so that the planner takes the index, as it does in earnest
         query, only = unit(rng), vectors.Filter(types=("pdf",))
-        found = await vectors.near(tx, model, query, [scope], 3_000, only, 10)
+        found = await vectors.find_nearest(tx, model, query, [scope], 3_000, only, 10)
         exact = await exactly(tx, rare, query)
     assert len(found) == 10
     assert len(set(found) & exact) >= 9
@@ -565,7 +565,7 @@ async def test_a_narrow_filter_loses_no_recall(db: Database, monkeypatch: pytest
 async def test_all_of_ours_are_found_when_the_index_gives_up_among_the_vectors_of_others(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "FARTHEST", 200)
+    monkeypatch.setattr(vectors, "MOST_SCANNED", 200)
     monkeypatch.setattr(vectors, "FEW", 0)
     rng = random.Random(3)
     async with db.transaction() as tx:
@@ -577,7 +577,7 @@ async def test_all_of_ours_are_found_when_the_index_gives_up_among_the_vectors_o
         await tx.execute("ANALYZE embedding")
         await tx.execute("SET LOCAL enable_sort = off")
         query, scopes = unit(rng), [await tx.value("SELECT id FROM scope WHERE client = 'acme'")]
-        found = await vectors.near(tx, model, query, scopes, 5_000, vectors.Filter(), 100)
+        found = await vectors.find_nearest(tx, model, query, scopes, 5_000, vectors.Filter(), 100)
     assert len(found) == 60
 
 
@@ -586,7 +586,7 @@ async def exactly(tx: Tx, document: DocumentId, query: bytes) -> set[int]:
         """SELECT e.chunk FROM embedding e JOIN chunk c ON c.id = e.chunk WHERE c.document = %(document)s
             ORDER BY e.vector <=> %(near)s::vector LIMIT 10""",
         document=document,
-        near=vectors.written(query),
+        near=vectors.vector_text(query),
     )
     return {row.chunk for row in rows}
 
@@ -605,5 +605,5 @@ async def bare(tx: Tx, document: DocumentId, n: int, model: int, rng: random.Ran
             model=model,
             chunk=row.id,
             scope=row.scope,
-            vector=vectors.written(unit(rng)),
+            vector=vectors.vector_text(unit(rng)),
         )

@@ -57,7 +57,7 @@ async def test_what_was_stated_of_a_chunk_holds_of_the_same_chunk_of_the_next_ve
     await replaced(db, old)
     assert await edges(db) == [("person::jane", "WORKS_ON", "ticket::7", 1)]
     assert await nodes(db) == [("person::jane", 1, 1), TICKET]
-    kept = await rows(db, "SELECT chunk, drawn, stated, properties FROM relation")
+    kept = await rows(db, "SELECT chunk, extracted, stated, properties FROM relation")
     assert kept == [(new, False, True, {"since": "May"})]
     assert await statements_of(db) == ["GLOBAL"]
     await contribute(db, new, "Bob")  # drawn anew

@@ -3,7 +3,7 @@
 import pytest
 
 from gristmill.knowledge import terms_of
-from gristmill.knowledge.terms import LONGEST, fold, wanted, words
+from gristmill.knowledge.terms import LONGEST, fold, query_words, words
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_the_characters_of_a_run_make_a_text_no_longer() -> None:
     ],
 )
 def test_a_character_is_asked_for_only_where_it_stands_alone(query: str, asked: list[str]) -> None:
-    assert [word.terms for word in wanted(query, [None])] == [{one} for one in asked]
-    assert all(word.terms & set(terms_of("この水道水は 道 abc-1", "ja").counts) for word in wanted(query, [None]))
+    assert [word.terms for word in query_words(query, [None])] == [{one} for one in asked]
+    assert all(word.terms & set(terms_of("この水道水は 道 abc-1", "ja").counts) for word in query_words(query, [None]))
 
 
 def test_a_term_is_never_too_long_for_an_index_and_still_itself() -> None:
@@ -73,12 +73,12 @@ def test_a_term_is_never_too_long_for_an_index_and_still_itself() -> None:
 @pytest.mark.parametrize("typed", ["přepravní", "prepravni", "Přepravní"])
 def test_who_writes_without_accents_finds_the_same(typed: str) -> None:
     stored = terms_of("přepravní podmínky", "cs").counts
-    (word,) = wanted(typed, ["cs", "en"])
+    (word,) = query_words(typed, ["cs", "en"])
     assert word.terms & set(stored)
 
 
 def test_the_forms_of_one_word_in_several_languages_are_one_word() -> None:
-    found = wanted("Häuser payments payments", ["de", "en", None])
+    found = query_words("Häuser payments payments", ["de", "en", None])
     assert [(sorted(word.terms), word.times) for word in found] == [
         (["haus", "hauser"], 1),
         (["payment", "payments"], 2),

@@ -15,7 +15,7 @@ from gristmill.knowledge import Embedders, search, terms_of, vectors
 from gristmill.knowledge.letters import FillVectors
 from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
-from gristmill.queue import Done, Envelope, Skip, Worker, bound, on
+from gristmill.queue import Done, Envelope, Skip, Worker, bind, on
 from gristmill.scopes import GLOBAL, Scope, scope_id
 
 
@@ -64,9 +64,9 @@ async def test_a_vector_is_known_by_the_text_it_was_made_of_bit_for_bit(db: Data
         model = await vectors.register(tx, embedder)
         other = await vectors.register(tx, Renamed())
         await searchable(tx, chunk, model=model.id, embedder=embedder)
-        found = await vectors.known(tx, model.id, [chunk.hash, b"x" * 32])
-        assert await vectors.known(tx, other.id, [chunk.hash]) == {}
-    (vector,) = await embedder.embed([chunk.embedded])
+        found = await vectors.known_vectors(tx, model.id, [chunk.hash, b"x" * 32])
+        assert await vectors.known_vectors(tx, other.id, [chunk.hash]) == {}
+    (vector,) = await embedder.embed([chunk.text_to_embed])
     assert found == {chunk.hash: vector}
 
 
@@ -116,8 +116,8 @@ async def test_a_worker_fills_portion_after_portion_and_ends(db: Database) -> No
     old, new = FakeEmbedder(), Renamed()
     await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
     async with db.transaction() as tx:
-        await vectors.choose(tx, new.name)
-    handlers = bound(on(FillVectors, partial(vectors.fill_vectors, db=db, embedder=new)))
+        await vectors.choose_model(tx, new.name)
+    handlers = bind(on(FillVectors, partial(vectors.fill_vectors, db=db, embedder=new)))
     await Worker(db, handlers, until_idle=True, maintenance=False).run()
     assert await models_of_chunks(db) == {(new.name,)}
     assert len(new.embedded) == PORTION * PORTIONS + 1
@@ -195,7 +195,7 @@ async def test_a_vector_of_the_old_model_that_is_being_written_is_not_dropped_wi
     assert await models_of_chunks(db) == {(new.name, FakeEmbedder.name)}
 
 
-async def test_what_comes_while_a_model_is_filled_gets_a_vector_of_the_current_one_where_that_is_at_hand(
+async def test_what_comes_while_a_model_is_filled_gets_a_vector_of_the_current_one_where_that_is_available(
     db: Database,
 ) -> None:
     old, new = FakeEmbedder(), Renamed()
@@ -225,14 +225,14 @@ async def test_workers_that_start_with_another_model_begin_to_fill_it_without_an
         return [row.model for row in rows]
 
     async with db.transaction() as tx:
-        await vectors.choose(tx, "fake")
+        await vectors.choose_model(tx, "fake")
     await stored(db, FakeEmbedder(), "The mill.")
     async with db.transaction() as tx:
-        await vectors.choose(tx, "fake")
+        await vectors.choose_model(tx, "fake")
     assert await fills() == []
     async with db.transaction() as tx:
-        await vectors.choose(tx, "another")
-        await vectors.choose(tx, "another")
+        await vectors.choose_model(tx, "another")
+        await vectors.choose_model(tx, "another")
     assert await fills() == ["another"]
 
 
@@ -252,10 +252,10 @@ async def stored(db: Database, embedders: Embedders, *texts: str) -> None:
     async with db.transaction() as tx:
         document = await placed(tx)
         found = [chunk for n, text in enumerate(texts, 1) for chunk in await chunked(tx, document, text, page=n)]
-    made = await vectors.made(db, embedders, {chunk.hash: chunk.embedded for chunk in found})
+    made = await vectors.make_vectors(db, embedders, {chunk.hash: chunk.text_to_embed for chunk in found})
     async with db.transaction() as tx:
         for chunk in found:
-            await vectors.make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
+            await vectors.make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.text_to_embed, chunk.language))
 
 
 async def filled(db: Database, embedder: Embedder) -> None:
@@ -275,7 +275,7 @@ async def filled_on(db: Database, embedder: Embedder, letter: FillVectors) -> Fi
 
 async def retired(db: Database, model: int) -> bool:
     async with db.transaction() as tx:
-        return await tx.value(vectors.SQL["retire"], model=model)
+        return await tx.value(vectors.SQL["drop_other_models"], model=model)
 
 
 async def models_of_chunks(db: Database) -> set[tuple[str, ...]]:
@@ -301,7 +301,7 @@ async def test_a_filter_that_leaves_few_documents_looks_at_few(db: Database) -> 
         await tx.execute("ANALYZE document")
         since = await tx.value("SELECT max(written_at) - interval '2 minutes' FROM document")
         asked = {"scopes": [scope], "types": ["rare"], "after": since, "most": 4001}
-        for name in ("few_of_type", "few_since"):
+        for name in ("few_chunks_of_type", "few_chunks_since"):
             plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + vectors.SQL[name], **asked)
             assert looked_at(plan[0]["Plan"]) < 100, name
 
@@ -334,7 +334,7 @@ async def test_the_plan_of_the_index_is_kept_however_many_scopes_there_are(db: D
     one = Database(db.url, size=1)
     async with one, one.reading() as tx:
         for _ in range(20):
-            await vectors.near(tx, model, near, scopes[:1], 1_000_000, vectors.Filter(), 100)
+            await vectors.find_nearest(tx, model, near, scopes[:1], 1_000_000, vectors.Filter(), 100)
         plans = await tx.all(
             "SELECT generic_plans FROM pg_prepared_statements WHERE statement LIKE '%%hnsw.ef_search%%'"
         )

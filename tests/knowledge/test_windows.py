@@ -5,7 +5,7 @@ from struct import pack, unpack
 
 import pytest
 
-from gristmill.knowledge.windows import Windowed, mean, windows
+from gristmill.knowledge.windows import LongTextEmbedder, mean_vector, split_windows
 from gristmill.models import FakeEmbedder, tokens
 
 
@@ -20,29 +20,29 @@ from gristmill.models import FakeEmbedder, tokens
     ],
 )
 def test_windows_are_few_and_about_as_long_as_each_other(text: str, most: int, parts: list[str]) -> None:
-    assert windows(text, most) == parts
+    assert split_windows(text, most) == parts
 
 
 def test_words_stay_whole_unless_they_are_longer_than_a_window() -> None:
     text = "The embeddedness of quetzalcoatl " * 20
-    parts = windows(text, 10)
+    parts = split_windows(text, 10)
     assert " ".join(parts).split() == text.split()
     assert max(map(tokens.count, parts)) <= 10
-    assert "".join(windows("x" * 90, 4)) == "x" * 90
+    assert "".join(split_windows("x" * 90, 4)) == "x" * 90
 
 
 def test_a_mean_has_unit_length() -> None:
     one, other = pack("<2f", 1, 0), pack("<2f", 0, 1)
-    assert mean([one]) == one
-    assert all(isclose(number, sqrt(0.5), abs_tol=1e-6) for number in unpack("<2f", mean([one, other])))
-    assert mean([one, pack("<2f", -1, 0)]) == one
+    assert mean_vector([one]) == one
+    assert all(isclose(number, sqrt(0.5), abs_tol=1e-6) for number in unpack("<2f", mean_vector([one, other])))
+    assert mean_vector([one, pack("<2f", -1, 0)]) == one
 
 
 async def test_each_text_gets_the_mean_of_its_own_windows() -> None:
     embedder = FakeEmbedder()
     long = " ".join(f"word{n}" for n in range(400))
-    found = await Windowed(embedder).embed(["short", long, "last"])
-    parts = await embedder.embed(windows(long, embedder.window))
+    found = await LongTextEmbedder(embedder).embed(["short", long, "last"])
+    parts = await embedder.embed(split_windows(long, embedder.window))
     assert len(parts) > 1
-    assert found == [*await embedder.embed(["short"]), mean(parts), *await embedder.embed(["last"])]
-    assert await Windowed(embedder).embed([]) == []
+    assert found == [*await embedder.embed(["short"]), mean_vector(parts), *await embedder.embed(["last"])]
+    assert await LongTextEmbedder(embedder).embed([]) == []

@@ -1,4 +1,4 @@
-"""The door of the room: what it may bring with it."""
+"""The door of the room: which modules an import of it loads."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ ABOVE = ("gristmill.queue", "gristmill.db", "gristmill.settings", "psycopg")  # 
 
 
 def test_importing_the_room_loads_no_model_and_no_queue() -> None:
-    """Every child process of a worker imports it: this would cost each of them seconds and memory."""
+    """Every child process of a worker imports the room, and each would pay for it with seconds and memory."""
     program = "import sys, gristmill.models; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
     assert "gristmill.models.pool" in loaded

@@ -48,7 +48,7 @@ from chores import (
 
 from gristmill.errors import Permanent, Transient
 from gristmill.processes import child as inside
-from gristmill.processes import cpu_placement as cores
+from gristmill.processes import cpu_placement
 from gristmill.processes.pool import Crashed, OutOfMemory, ProcessPool, TimedOut
 
 LONG = 30.0  # a bound that only a broken pool reaches
@@ -344,9 +344,9 @@ async def test_on_a_quiet_machine_a_call_apart_leaves_us_our_core(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = os.sched_getaffinity(0)
-    monkeypatch.setattr(cores, "is_quiet", lambda: True)
+    monkeypatch.setattr(cpu_placement, "is_quiet", lambda: True)
     for core in ours:
-        monkeypatch.setattr(cores, "our_core", lambda core=core: core)
+        monkeypatch.setattr(cpu_placement, "our_core", lambda core=core: core)
         assert await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True) == (ours - {core} or ours)
     assert await pool.run(os.sched_getaffinity, 0, timeout=LONG) == ours
 
@@ -354,26 +354,26 @@ async def test_on_a_quiet_machine_a_call_apart_leaves_us_our_core(
 async def test_on_a_busy_machine_every_call_may_run_anywhere(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cores, "is_quiet", lambda: False)
+    monkeypatch.setattr(cpu_placement, "is_quiet", lambda: False)
     assert await pool.run(os.sched_getaffinity, 0, timeout=LONG, apart=True) == os.sched_getaffinity(0)
 
 
 async def test_a_thread_that_was_started_apart_may_run_anywhere_afterwards(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cores, "is_quiet", lambda: True)
+    monkeypatch.setattr(cpu_placement, "is_quiet", lambda: True)
     await pool.run(start_thread, timeout=LONG, apart=True)
     assert await pool.run(cores_of_threads, timeout=LONG) == {frozenset(os.sched_getaffinity(0))}
 
 
 async def test_a_machine_is_quiet_when_nobody_else_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     load = tmp_path / "loadavg"
-    monkeypatch.setattr(cores, "LOAD", load)
+    monkeypatch.setattr(cpu_placement, "LOAD", load)
     for text, quiet in (("0.1 0.2 0.3 1/99 7", True), ("0.1 0.2 0.3 2/99 7", False), ("", False), ("no load", False)):
         load.write_text(text)
-        assert cores.is_quiet() is quiet
-    monkeypatch.setattr(cores, "LOAD", tmp_path / "of another system")
-    assert cores.is_quiet() is False
+        assert cpu_placement.is_quiet() is quiet
+    monkeypatch.setattr(cpu_placement, "LOAD", tmp_path / "of another system")
+    assert cpu_placement.is_quiet() is False
 
 
 async def test_among_many_calls_and_crashes_each_gets_its_own_answer() -> None:

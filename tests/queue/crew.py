@@ -12,7 +12,7 @@ from engine import Grind, audit, statuses
 
 from gristmill.db import Database
 from gristmill.ids import TaskId
-from gristmill.queue import Envelope, Handler, Worker, bound, send, send_many
+from gristmill.queue import Envelope, Handler, Worker, bind, send, send_many
 from gristmill.queue.operate.queues import set_queue
 from gristmill.settings import QueueSettings
 
@@ -31,7 +31,7 @@ async def working(
     db: Database, *handlers: Handler, settings: QueueSettings = QUICK, **options: Any
 ) -> AsyncIterator[Worker]:
     """A worker that runs meanwhile and is stopped at the end."""
-    worker = Worker(db, bound(*handlers), settings, maintenance=options.pop("maintenance", False), **options)
+    worker = Worker(db, bind(*handlers), settings, maintenance=options.pop("maintenance", False), **options)
     running = asyncio.create_task(worker.run())
     try:
         yield worker

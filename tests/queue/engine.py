@@ -64,7 +64,7 @@ async def registered(
         WORKER["register"],
         name=name,
         process=process,
-        notes=f"notes of {name}",
+        journal=f"journal of {name}",
         queues=list(queues or ("mill",)),
         concurrency=4,
         solo=solo,
@@ -101,8 +101,8 @@ async def promote(tx: Tx, n: int = 500) -> int:
     return await tx.value(SHIFT["promote"], n=n)
 
 
-def noted(*claims: Claim) -> Callable[[str], frozenset[TaskId]]:
-    """Notes in which exactly these have begun."""
+def journal_of(*claims: Claim) -> Callable[[str], frozenset[TaskId]]:
+    """Journal in which exactly these have begun."""
     return lambda _: frozenset(claim.id for claim in claims)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gristmill.queue.fingerprint import fingerprint, normalised
+from gristmill.queue.fingerprint import fingerprint, normalise
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from gristmill.queue.fingerprint import fingerprint, normalised
     ],
 )
 def test_the_particulars_are_taken_out(error: str, expected: str) -> None:
-    assert normalised(error) == expected
+    assert normalise(error) == expected
 
 
 def test_the_same_but_for_particulars_is_one_cluster_and_others_are_not() -> None:
@@ -36,4 +36,4 @@ def test_the_same_but_for_particulars_is_one_cluster_and_others_are_not() -> Non
 
 
 def test_an_endless_error_is_cut() -> None:
-    assert len(normalised("word " * 10_000)) <= 300
+    assert len(normalise("word " * 10_000)) <= 300

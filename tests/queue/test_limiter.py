@@ -19,9 +19,9 @@ from gristmill.queue.limiter import (
     Limiters,
     Turns,
     list_limiters,
+    next_turn,
     release_holds,
     set_limit,
-    turn,
 )
 from gristmill.queue.rates import Rate
 
@@ -81,7 +81,7 @@ async def gone(task: asyncio.Task) -> None:
 def turns(limit: Limit, arrivals: list[float], gap: timedelta) -> Iterator[float]:
     line = Turns()
     for seconds in arrivals:
-        at, line = turn(limit, line, NOON + seconds * SECOND, gap)
+        at, line = next_turn(limit, line, NOON + seconds * SECOND, gap)
         yield (at - NOON).total_seconds()
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gristmill.queue import loops
-from gristmill.queue.loops import ended, together
+from gristmill.queue.loops import end_tasks, run_together
 
 
 @pytest.fixture(autouse=True)
@@ -35,13 +35,13 @@ async def fails() -> None:
 
 async def test_a_loop_that_fails_ends_the_others_and_is_seen() -> None:
     with pytest.raises(ZeroDivisionError):
-        await together(for_ever(), loses(2), fails())
+        await run_together(for_ever(), loses(2), fails())
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @pytest.mark.parametrize("lost", [0, 1, 3])
 async def test_a_loop_that_loses_its_cancellation_is_cancelled_again(lost: int) -> None:
-    running = asyncio.create_task(together(for_ever(), loses(lost)))
+    running = asyncio.create_task(run_together(for_ever(), loses(lost)))
     await asyncio.sleep(0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -52,7 +52,7 @@ async def test_a_loop_that_loses_its_cancellation_is_cancelled_again(lost: int) 
 async def test_whoever_is_cancelled_meanwhile_ends_them_all_the_same() -> None:
     stubborn = asyncio.create_task(loses(5))
     await asyncio.sleep(0)
-    ending = asyncio.create_task(ended([stubborn]))
+    ending = asyncio.create_task(end_tasks([stubborn]))
     await asyncio.sleep(0)
     ending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -63,4 +63,4 @@ async def test_whoever_is_cancelled_meanwhile_ends_them_all_the_same() -> None:
 async def test_errors_of_loops_that_were_ended_are_not_complained_about() -> None:
     broken = asyncio.create_task(fails())
     await asyncio.wait([broken])
-    await ended([broken])
+    await end_tasks([broken])

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
-from engine import Grind, audit, claimed, claimed_suspect, noted, promote, registered, settled, travel
+from engine import Grind, audit, claimed, claimed_suspect, journal_of, promote, registered, settled, travel
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -32,9 +32,9 @@ from gristmill.queue.worker.give_back import give_back_claims
 
 HOUR = timedelta(hours=1)
 FOREVER = timedelta(days=36_500)
-TABLES = (
-    "task, ticket, hand, task_group, serial_head, worker, task_failure, task_progress, queue_tally, queue_health, queue"
-)
+TABLES = """
+task, ticket, lease, task_group, serial_head, worker, task_failure, task_progress, queue_tally, queue_health, queue
+"""
 THOROUGH = settings.get_current_profile_name() == "thorough"
 BRIEF = settings(max_examples=30, stateful_step_count=30, print_blob=True)
 FULL = settings(settings.default, stateful_step_count=60)
@@ -230,7 +230,7 @@ class Mill(RuleBasedStateMachine):
         held = self.model.held(worker)
         started = held[:begun]
         process = self.act(process_of, worker)
-        self.act(rescue, gone=[process], read=noted(*(self.claims[task.id] for task in started)))
+        self.act(rescue, gone=[process], read=journal_of(*(self.claims[task.id] for task in started)))
         sentenced = [t for t in held if t.cancel]
         buried = [
             t for t in started if not t.cancel and len(started) == 1 and t.suspect and t.attempts >= t.max_attempts

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gristmill.queue.rates import ENTRIES, Rate, Recent, after, free
+from gristmill.queue.rates import ENTRIES, Rate, Recent, free_starts, remember_starts
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEN_A_MINUTE = Rate(10, timedelta(seconds=60))
@@ -35,32 +35,32 @@ def started(*entries: tuple[float, int]) -> Recent:
 )
 def test_how_many_may_start(recent, now, expected):
     n, when = expected
-    assert free(TEN_A_MINUTE, started(*recent), at(now)) == (n, None if when is None else at(when))
+    assert free_starts(TEN_A_MINUTE, started(*recent), at(now)) == (n, None if when is None else at(when))
 
 
 def test_what_is_older_than_the_period_is_forgotten():
-    assert after(TEN_A_MINUTE, started((0, 4), (20, 3)), at(60), 2) == started((20, 3), (60, 2))
+    assert remember_starts(TEN_A_MINUTE, started((0, 4), (20, 3)), at(60), 2) == started((20, 3), (60, 2))
 
 
 def test_starts_at_the_same_instant_are_one_entry():
-    assert after(TEN_A_MINUTE, started((20, 3)), at(20), 2) == started((20, 5))
+    assert remember_starts(TEN_A_MINUTE, started((20, 3)), at(20), 2) == started((20, 5))
 
 
 def test_a_clock_that_went_back_does_not_break_the_order():
-    assert after(TEN_A_MINUTE, started((20, 3)), at(10), 2) == started((20, 5))
+    assert remember_starts(TEN_A_MINUTE, started((20, 3)), at(10), 2) == started((20, 5))
 
 
 def test_starting_nothing_only_forgets():
-    assert after(TEN_A_MINUTE, started((0, 4), (20, 3)), at(70), 0) == started((20, 3))
+    assert remember_starts(TEN_A_MINUTE, started((0, 4), (20, 3)), at(70), 0) == started((20, 3))
 
 
 def test_few_starts_are_remembered_exactly_and_many_within_a_fiftieth_of_the_period():
     rate = Rate(1000, timedelta(seconds=60))
     recent = Recent()
     for i in range(60):
-        recent = after(rate, recent, at(i / 10), 1)
+        recent = remember_starts(rate, recent, at(i / 10), 1)
     assert recent == started(*[(i / 10, 1) for i in range(60)])
-    recent = after(rate, recent, at(6), 1)
+    recent = remember_starts(rate, recent, at(6), 1)
     assert len(recent.at) == 6  # cells of 1.2 s, the last of which has just begun
     assert (sum(recent.n), recent.at[-1]) == (61, at(6))
 
@@ -84,11 +84,11 @@ def history(rate, requests):
     """Yield before each request what is remembered, what is true, and the time; then start what may start."""
     recent, truth, now = Recent(), [], NOON
     for wait, wanted in requests:
-        now = now + rate.period * wait / 1000 if wait is not None else free(rate, recent, now)[1] or now
-        n, when = free(rate, recent, now)
+        now = now + rate.period * wait / 1000 if wait is not None else free_starts(rate, recent, now)[1] or now
+        n, when = free_starts(rate, recent, now)
         yield recent, truth, now, n, when
         if n := min(n, wanted):
-            recent = after(rate, recent, now, n)
+            recent = remember_starts(rate, recent, now, n)
             truth.append((now, n))
 
 
@@ -130,5 +130,5 @@ def test_whoever_waits_until_told_finds_room(rate, requests):
     for recent, _, _, n, when in history(rate, requests):
         if n == 0:
             assert when is not None
-            assert free(rate, recent, when)[0] > 0
-            assert free(rate, recent, when - timedelta(microseconds=1))[0] == 0
+            assert free_starts(rate, recent, when)[0] > 0
+            assert free_starts(rate, recent, when - timedelta(microseconds=1))[0] == 0

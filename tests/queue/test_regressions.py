@@ -18,6 +18,7 @@ from engine import (
     claimed,
     claimed_suspect,
     later,
+    promote,
     registered,
     settled,
     status,
@@ -29,17 +30,16 @@ from structlog.testing import capture_logs
 from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost, Refused, Unreachable
 from gristmill.ids import TaskId
-from gristmill.queue import Done, Envelope, Unique, on, open_group, send, send_many
-from gristmill.queue import journal as notes
+from gristmill.queue import Done, Envelope, Unique, journal, on, open_group, send, send_many
 from gristmill.queue.claim import Claim
 from gristmill.queue.letters import lane_of
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.upkeep import maintenance
 from gristmill.queue.upkeep.rescuer import rescue
 from gristmill.queue.worker import settler
-from gristmill.queue.worker.lane_marks import LAST, Lane, Line
+from gristmill.queue.worker.lane_marks import LAST, Lane, LaneMarks
 from gristmill.queue.worker.shift import Shift
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.workload import Workload
 
 NORMAL, PEOPLE = lane_of(None, 0, False), lane_of(None, 0, True)
 DEAD = LEASE * 2
@@ -163,19 +163,19 @@ async def test_a_cancel_is_not_lost_to_a_promotion(db: Database) -> None:
 
 def test_hands_that_hold_one_alone_take_no_other_until_it_is_settled() -> None:
     claim = Claim(TaskId(1), 1, NORMAL, "mill", 1, "mill.grind", "{}", None, True)
-    hands = Hands(1, 100, alone=True)
-    hands.pace.note(1_000_000)
-    assert hands.room() == 1
-    hands.accept([claim])
-    assert hands.room() == 0
-    hands.unstarted()
-    hands.running[claim.id] = claim
-    assert hands.room() == 0
-    hands.running.clear()
-    hands.answers.append((claim, Done()))
-    assert hands.room() == 0
-    hands.answers.clear()
-    assert hands.room() == 1
+    workload = Workload(1, 100, alone=True)
+    workload.pace.note(1_000_000)
+    assert workload.to_claim() == 1
+    workload.accept([claim])
+    assert workload.to_claim() == 0
+    workload.unstarted()
+    workload.running[claim.id] = claim
+    assert workload.to_claim() == 0
+    workload.running.clear()
+    workload.answers.append((claim, Done()))
+    assert workload.to_claim() == 0
+    workload.answers.clear()
+    assert workload.to_claim() == 1
 
 
 @pytest.mark.parametrize("options", [{"solo": True}, {}], ids=["solo", "without a supervisor"])
@@ -393,11 +393,11 @@ async def test_what_could_not_be_given_back_at_a_stop_is_not_suspected(
         if claims:
             raise Unreachable("away just now")
 
-    def three(self: Hands) -> int:
+    def three(self: Workload) -> int:
         return 3
 
     monkeypatch.setattr(Shift, "_give_back", away)
-    monkeypatch.setattr(Hands, "ahead", three)
+    monkeypatch.setattr(Workload, "ahead", three)
     async with db.transaction() as tx:
         first, *others = await send_many(tx, [Grind(i) for i in range(4)])
     async with working(db, on(Grind, grind), concurrency=1) as worker:
@@ -406,29 +406,29 @@ async def test_what_could_not_be_given_back_at_a_stop_is_not_suspected(
         worker.stop()
         await until(lambda: ask(db, "SELECT 1 FROM worker WHERE state = 'stopping'"))
         go.set()
-    ((state, name),) = await ask(db, "SELECT state, notes FROM worker")
-    assert (state, notes.read(name)) == ("stopping", frozenset())
+    ((state, name),) = await ask(db, "SELECT state, journal FROM worker")
+    assert (state, journal.read_begun(name)) == ("stopping", frozenset())
     async with later(db, DEAD) as tx:
         (rescued,) = await rescue(tx)
         assert (rescued.back, rescued.suspects) == (tuple(others), ())
         assert await status(tx, first) == "completed"
         await audit(tx)
-    notes.forget(name)
+    journal.remove_journal(name)
 
 
 @pytest.mark.parametrize(
     "said",
     [
         "",
-        "line",
-        "line mill",
-        "line mill x y",
-        "line mill 1",
-        "line mill 1 2 3",
-        "line mill -1 2",
-        "line mill 1 1e9",
-        f"line mill 1 {10**30}",
-        "line nowhere 1 2",
+        "ready",
+        "ready mill",
+        "ready mill x y",
+        "ready mill 1",
+        "ready mill 1 2 3",
+        "ready mill -1 2",
+        "ready mill 1 1e9",
+        f"ready mill 1 {10**30}",
+        "ready nowhere 1 2",
         "cancel",
         "cancel x",
         "cancel -1",
@@ -441,7 +441,7 @@ async def test_what_could_not_be_given_back_at_a_stop_is_not_suspected(
 )
 async def test_a_notification_of_nonsense_is_ignored(db: Database, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heeded: list[str] = []
-    heed = Shift._heed  # pyright: ignore[reportPrivateUsage] nothing else tells that it was heard
+    heed = Shift._handle_notice  # pyright: ignore[reportPrivateUsage] nothing else tells that it was heard
 
     async def heeding(self: Shift, payload: str) -> None:
         await heed(self, payload)
@@ -450,7 +450,7 @@ async def test_a_notification_of_nonsense_is_ignored(db: Database, said: str, mo
     async def heard() -> bool:
         return said in heeded
 
-    monkeypatch.setattr(Shift, "_heed", heeding)
+    monkeypatch.setattr(Shift, "_handle_notice", heeding)
     async with working(db, on(Grind, nothing)):
         await until_status(db, await sent(db, Grind(0)), "completed")
         await ask(db, "SELECT pg_notify('gristmill', %(said)s)", said=said)
@@ -470,9 +470,9 @@ def test_a_folder_for_notes_that_is_not_ours_alone_is_refused(
 
     me = os.geteuid()
     place = tmp_path / f"gristmill-{me}"
-    monkeypatch.setattr(notes.os, "access", cannot)
-    monkeypatch.setattr(notes.tempfile, "gettempdir", lambda: str(tmp_path))
-    assert notes.folder() == place
+    monkeypatch.setattr(journal.os, "access", cannot)
+    monkeypatch.setattr(journal.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert journal.journal_folder() == place
     place.rmdir()
     match how:
         case "a link":
@@ -487,36 +487,36 @@ def test_a_folder_for_notes_that_is_not_ours_alone_is_refused(
             place.chmod(0o755)
         case _:
             (tmp_path / f"gristmill-{me + 1}").mkdir(mode=0o700)
-            monkeypatch.setattr(notes.os, "geteuid", lambda: me + 1)
+            monkeypatch.setattr(journal.os, "geteuid", lambda: me + 1)
     with pytest.raises(Refused, match="not a private folder of ours"):
-        notes.folder()
-    assert notes.read("any") is None
+        journal.journal_folder()
+    assert journal.read_begun("any") is None
 
 
 def test_a_drained_lane_is_forgotten_until_somebody_tells_of_it() -> None:
-    line = Line()
-    line.note("mill", PEOPLE, 3)
-    line.note("mill", NORMAL, 5)
-    asked = [lane for lane, _ in line.lanes(["mill"])]
+    marks = LaneMarks()
+    marks.note_ready("mill", PEOPLE, 3)
+    marks.note_ready("mill", NORMAL, 5)
+    asked = [lane for lane, _ in marks.lanes(["mill"])]
     found = [Claim(TaskId(5), 5, NORMAL, "mill", 1, "mill.grind", "{}", None, True)]
-    line.handed(found)
-    line.drained(asked, found)
-    assert line.best(["mill"]) == NORMAL
-    assert dict(line.lanes(["mill"])) == {Lane("mill", NORMAL): 5}
-    line.drained(asked, [])
-    assert (line.lanes(["mill"]), line.best(["mill"])) == ([], LAST)
-    line.note("mill", PEOPLE, 9)
-    assert (line.best(["mill"]), dict(line.lanes(["mill"]))) == (PEOPLE, {Lane("mill", PEOPLE): 9})
+    marks.advance(found)
+    marks.forget_drained(asked, found)
+    assert marks.foremost_lane(["mill"]) == NORMAL
+    assert dict(marks.lanes(["mill"])) == {Lane("mill", NORMAL): 5}
+    marks.forget_drained(asked, [])
+    assert (marks.lanes(["mill"]), marks.foremost_lane(["mill"])) == ([], LAST)
+    marks.note_ready("mill", PEOPLE, 9)
+    assert (marks.foremost_lane(["mill"]), dict(marks.lanes(["mill"]))) == (PEOPLE, {Lane("mill", PEOPLE): 9})
 
 
 def test_a_lane_told_of_while_a_claim_was_under_way_is_not_forgotten() -> None:
-    line = Line()
-    line.note("mill", NORMAL, 5)
-    asked = [lane for lane, _ in line.lanes(["mill"])]
-    line.note("mill", NORMAL, 6)
-    line.handed([])
-    line.drained(asked, [])
-    assert dict(line.lanes(["mill"])) == {Lane("mill", NORMAL): 5}
+    marks = LaneMarks()
+    marks.note_ready("mill", NORMAL, 5)
+    asked = [lane for lane, _ in marks.lanes(["mill"])]
+    marks.note_ready("mill", NORMAL, 6)
+    marks.advance([])
+    marks.forget_drained(asked, [])
+    assert dict(marks.lanes(["mill"])) == {Lane("mill", NORMAL): 5}
 
 
 async def test_a_worker_that_drained_its_lanes_finds_them_again_when_told(db: Database) -> None:

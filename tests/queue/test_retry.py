@@ -18,7 +18,7 @@ from gristmill.errors import (
     Unreachable,
 )
 from gristmill.queue.outcome import Bury, Retry, Snooze, Stop
-from gristmill.queue.retry import LONGEST, RetryPolicy, backoff, decide, described
+from gristmill.queue.retry import LONGEST, RetryPolicy, backoff, decide, describe_error
 
 SECOND = timedelta(seconds=1)
 FOR_EVER = RetryPolicy(attempts=None)
@@ -107,11 +107,11 @@ def test_a_number_of_attempts_of_its_own_overrules_the_queues() -> None:
     ],
 )
 def test_an_error_is_described_in_words_that_can_be_kept(error: Exception, text: str) -> None:
-    assert described(error) == text
+    assert describe_error(error) == text
 
 
 @given(st.text())
 def test_whatever_a_handler_says_can_be_kept(text: str) -> None:
-    kept = described(GristmillError(text))
+    kept = describe_error(GristmillError(text))
     assert "\0" not in kept
     assert len(kept.encode()) <= 8000

@@ -240,7 +240,7 @@ async def test_workers_are_told_once_for_thousands_and_only_at_commit(db: Databa
     heard += [note.payload async for note in listener.notifies(timeout=0.05)]
     await listener.close()
     assert len(heard) == 1
-    assert heard[0].startswith("line mill ")
+    assert heard[0].startswith("ready mill ")
     assert heard[0].endswith(f" {ids[0]}")
 
 

@@ -33,14 +33,14 @@ from gristmill.queue import Envelope, Skip, Snooze, Unique, open_group, seal, se
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
 from gristmill.queue.fingerprint import fingerprint
-from gristmill.queue.journal import Notes
+from gristmill.queue.journal import Journal
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.outcome import Bury, Done, Outcome, Retry, Stop
 from gristmill.queue.settle import settle
 from gristmill.queue.upkeep.rescuer import rescue
 from gristmill.queue.worker.give_back import give_back_claims
 from gristmill.queue.worker.settler import Settler
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.workload import Workload
 from gristmill.telemetry import WorkerMetrics
 
 
@@ -363,16 +363,16 @@ async def test_a_worker_that_does_not_live_claims_nothing(db: Database) -> None:
 @asynccontextmanager
 async def settling(db: Database, worker: WorkerId, *batch: tuple[Claim, Outcome]) -> AsyncIterator[tuple[Settler, Any]]:
     """A settler with these answers waiting, and its connection."""
-    hands, notes = Hands(4, 500), Notes()
-    hands.answers += batch
+    workload, journal = Workload(4, 500), Journal()
+    workload.answers += batch
     metrics = WorkerMetrics("test")
     connection = await db.connect("test")
     try:
-        settler = Settler(worker, hands, {name: QueueConfig(name) for name in ("mill", "oven")}, metrics, notes)
-        settler.metrics, settler.hands = metrics, hands  # type: ignore[attr-defined] for the test to look at
+        settler = Settler(worker, workload, {name: QueueConfig(name) for name in ("mill", "oven")}, metrics, journal)
+        settler.metrics, settler.workload = metrics, workload  # type: ignore[attr-defined] for the test to look at
         yield settler, connection
     finally:
-        notes.close()
+        journal.close()
         await connection.close()
 
 
@@ -380,7 +380,7 @@ async def flushed(db: Database, worker: WorkerId, *batch: tuple[Claim, Outcome])
     """Settle these; what the metrics counted by status."""
     async with settling(db, worker, *batch) as (settler, connection):
         await settler.flush(connection)
-        assert settler.hands.answers == []  # type: ignore[attr-defined]
+        assert settler.workload.answers == []  # type: ignore[attr-defined]
         samples = [s for m in settler.metrics.registry.collect() for s in m.samples]  # type: ignore[attr-defined]
     return {s.labels["status"]: s.value for s in samples if s.name == "worker_jobs_processed_total"}
 
@@ -509,7 +509,7 @@ async def test_a_connection_that_breaks_while_settling_leaves_the_batch_to_be_se
     async with settling(db, worker, *batch) as (settler, connection):
         with pytest.raises(psycopg.OperationalError):
             await settler.flush(connection)
-        assert settler.hands.answers == batch  # type: ignore[attr-defined]
+        assert settler.workload.answers == batch  # type: ignore[attr-defined]
     async with db.transaction() as tx:
         assert set((await statuses(tx)).values()) == {"processing"}
         assert await entries(tx) == []

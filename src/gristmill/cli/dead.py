@@ -12,7 +12,7 @@ from gristmill.cli.output import Json, Misused, cell, emit, err, facts, plain, s
 from gristmill.cli.session import duration, instant, load, run, session
 from gristmill.db import Tx
 from gristmill.documents import names_of
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import Event, Task, dead, get_task, history, list_queues
@@ -114,13 +114,15 @@ def purge(
     """
     settings = load().queue
     age, most = duration(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
-    what = f"dead letters older than {shown(age)}, and all but the newest {most:,}"
+    what = f"dead letters older than {format_duration(age)}, and all but the newest {most:,}"
     if not yes:
         if json:
             raise Misused(f"This removes {what} for good: say --yes.")
         typer.confirm(f"Remove {what} for good?", abort=True)
     n = run(_purge(age, most))
-    nothing = f"Nothing to remove: no dead letter is older than {shown(age)}, and there are no more than {most:,}."
+    nothing = (
+        f"Nothing to remove: no dead letter is older than {format_duration(age)}, and there are no more than {most:,}."
+    )
     emit(json, {"purged": n}, lambda: f"Removed {format_count(n, LETTER)}." if n else nothing)
 
 

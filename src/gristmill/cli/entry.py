@@ -113,11 +113,11 @@ def misread(error: TyperException) -> str:
     if isinstance(error, typer.BadParameter) and error.param is not None and wrong is not None:
         from pydantic import ValidationError  # noqa: PLC0415 loaded by now, and --help needs none of it
 
-        from gristmill.settings import reason  # noqa: PLC0415 as above
+        from gristmill.settings import explain_reason  # noqa: PLC0415 as above
 
         if isinstance(wrong, ValidationError):
             name = error.param.get_error_hint().strip("'")
-            what = f"{name} is wrong: {reason(wrong.errors()[0])}"
+            what = f"{name} is wrong: {explain_reason(wrong.errors()[0])}"
     context = getattr(error, "ctx", None)
     return what and (f"{what}; see {context.command_path} --help." if context else f"{what}.")
 
@@ -153,7 +153,7 @@ def _unloaded() -> None:
 
 def _surprised(error: Exception, *, as_json: bool) -> int:
     from gristmill.settings import load  # noqa: PLC0415 costs 0.2 s, and --help needs none of it
-    from gristmill.telemetry import shortened  # noqa: PLC0415 as above
+    from gristmill.telemetry import shorten_text  # noqa: PLC0415 as above
 
     what = short(f"{type(error).__name__}: {error}", LONGEST)
     fail(f"Something unexpected went wrong ({what}): {UNEXPECTED}.", as_json=as_json)
@@ -162,5 +162,5 @@ def _surprised(error: Exception, *, as_json: bool) -> int:
     except GristmillError:
         return 1
     if level == "debug":
-        sys.stderr.write(shortened("".join(traceback.format_exception(error))))
+        sys.stderr.write(shorten_text("".join(traceback.format_exception(error))))
     return 1

@@ -183,10 +183,10 @@ async def _path(scope: Scope, source: str, target: str, hops: int) -> list[dict[
         steps = await graph.path(tx, scope, source, target, hops=hops)
         if steps is None:
             return None
-        return [{"edge": step, "shown_by": await graph.proof(tx, scope, step, limit=1)} for step in steps]
+        return [{"edge": step, "shown_by": await graph.edge_evidence(tx, scope, step, limit=1)} for step in steps]
 
 
-async def _find(scope: Scope, text: str, limit: int) -> list[graph.Found]:
+async def _find(scope: Scope, text: str, limit: int) -> list[graph.FoundNode]:
     async with session() as at, at.db.transaction() as tx:
         await heed(tx, scope)
         return await graph.find(tx, scope, text, limit=limit)
@@ -225,7 +225,7 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdout.buffer) if file == STDOUT else file.open("wb")
 
 
-async def _add(client: str | None, other: str, key: str) -> keys.Merged:
+async def _add(client: str | None, other: str, key: str) -> keys.AliasMerge:
     async with session() as at, at.db.transaction() as tx:
         return await keys.add_alias(tx, scope_of(client, None).client, other, key)
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from gristmill.cli.output import Json, Misused, emit, table
 from gristmill.cli.session import Session, optional, options, read, run, session
-from gristmill.durations import duration, rate, shown
+from gristmill.durations import format_duration, parse_duration, parse_rate
 from gristmill.queue import Limit, LimiterStatus, Rate, list_limiters, set_limit
 
 app = typer.Typer(no_args_is_help=True)
@@ -85,12 +85,12 @@ def _number(text: str) -> int:
 
 
 def _rate(text: str) -> Rate:
-    return Rate(*rate(text))
+    return Rate(*parse_rate(text))
 
 
 def _gap(text: str) -> Gap:
     low, dash, high = text.partition("-")
-    return read(duration, low), read(duration, high if dash else low)
+    return read(parse_duration, low), read(parse_duration, high if dash else low)
 
 
 def _table(found: Sequence[LimiterStatus]) -> RenderableType:
@@ -111,11 +111,11 @@ def _table(found: Sequence[LimiterStatus]) -> RenderableType:
 
 
 def _shown_rate(limit: Limit) -> str | None:
-    return f"{limit.rate.count}/{shown(limit.rate.period)}" if limit.rate else None
+    return f"{limit.rate.count}/{format_duration(limit.rate.period)}" if limit.rate else None
 
 
 def _shown_gap(gap: Gap) -> str | None:
     low, high = gap
     if not high:
         return None
-    return shown(low) if low == high else f"{shown(low)}-{shown(high)}"
+    return format_duration(low) if low == high else f"{format_duration(low)}-{format_duration(high)}"

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gristmill.cli.output import Json, Misused, cell, emit, facts, narrow, out, plain, say_json, table
 from gristmill.cli.session import Session, duration, options, read, run, session
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.queue import QueueReport, check_settings, explain_standstill, list_queues, pause, resume, set_queue
 from gristmill.wording import format_span
@@ -312,7 +312,7 @@ def _state(one: QueueReport) -> Text:
 
 def _limits(one: QueueReport) -> str:
     settings = one.settings
-    parts = [f"{settings['rate_count']}/{shown(settings['rate_period'])}"] if settings["rate_count"] else []
+    parts = [f"{settings['rate_count']}/{format_duration(settings['rate_period'])}"] if settings["rate_count"] else []
     parts += [f"{settings['concurrency']} at once"] if settings["concurrency"] else []
     return ", ".join(parts)
 
@@ -320,10 +320,10 @@ def _limits(one: QueueReport) -> str:
 def _facts(one: QueueReport) -> RenderableType:
     settings = one.settings
     attempts = settings["max_attempts"]
-    backoff = f"{shown(settings['retry_base'])} doubling to {shown(settings['retry_cap'])}"
+    backoff = f"{format_duration(settings['retry_base'])} doubling to {format_duration(settings['retry_cap'])}"
     keep, keep_for = settings["keep"], settings["keep_for"]
     kept = [f"the last {keep:,}"] if keep is not None else []
-    kept += [shown(keep_for)] if keep_for is not None else []
+    kept += [format_duration(keep_for)] if keep_for is not None else []
     return facts(
         [
             ("queue", one.name),
@@ -338,7 +338,7 @@ def _facts(one: QueueReport) -> RenderableType:
             ("attempts", "as many as it takes" if attempts is None else attempts),
             ("backoff", backoff),
             ("retries first", settings["retries_first"]),
-            ("time-out", shown(settings["timeout"])),
+            ("time-out", format_duration(settings["timeout"])),
             ("breaker", _breaker(one)),
             ("kept", ", ".join(kept) or "as the settings say"),
             ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),
@@ -357,5 +357,5 @@ def _breaker(one: QueueReport) -> str:
         return "none"
     settings = one.settings
     window = f"{settings['breaker_threshold']:.0%} errors of {settings['breaker_minimum']} tasks or more"
-    window += f" within {shown(settings['breaker_window'])}"
-    return f"{one.breaker.state} (opens at {window}, for {shown(settings['breaker_reset'])})"
+    window += f" within {format_duration(settings['breaker_window'])}"
+    return f"{one.breaker.state} (opens at {window}, for {format_duration(settings['breaker_reset'])})"

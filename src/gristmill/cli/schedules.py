@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from gristmill.cli.letters import PAYLOAD, known_letter, payload_of
 from gristmill.cli.output import Json, Misused, emit, short, table
 from gristmill.cli.session import duration, instant, options, run, session
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import (
@@ -185,5 +185,5 @@ def _table(found: list[Schedule]) -> RenderableType:
 
 def _when(one: Schedule) -> str:
     if one.follows:
-        return f"{shown(cast(Any, one.delay))} after {one.follows}"
+        return f"{format_duration(cast(Any, one.delay))} after {one.follows}"
     return one.cron or "once"

@@ -78,18 +78,18 @@ async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
     try:
         if ours.name == MiniLm.name and how.get("alpha"):
             await _warmed(ours)
-        # while another model is being filled, vectors are those of the one before: most likely of the house's own
+        # while another model is being filled, vectors are those of the one before: most likely of the built-in model
         return await search(at.db, [ours, MiniLm(pool)], query, scope, **how)
     finally:
         await ours.close()
         await pool.close()
 
 
-async def _warmed(house: Embedder) -> None:
+async def _warmed(built_in: Embedder) -> None:
     """A cold model takes its time, which is not that of the question."""
     with suppress(GristmillError, TimeoutError):  # without its vectors, search goes by words and says so
         async with asyncio.timeout(COLD):
-            await house.question("")
+            await built_in.embed_question("")
 
 
 # --- views

@@ -81,7 +81,7 @@ def optional(parse: Callable[[str], T], text: str | None, *, none: str = "none")
 
 
 def duration(text: str | None) -> timedelta | None:
-    return None if text is None else read(durations.duration, text)
+    return None if text is None else read(durations.parse_duration, text)
 
 
 def instant(text: str, zone: str | None = None) -> datetime:

@@ -209,7 +209,7 @@ def _health(orders: Orders, worker: Worker) -> HealthPort | None:
     for port in _ports(orders):
         try:
             health = HealthPort(
-                orders.host, port, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.text
+                orders.host, port, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.render
             )
         except OSError:
             continue

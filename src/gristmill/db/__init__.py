@@ -7,9 +7,9 @@ from gristmill.db.migrate import migrate as bring_up_to_date
 from gristmill.db.outage import outlast_outage
 from gristmill.db.pool import Connection, Database, Viewpoint, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
-from gristmill.db.sql import Query, array, numbered, queries
+from gristmill.db.sql import Query, array, queries, with_numbers
 from gristmill.db.tx import Row, Tx
-from gristmill.db.vector import Vector, vector_received
+from gristmill.db.vector import Vector, read_vector
 
 __all__ = [
     "Connection",
@@ -25,13 +25,13 @@ __all__ = [
     "array",
     "bring_up_to_date",
     "examine_database",
-    "numbered",
     "open_database",
     "outlast_outage",
     "plainly",
     "programs_for",
     "queries",
+    "read_vector",
     "schema_state",
-    "vector_received",
+    "with_numbers",
     "without_secret",
 ]

@@ -26,13 +26,13 @@ from psycopg import sql
 from gristmill.db.accounts import Account, account_of, own_folder, refuse_unreachable, run_as, user_name, write_as
 from gristmill.db.programs import MAJOR, programs_for
 from gristmill.db.roles import TENANT
-from gristmill.db.tuning import MB, tuned
+from gristmill.db.tuning import MB, server_settings
 from gristmill.errors import Refused
 
 USER = "gristmill"  # owns the database, and is no superuser
 ADMIN = "postgres"  # the superuser: it creates the database and the roles, and does nothing else
 LOCK = "embedded.lock"  # also the mark by which we know a data folder as ours
-ROOM_TO_START = 200 * MB
+SPACE_TO_START = 200 * MB
 LONGEST_SOCKET_FOLDER = 100 - len("/.s.PGSQL.5432")  # the system allows 107 bytes for the whole path
 PLAIN_PATH = re.compile(r"[\w/.+@~ -]+", re.ASCII)  # a comma would read as two folders, for the server and for libpq
 LARGEST_LOG = 10 * MB
@@ -112,19 +112,19 @@ class Embedded:
 
     def start(self) -> str:
         """Initialise what is empty, start what is not running; the URL, once connections are accepted."""
-        with explained(self.data):
-            if not self._serves():
+        with explain_errors(self.data):
+            if not self._answers():
                 owner = prepare_folder(self.data, self.cluster)
-                with locked(self.data):
+                with lock_folder(self.data):
                     self._bring_up(owner)
         return self.url()
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> bool:
         """Stop the server if it runs; `immediate` leaves the next start to recover from the log."""
-        with explained(self.data):
+        with explain_errors(self.data):
             if not (self.data / LOCK).exists():
                 return False
-            with locked(self.data):
+            with lock_folder(self.data):
                 return self._stop(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
 
     def _stop(self, how: signal.Signals) -> bool:
@@ -132,7 +132,7 @@ class Embedded:
         if pid is None:
             return False
         os.kill(pid, how)
-        if not within(SHUTDOWN, lambda: self._postmaster() is None):
+        if not wait_until(SHUTDOWN, lambda: self._postmaster() is None):
             raise Refused(f"PostgreSQL (pid {pid}) does not stop: stop it immediately, or see {self.log}.")
         return True
 
@@ -161,7 +161,7 @@ class Embedded:
     def _connect(self, database: str = "postgres", user: str = USER) -> psycopg.Connection:
         return psycopg.connect(self.url(database, user), autocommit=True, connect_timeout=5)
 
-    def _serves(self) -> bool:
+    def _answers(self) -> bool:
         """The quick way: it answers, and our database is there."""
         try:
             (self.socket_folder / ".s.PGSQL.5432").lstat()  # cheaper than a connection that cannot succeed
@@ -189,9 +189,9 @@ class Embedded:
         def there() -> bool:
             if self._postmaster() is None:
                 self._start_anew(owner)
-            return self._admits()
+            return self._lets_us_in()
 
-        if not within(RECOVERY, there):
+        if not wait_until(RECOVERY, there):
             raise Refused(f"PostgreSQL recovers for more than {RECOVERY / 60:.0f} min: wait, and see {self.log}.")
 
     def _start_anew(self, owner: Account | None) -> None:
@@ -202,7 +202,7 @@ class Embedded:
         self._configure(owner)
         self._launch(programs, owner)
 
-    def _admits(self) -> bool:
+    def _lets_us_in(self) -> bool:
         """Whether it lets us in, to a database of ours; an error that waiting cannot mend is raised."""
         ready = self._ready()
         try:
@@ -237,9 +237,9 @@ class Embedded:
     def _initialise(self, programs: Path, owner: Account | None) -> None:
         """Build the cluster under another name: an interrupted initdb leaves nothing that looks finished."""
         free = shutil.disk_usage(self.data).free
-        if free < ROOM_TO_START:
+        if free < SPACE_TO_START:
             raise Refused(
-                f"The disk of {self.data} has {free // MB} MB left, PostgreSQL needs {ROOM_TO_START // MB}: "
+                f"The disk of {self.data} has {free // MB} MB left, PostgreSQL needs {SPACE_TO_START // MB}: "
                 "free some space or choose another folder with GRISTMILL_DATA."
             )
         draft = self.data / "postgres.new"
@@ -259,7 +259,7 @@ class Embedded:
 
     def _configure(self, owner: Account | None) -> None:
         own_folder(self.socket_folder, owner)
-        values = tuned(self.socket_folder) | dict(self.settings)
+        values = server_settings(self.socket_folder) | dict(self.settings)
         lines = [f"{name} = '{value}'\n" for name, value in values.items()]
         write_as(owner, self.cluster / "gristmill.conf", "# Rewritten at every start.\n" + "".join(lines))
 
@@ -277,7 +277,7 @@ class Embedded:
                 started = run_as(owner, command, output=log.fileno()).returncode == 0
             if started:
                 return
-            reason = said(self.log, begin)
+            reason = read_log_from(self.log, begin)
             # the backends of a killed server need a moment to notice that it is gone
             if IN_USE not in reason or monotonic() > patience:
                 raise failure("did not start", reason, self.data, self.log)
@@ -331,7 +331,7 @@ def open_log(path: Path, owner: Account | None) -> Generator[TextIO]:
         yield file
 
 
-def said(log: Path, begin: int) -> str:
+def read_log_from(log: Path, begin: int) -> str:
     with log.open(errors="replace") as file:
         file.seek(begin)
         return file.read()
@@ -358,7 +358,7 @@ def disk_full(data: Path) -> Refused:
 
 
 @contextmanager
-def explained(data: Path) -> Generator[None]:
+def explain_errors(data: Path) -> Generator[None]:
     """Turn what the system says about the data folder into one sentence with what to do."""
     try:
         yield
@@ -380,11 +380,11 @@ def explained(data: Path) -> Generator[None]:
 
 
 @contextmanager
-def locked(data: Path) -> Generator[None]:
+def lock_folder(data: Path) -> Generator[None]:
     """One process at a time starts or stops the server; the system lets go when that process dies."""
     handle = os.open(data / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        if not within(OTHERS, lambda: _taken(handle)):
+        if not wait_until(OTHERS, lambda: _try_lock(handle)):
             raise Refused(
                 f"The data folder {data} is in use: another program has been starting or stopping its database for "
                 f"{OTHERS:g} s; wait for it, end it, or choose another folder with GRISTMILL_DATA."
@@ -394,7 +394,7 @@ def locked(data: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _taken(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -402,7 +402,7 @@ def _taken(handle: int) -> bool:
     return True
 
 
-def within(seconds: float, done: Callable[[], bool]) -> bool:
+def wait_until(seconds: float, done: Callable[[], bool]) -> bool:
     deadline = monotonic() + seconds
     while not done():
         if monotonic() > deadline:

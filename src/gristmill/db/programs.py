@@ -24,7 +24,7 @@ def programs_for(owner: Account | None, data: Path, major: str = MAJOR) -> Path:
     programs = wheel.parent / inside / "bin"
     if not (programs / "postgres").exists():
         raise Refused(f"The installed {PACKAGE} has no PostgreSQL {major}: install a newer one.")
-    if owner is None or usable(programs, owner):
+    if owner is None or can_use(programs, owner):
         return programs
     copy = data / f"server-{major}" / metadata.version(PACKAGE)
     if not copy.exists():
@@ -32,7 +32,7 @@ def programs_for(owner: Account | None, data: Path, major: str = MAJOR) -> Path:
     return copy / inside / "bin"
 
 
-def usable(programs: Path, owner: Account) -> bool:
+def can_use(programs: Path, owner: Account) -> bool:
     samples = (programs / "postgres", programs.parent / "share/postgresql/postgres.bki")
     return run_as(owner, ["test", "-x", samples[0], "-a", "-r", samples[1]]).returncode == 0
 

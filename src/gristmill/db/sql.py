@@ -20,7 +20,7 @@ def queries(package: str, file: str) -> Mapping[str, Query]:
     return {name: cast(LiteralString, text.strip().rstrip(";")) for name, text in zip(names, texts, strict=True)}
 
 
-def numbered(query: Query, **numbers: int) -> Query:
+def with_numbers(query: Query, **numbers: int) -> Query:
     """With numbers where PostgreSQL takes no parameter, or would plan otherwise: `{model}` of a partial index."""
     text: str = query
     for name, number in numbers.items():

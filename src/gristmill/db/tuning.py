@@ -9,7 +9,7 @@ import psutil
 MB = 1024 * 1024
 
 
-def tuned(socket_folder: Path) -> dict[str, str]:
+def server_settings(socket_folder: Path) -> dict[str, str]:
     """Safe, and sized for a machine that also has other work to do."""
     small = not Path("/dev/shm").exists() or shutil.disk_usage("/dev/shm").total < 1024 * MB
     return {

@@ -31,17 +31,17 @@ class Tx:
     def __init__(self, connection: AsyncConnection[TupleRow], *, seen_from: "Viewpoint | None" = None) -> None:
         self.seen_from = seen_from  # None: everything is seen
         self._connection = connection
-        self._waiting: list[_Waiting] = []
+        self._collected: list[_Collected] = []
 
     async def execute(self, query: Query, **params: Any) -> None:
-        self._waiting.append(_Waiting(query, params))
+        self._collected.append(_Collected(query, params))
 
     async def add(self, query: Query, **row: Any) -> None:
         """One row for a statement that takes many, as an array for each column: a third of the time of a batch.
 
         The statement must accept two rows with the same key: other writers of this transaction may add one, too.
         """
-        self._waiting.append(_Waiting(query, row, is_row=True))
+        self._collected.append(_Collected(query, row, is_row=True))
 
     @overload
     async def one(self, query: Query, /, **params: Any) -> Row | None: ...
@@ -94,14 +94,14 @@ class Tx:
 
     async def flush(self) -> None:
         """Send the collected statements."""
-        if not self._waiting:
+        if not self._collected:
             return
-        waiting, self._waiting = self._waiting, []
+        waiting, self._collected = self._collected, []
         async with self._connection.cursor() as cursor:
-            for (query, is_row, _), alike in groupby(waiting, key=_kind):
+            for (query, is_row, _), alike in groupby(waiting, key=_batch_key):
                 given = [one.params for one in alike]
                 if is_row:
-                    for rows in _portions(given):
+                    for rows in _split_by_size(given):
                         await cursor.execute(query, {name: [row[name] for row in rows] for name in rows[0]})
                 elif len(given) > 1:
                     await cursor.executemany(query, given)
@@ -114,7 +114,7 @@ class Tx:
         return await cursor.execute(query, params)
 
 
-class _Waiting(NamedTuple):
+class _Collected(NamedTuple):
     """A collected statement, or a row of one."""
 
     query: Query
@@ -122,11 +122,11 @@ class _Waiting(NamedTuple):
     is_row: bool = False
 
 
-def _kind(one: _Waiting) -> tuple[Query, bool, tuple[str, ...]]:
+def _batch_key(one: _Collected) -> tuple[Query, bool, tuple[str, ...]]:
     return one.query, one.is_row, tuple(one.params)
 
 
-def _portions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
+def _split_by_size(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
     """Rows for one statement each: arrays are copied several times, and PostgreSQL takes none above a gigabyte."""
     start = size = 0
     for end, row in enumerate(rows):

@@ -25,19 +25,19 @@ class _Dumper(Dumper):
 
     @override
     def dump(self, obj: Vector) -> Buffer:
-        numbers = _swapped(obj.numbers)
+        numbers = _swap_bytes(obj.numbers)
         return HEADER.pack(len(numbers) // 4, 0) + numbers
 
 
 adapters.register_dumper(Vector, _Dumper)
 
 
-def vector_received(sent: bytes) -> bytes:
+def read_vector(sent: bytes) -> bytes:
     """As embedders make it, from what PostgreSQL sends."""
-    return _swapped(sent[HEADER.size :])
+    return _swap_bytes(sent[HEADER.size :])
 
 
-def _swapped(numbers: bytes) -> bytes:
+def _swap_bytes(numbers: bytes) -> bytes:
     """Each number of four bytes the other way round: the network's way, and back."""
     packed = array("f", numbers)
     packed.byteswap()

@@ -17,7 +17,7 @@ from gristmill.documents.model import Document
 from gristmill.documents.reading import Bookmark, Inspection, Limits, PageText, Shunned
 from gristmill.errors import Permanent, Transient
 from gristmill.knowledge import Piece, chunks
-from gristmill.models import reader
+from gristmill.models import describe_engines
 from gristmill.processes import Crashed, ProcessPool, TimedOut, tell
 from gristmill.settings import DocumentSettings
 
@@ -40,7 +40,7 @@ class Desk:
         """`window` is how many tokens the embedder sees: no chunk is longer."""
         self._readers = readers
         self._splitters = splitters
-        self._longest = min(window + chunks.SPECIAL, chunks.LONGEST)
+        self._longest = min(window + chunks.SPECIAL_TOKENS, chunks.LONGEST)
         self._time = settings.timeout.total_seconds()
         self._memory = settings.memory
         self._limits = Limits(
@@ -180,7 +180,7 @@ class Desk:
 
     def page_key(self, document: Document, number: int) -> bytes:
         """What the text of a page depends on: the bytes, the page, the program, its limits and who reads pictures."""
-        eyes = reader() if document.type in PICTURES else ""
+        eyes = describe_engines() if document.type in PICTURES else ""
         return _key(document.hash.hex(), document.type, number, reading.VERSION, self._limits.pixels, eyes)
 
     def split_key(self, text: str, title: str) -> bytes:

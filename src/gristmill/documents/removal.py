@@ -11,7 +11,7 @@ from gristmill.documents.store import SQL
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import graph, lexicon
-from gristmill.queue import cancel, forget, send_many
+from gristmill.queue import cancel, forget_owners, send_many
 
 PORTION = 200  # documents removed in one transaction
 
@@ -38,10 +38,10 @@ class Account:
     pages: int = 0
     chunks: int = 0
     tasks: int = 0
-    nodes: set[graph.Named] = field(default_factory=set[graph.Named])
-    edges: set[graph.Edge] = field(default_factory=set[graph.Edge])
-    nodes_weaker: set[graph.Named] = field(default_factory=set[graph.Named])
-    edges_weaker: set[graph.Edge] = field(default_factory=set[graph.Edge])
+    nodes: set[graph.NodeRef] = field(default_factory=set[graph.NodeRef])
+    edges: set[graph.EdgeRef] = field(default_factory=set[graph.EdgeRef])
+    nodes_weaker: set[graph.NodeRef] = field(default_factory=set[graph.NodeRef])
+    edges_weaker: set[graph.EdgeRef] = field(default_factory=set[graph.EdgeRef])
 
     def lose(self, losses: graph.Losses) -> None:
         self.nodes.update(losses.nodes_gone)
@@ -78,7 +78,7 @@ async def replace(tx: Tx, older: Sequence[DocumentId]) -> None:
     somebody else was faster does not matter.
     """
     meant, _ = await _halted(tx, older)
-    await graph.hand_down(tx, meant)
+    await graph.hand_down_statements(tx, meant)
     await _deleted(tx, meant)
 
 
@@ -131,9 +131,9 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     meant, tasks = await _halted(tx, ids)
     held = await tx.one(SQL["contents"], ids=meant)
     assert held is not None
-    account.lose(await graph.losses(tx, held.chunks))
+    account.lose(await graph.find_losses(tx, held.chunks))
     gone = await _deleted(tx, meant)
-    await send_many(tx, [lexicon.folding(scope) for scope in gone.scopes])
+    await send_many(tx, [lexicon.fold_letter(scope) for scope in gone.scopes])
     account.documents += gone.documents
     account.pages += held.pages
     account.chunks += len(held.chunks)
@@ -143,10 +143,10 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
 async def _deleted(tx: Tx, ids: Sequence[DocumentId]) -> Row:
     """How many there still were, and in which scopes; their bytes, and what was stated, go if nothing else has them."""
     hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], ids=ids)]
-    stated = await graph.at_stake(tx, ids)
+    stated = await graph.statements_at_stake(tx, ids)
     gone = await tx.one(SQL["delete_documents"], ids=ids)
     await tx.execute(SQL["delete_unused_blobs"], hashes=hashes)
-    await graph.unstate(tx, stated)
+    await graph.retract_statements(tx, stated)
     return gone
 
 
@@ -156,6 +156,6 @@ async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], 
     tasks = 0
     # again: one that was being opened while we waited for it may have brought more parts
     while fresh := [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids)) if row.id not in known]:
-        tasks += await forget(tx, [owner_of(document) for document in fresh])
+        tasks += await forget_owners(tx, [owner_of(document) for document in fresh])
         known |= dict.fromkeys(fresh)
     return list(known), tasks

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from gristmill.models import LEVELS, SPEAKER
+from gristmill.models import LOG_LEVELS, SPEAKER
 
 Kind = Literal["prose", "table", "code", "log"]
 
@@ -18,19 +18,19 @@ RULE = re.compile(r":?-{2,}:?")  # one cell of it
 ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+\S")
 CLAUSE = re.compile(r"\(?([a-z]|[ivx]{2,5}|\d{1,3})[.)]\s")
 
-TIMED = re.compile(
+TIMESTAMP = re.compile(
     r"[\[(<]?((?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d"
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d)|\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d)"
     r"[\d:.,]*(Z| ?[+-]\d\d:?\d\d| UTC)?[\])>]?[ \t|–-]*"
 )  # a `stamp` is a time as only machines write it
-LEVEL = re.compile(rf"[\[(<]?({LEVELS})\b")
-LOGGING = re.compile(
-    rf"\b({LEVELS})\b|^({LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
+LEVEL = re.compile(rf"[\[(<]?({LOG_LEVELS})\b")
+LOG_SIGN = re.compile(
+    rf"\b({LOG_LEVELS})\b|^({LOG_LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
 )
 LOGGED_WITHIN = 120  # characters after the time
 
 BRACKETS = re.compile(r"[(){}\[\];]+,?")
-SIGN = re.compile(r"[={}]|->|::|\w\((?!e?s\))")  # of code; “the director(s)” are none
+CODE_SIGN = re.compile(r"[={}]|->|::|\w\((?!e?s\))")  # of code; “the director(s)” are none
 KEYWORD = re.compile(
     r"(def|class|if|elif|else|for|while|try|except|with|switch|case|fn|func|let|const|var|public|private|static|void|struct)\b"
 )
@@ -40,9 +40,9 @@ STATEMENT = re.compile(
 )
 
 STOPS = "。！？｡।॥۔؟։።፧။។៕"  # what ends a sentence whether or not a blank follows
-QUOTED = "」』）”’"
-SENTENCE_END = re.compile(rf"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[{STOPS}]++[{QUOTED}]*+\s*+")
-ABBREVIATED = re.compile(
+CLOSING_QUOTES = "」』）”’"
+SENTENCE_END = re.compile(rf"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[{STOPS}]++[{CLOSING_QUOTES}]*+\s*+")
+ABBREVIATION = re.compile(
     r"dr|mr|mrs|ms|prof|st|no|nr|figs?|eq|vs|etc|cf|bzw|ca|tel|str|inc|ltd|co|corp|bros|al|resp|sec|vol|pp"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|abs|art|ing|mgr|bc|tzn|tzv|např|čl?|odst|ust|approx|dept|est|min|max"
     r"|sig|ggf|evtl|inkl|exkl|usw|hr|fr|sra?|jr|ex|ref|sgt|cpl|lt|capt|maj|col|cmdr|adm|gen|gov|sen|rep|pres|rev|hon|mt|ft"
@@ -63,7 +63,7 @@ class Unit:
     header: tuple[int, int] | None = None  # where the header of its table stands, unless it is the header
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line without its end, and whether there is something on it."""
 
     start: int
@@ -82,32 +82,32 @@ def units(text: str) -> Iterator[Unit]:
         if line.blank:
             i += 1
             continue
-        if found := _heading(lines, i):
+        if found := _read_heading(lines, i):
             level, title, after = found
             above = tuple(name for depth, name in path if depth < level)
-            start, stop = trimmed(text, line.start, lines[after - 1].stop)
+            start, stop = trim(text, line.start, lines[after - 1].stop)
             yield Unit(start, stop, "prose", above, level=level, opens=True)
             path = [one for one in path if one[0] < level] + [(level, title)]
             i = after
             continue
-        after, kind = _block(lines, i)
-        yield from _parts(text, lines[i:after], kind, tuple(name for _, name in path))
+        after, kind = _read_block(lines, i)
+        yield from _block_units(text, lines[i:after], kind, tuple(name for _, name in path))
         i = after
 
 
-def _lines(text: str) -> list[Line]:
-    lines: list[Line] = []
+def _lines(text: str) -> list[TextLine]:
+    lines: list[TextLine] = []
     at = 0
     for part in text.split("\n"):
-        lines.append(Line(at, at + len(part), part, not part.strip()))
+        lines.append(TextLine(at, at + len(part), part, not part.strip()))
         at += len(part) + 1
     return lines
 
 
-def _heading(lines: list[Line], i: int) -> tuple[int, str, int] | None:
+def _read_heading(lines: list[TextLine], i: int) -> tuple[int, str, int] | None:
     """Its level, its words, and the line after it."""
     if found := HEADING.match(lines[i].text):
-        return len(found[1]), _unclosed(found[2]), i + 1
+        return len(found[1]), _strip_closing_hashes(found[2]), i + 1
     alone = i == 0 or lines[i - 1].blank
     if alone and i + 1 < len(lines) and "|" not in lines[i].text and not ITEM.match(lines[i].text):
         line = UNDERLINE.fullmatch(lines[i + 1].text)
@@ -116,42 +116,42 @@ def _heading(lines: list[Line], i: int) -> tuple[int, str, int] | None:
     return None
 
 
-def _unclosed(title: str) -> str:
+def _strip_closing_hashes(title: str) -> str:
     """Without the hashes that may close a heading; those of C# are its own."""
     title = title.rstrip()
     bare = title.rstrip("#")
     return bare.rstrip() if bare and bare[-1] in " \t" else title
 
 
-def _block(lines: list[Line], i: int) -> tuple[int, Kind]:
+def _read_block(lines: list[TextLine], i: int) -> tuple[int, Kind]:
     """Where the block that begins here ends, and what it is."""
     if fence := FENCE.match(lines[i].text):
         closing = re.compile(rf" {{0,3}}{re.escape(fence[1][0])}{{{len(fence[1])},}}[ \t\r]*")
         after = next((j + 1 for j in range(i + 1, len(lines)) if closing.fullmatch(lines[j].text)), len(lines))
         inside = [line for line in lines[i + 1 : after - 1] if not line.blank]
-        return after, "log" if _mostly(_logged, inside, 0.6) else "code"
+        return after, "log" if _most_lines_are(_is_log_line, inside, 0.6) else "code"
     if _is_table(lines, i):
         after = i
         while after < len(lines) and "|" in lines[after].text:
             after += 1
         return after, "table"
     after = i + 1
-    while after < len(lines) and not lines[after].blank and not _interrupts(lines, after):
+    while after < len(lines) and not lines[after].blank and not _begins_block(lines, after):
         after += 1
     block = lines[i:after]
-    if len(block) >= 3 and _mostly(_logged, block, 0.6):
+    if len(block) >= 3 and _most_lines_are(_is_log_line, block, 0.6):
         return after, "log"
-    if len(block) >= 3 and _mostly(_coded, block, 0.7):
+    if len(block) >= 3 and _most_lines_are(_is_code_line, block, 0.7):
         return after, "code"
     return after, "prose"
 
 
-def _interrupts(lines: list[Line], i: int) -> bool:
+def _begins_block(lines: list[TextLine], i: int) -> bool:
     text = lines[i].text
     return bool(FENCE.match(text) or HEADING.match(text) or _is_table(lines, i))
 
 
-def _is_table(lines: list[Line], i: int) -> bool:
+def _is_table(lines: list[TextLine], i: int) -> bool:
     text = lines[i].text
     if "|" not in text:
         return False
@@ -166,34 +166,34 @@ def _is_rule(text: str) -> bool:
     return "|" in text and all(RULE.fullmatch(cell.strip()) for cell in cells)
 
 
-def _mostly(of_kind: Callable[[str], bool], lines: list[Line], share: float) -> bool:
+def _most_lines_are(of_kind: Callable[[str], bool], lines: list[TextLine], share: float) -> bool:
     return bool(lines) and sum(of_kind(one.text.strip()) for one in lines) >= share * len(lines)
 
 
-def _logged(line: str) -> bool:
+def _is_log_line(line: str) -> bool:
     """What a program wrote. A time alone says nothing: transcripts, chats and agendas have it, too."""
     if LEVEL.match(line):
         return True
-    time = TIMED.match(line)
+    time = TIMESTAMP.match(line)
     if time is None or SPEAKER.match(line, time.end()):
         return False
-    return bool(time["stamp"] or LOGGING.search(line[time.end() : time.end() + LOGGED_WITHIN]))
+    return bool(time["stamp"] or LOG_SIGN.search(line[time.end() : time.end() + LOGGED_WITHIN]))
 
 
-def _coded(line: str) -> bool:
+def _is_code_line(line: str) -> bool:
     """Clauses and items end in a semicolon, too, and sentences begin with “for” and “if”."""
     if not line or ITEM.match(line) or CLAUSE.match(line):
         return False
     if line[-1] in "{}" or BRACKETS.fullmatch(line) or STATEMENT.fullmatch(line):
         return True
     if KEYWORD.match(line):
-        return line[-1] in ":(" or bool(SIGN.search(line))
-    return line[-1] == ";" and bool(SIGN.search(line))
+        return line[-1] in ":(" or bool(CODE_SIGN.search(line))
+    return line[-1] == ";" and bool(CODE_SIGN.search(line))
 
 
-def _parts(text: str, block: list[Line], kind: Kind, path: tuple[str, ...]) -> Iterator[Unit]:
+def _block_units(text: str, block: list[TextLine], kind: Kind, path: tuple[str, ...]) -> Iterator[Unit]:
     if kind == "prose":
-        for first, last in _items(block):
+        for first, last in _list_items(block):
             opens = True
             for start, stop in _sentences(text, block[first].start, block[last].stop):
                 yield Unit(start, stop, kind, path, opens=opens)
@@ -201,14 +201,14 @@ def _parts(text: str, block: list[Line], kind: Kind, path: tuple[str, ...]) -> I
         return
     header = None
     if kind == "table" and len(block) > 1 and _is_rule(block[1].text):
-        header = trimmed(text, block[0].start, block[1].stop)
+        header = trim(text, block[0].start, block[1].stop)
         yield Unit(*header, kind, path, opens=True)
         block = block[2:]
     for n, line in enumerate(line for line in block if not line.blank):
-        yield Unit(*trimmed(text, line.start, line.stop), kind, path, opens=n == 0 and not header, header=header)
+        yield Unit(*trim(text, line.start, line.stop), kind, path, opens=n == 0 and not header, header=header)
 
 
-def _items(block: list[Line]) -> Iterator[tuple[int, int]]:
+def _list_items(block: list[TextLine]) -> Iterator[tuple[int, int]]:
     """The items of a list, or the paragraph as one."""
     firsts = [0] + [n for n in range(1, len(block)) if ITEM.match(block[n].text)]
     for n, first in enumerate(firsts):
@@ -219,17 +219,17 @@ def _sentences(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Rather too long than cut within: what looks like an abbreviation ends no sentence."""
     begin = start
     for found in SENTENCE_END.finditer(text, start, stop):
-        if found.end() < stop and _ends(text, begin, found):
+        if found.end() < stop and _ends_sentence(text, begin, found):
             if text[begin : found.end()].strip():
-                yield trimmed(text, begin, found.end())
+                yield trim(text, begin, found.end())
             begin = found.end()
     if text[begin:stop].strip():
-        yield trimmed(text, begin, stop)
+        yield trim(text, begin, stop)
 
 
-def _ends(text: str, begin: int, found: re.Match[str]) -> bool:
+def _ends_sentence(text: str, begin: int, found: re.Match[str]) -> bool:
     if found[0][0] in STOPS:  # “… 。」he said” goes on
-        return found[0][-1] not in QUOTED or text[found.end()] in "「『（“‘"
+        return found[0][-1] not in CLOSING_QUOTES or text[found.end()] in "「『（“‘"
     after = text[found.end() : found.end() + 4].lstrip("\"'“„«‚‘(*_[")[:1]
     if not after or after.islower():
         return False
@@ -237,10 +237,10 @@ def _ends(text: str, begin: int, found: re.Match[str]) -> bool:
         return True
     before = text[max(begin, found.start() - 12) : found.start()]
     word = re.split(r"[\s(\[„“\"]", before)[-1].lower()
-    return bool(word) and not ABBREVIATED.fullmatch(word)
+    return bool(word) and not ABBREVIATION.fullmatch(word)
 
 
-def trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+def trim(text: str, start: int, stop: int) -> tuple[int, int]:
     """The same place without the blanks around it."""
     part = text[start:stop]
     return start + len(part) - len(part.lstrip()), stop - (len(part) - len(part.rstrip()))

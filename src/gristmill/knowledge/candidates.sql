@@ -1,6 +1,6 @@
 -- What may be a hit.
 
--- name: sight
+-- name: search_space
 -- what is seen from a scope: how many chunks in which languages (null: not known), and the model that search answers from
 WITH seen AS MATERIALIZED (
   SELECT visible_scopes(%(client)s, %(project)s) AS scopes
@@ -14,7 +14,7 @@ SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
        ARRAY(SELECT unnest(languages) FROM old UNION SELECT language FROM fresh) AS languages
   FROM seen LEFT JOIN embedding_model m ON m.current;
 
--- name: passing
+-- name: passing_chunks
 SELECT c.id
   FROM chunk c JOIN document d ON d.id = c.document
  WHERE c.id = ANY(%(chunks)s) AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))

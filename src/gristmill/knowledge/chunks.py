@@ -9,16 +9,16 @@ from itertools import accumulate
 
 from gristmill.db import Tx, queries
 from gristmill.ids import ChunkId, DocumentId, ScopeId
-from gristmill.knowledge.blocks import Kind, Unit, trimmed, units
+from gristmill.knowledge.blocks import Kind, Unit, trim, units
 from gristmill.knowledge.language import language_of, language_of_page
 from gristmill.models import tokens
 
 SQL = queries("gristmill.knowledge", "chunks.sql")
 
 VERSION = 3  # of how a page is divided: another one divides all of them anew when they are made anew
-SPECIAL = 2  # what the model puts around every text
+SPECIAL_TOKENS = 2  # what the model puts around every text
 LONGEST = 256  # tokens of a chunk, those two included
-BETWEEN = " › "  # the headings of a path
+SEPARATOR = " › "  # the headings of a path
 SMALL = 4  # a chunk smaller than this part of the limit takes in a section below its own …
 TINY = 16  # … and one smaller than that, what is of another kind, but no log: “The results are:” and the table
 HEADER = 3  # the header of a table is repeated in no more than this part of the limit
@@ -46,8 +46,8 @@ class Piece:
     hash: bytes
 
     @property
-    def embedded(self) -> str:
-        return embedded(self.heading, self.text)
+    def text_to_embed(self) -> str:
+        return text_to_embed(self.heading, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Chunk:
     hash: bytes
 
     @property
-    def embedded(self) -> str:
-        return embedded(self.heading, self.text)
+    def text_to_embed(self) -> str:
+        return text_to_embed(self.heading, self.text)
 
 
-def embedded(heading: str, text: str) -> str:
+def text_to_embed(heading: str, text: str) -> str:
     """What a model is given: the text under its headings."""
     return f"{heading}\n{text}" if heading else text
 
@@ -83,7 +83,7 @@ def split(text: str, *, title: str = "", limit: int = LONGEST) -> list[Piece]:
     if not text.strip():
         return []
     usual = language_of_page(text)
-    return [_told(piece, usual) for piece in Packer(text, title, limit).pieces()]
+    return [_add_language(piece, usual) for piece in Packer(text, title, limit).pieces()]
 
 
 class Ruler:
@@ -91,7 +91,7 @@ class Ruler:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.starts = [0, *(start for start, _ in tokens.spans(text))]
+        self.starts = [0, *(start for start, _ in tokens.find_spans(text))]
         ends = [*self.starts[1:], len(text)]
         weights = (max(1, -(-(end - start) // STRIDE)) for start, end in zip(self.starts, ends, strict=True))
         self._until = [0, *accumulate(weights)]
@@ -106,11 +106,11 @@ class Ruler:
     def cost(self, start: int, stop: int) -> int:
         return self._until[bisect_left(self.starts, stop)] - self._until[bisect_left(self.starts, start)]
 
-    def reach(self, start: int, room: int) -> int:
-        """The farthest place that costs no more than `room` from here."""
-        within = self._until[bisect_left(self.starts, start)] + room
+    def reach(self, start: int, budget: int) -> int:
+        """The farthest place that costs no more than `budget` from here."""
+        within = self._until[bisect_left(self.starts, start)] + budget
         last = bisect_left(self._until, within + 1) - 1
-        return self.starts[last] if last < len(self.starts) else start + room * STRIDE
+        return self.starts[last] if last < len(self.starts) else start + budget * STRIDE
 
 
 class Packer:
@@ -126,21 +126,21 @@ class Packer:
         self._held: list[Unit] = []
 
     def pieces(self) -> Iterator[Piece]:
-        for unit in _with_followers(units(self._text)):
-            if self._held and self._parts_ways(unit):
-                yield from self._closed(len(self._held))
-            if self._held and self._cost(unit) > self._room(self._held[0]):
-                yield from self._closed(self._division(unit))
-            if self._held and self._cost(unit) > self._room(self._held[0]):
-                yield from self._closed(len(self._held))
-            *parts, last = [unit] if self._held else self._cut(unit)
+        for unit in _give_headings_kinds(units(self._text)):
+            if self._held and self._belongs_apart(unit):
+                yield from self._close(len(self._held))
+            if self._held and self._cost(unit) > self._budget(self._held[0]):
+                yield from self._close(self._division_point(unit))
+            if self._held and self._cost(unit) > self._budget(self._held[0]):
+                yield from self._close(len(self._held))
+            *parts, last = [unit] if self._held else self._cut_unit(unit)
             for part in parts:
                 self._held = [part]
-                yield from self._closed(1)
+                yield from self._close(1)
             self._held.append(last)
-        yield from self._closed(len(self._held))
+        yield from self._close(len(self._held))
 
-    def _parts_ways(self, unit: Unit) -> bool:
+    def _belongs_apart(self, unit: Unit) -> bool:
         """What is small waits for company; but a section joins only one that it is a part of."""
         held = self._held
         if all(one.level for one in held):
@@ -150,25 +150,25 @@ class Packer:
             return not (cost < self._limit // SMALL and held[0].level and unit.level > held[0].level)
         return unit.kind != held[-1].kind and (cost >= self._limit // TINY or "log" in (unit.kind, held[-1].kind))
 
-    def _division(self, unit: Unit) -> int:
+    def _division_point(self, unit: Unit) -> int:
         """How many of those held make a chunk: up to a paragraph's end if that is far enough, never up to a heading."""
         held = self._held
-        far = self._room(held[0]) // 2
+        far = self._budget(held[0]) // 2
         for n in range(len(held) - 1, 0, -1):
             after = held[n]
             if after.opens and self._ruler.cost(held[0].start, held[n - 1].stop) >= (0 if held[-1].level else far):
-                fits = self._ruler.cost(after.start, unit.stop) <= self._room(after)
+                fits = self._ruler.cost(after.start, unit.stop) <= self._budget(after)
                 if fits and not held[n - 1].level:
                     return n
         return len(held)
 
-    def _cut(self, unit: Unit) -> list[Unit]:
+    def _cut_unit(self, unit: Unit) -> list[Unit]:
         """The unit, or its parts if it alone is too long."""
         parts: list[Unit] = []
-        rest, room = unit, self._room(unit)
-        while self._ruler.cost(rest.start, rest.stop) > room:
-            at = _break(self._text, rest.start, min(self._ruler.reach(rest.start, room), rest.stop))
-            first, second = trimmed(self._text, rest.start, at), trimmed(self._text, at, rest.stop)
+        rest, budget = unit, self._budget(unit)
+        while self._ruler.cost(rest.start, rest.stop) > budget:
+            at = _break_point(self._text, rest.start, min(self._ruler.reach(rest.start, budget), rest.stop))
+            first, second = trim(self._text, rest.start, at), trim(self._text, at, rest.stop)
             parts.append(replace(rest, start=first[0], stop=first[1]))
             rest = replace(rest, start=second[0], stop=second[1], opens=False)
         return [*parts, rest]
@@ -176,47 +176,47 @@ class Packer:
     def _cost(self, unit: Unit) -> int:
         return self._ruler.cost(self._held[0].start, unit.stop)
 
-    def _room(self, first: Unit) -> int:
+    def _budget(self, first: Unit) -> int:
         """What a chunk that begins with this unit may hold."""
-        return max(1, self._limit - SPECIAL - self._prefix(first)[1] - self._header(first)[1])
+        return max(1, self._limit - SPECIAL_TOKENS - self._prefix(first)[1] - self._header(first)[1])
 
     def _header(self, first: Unit) -> tuple[str, int]:
         """Of the table in whose middle a chunk begins, and what it costs."""
         if first.header is None:
             return "", 0
         if first.header not in self._headers:
-            text = _header(self._text[slice(*first.header)], self._limit // HEADER) + "\n"
+            text = _shorten_header(self._text[slice(*first.header)], self._limit // HEADER) + "\n"
             self._headers[first.header] = text, tokens.count(text)
         return self._headers[first.header]
 
     def _prefix(self, first: Unit) -> tuple[str, int]:
         """The headings above a chunk, and what they cost."""
         if first.path not in self._prefixes:
-            text = _prefix(self._title, first.path, self._limit // 4)
+            text = _make_prefix(self._title, first.path, self._limit // 4)
             self._prefixes[first.path] = text, tokens.count(text)
         return self._prefixes[first.path]
 
-    def _closed(self, n: int) -> Iterator[Piece]:
+    def _close(self, n: int) -> Iterator[Piece]:
         done, self._held = self._held[:n], self._held[n:]
         if done:
-            yield from self._fitting(done[0], done[0].start, done[-1].stop, self._kind(done))
+            yield from self._make_pieces(done[0], done[0].start, done[-1].stop, self._kind(done))
 
-    def _fitting(self, first: Unit, start: int, stop: int, kind: Kind) -> Iterator[Piece]:
+    def _make_pieces(self, first: Unit, start: int, stop: int, kind: Kind) -> Iterator[Piece]:
         """The piece, or its halves if it has more tokens after all: a divided word has more than a whole one."""
         heading, of_heading = self._prefix(first)
         header, of_header = self._header(first)
         body = header + self._text[start:stop]
-        whole = embedded(heading, body)
+        whole = text_to_embed(heading, body)
         own = self._ruler.count(start, stop)
-        count = SPECIAL + (tokens.count(whole) if own is None else of_heading + of_header + own)
+        count = SPECIAL_TOKENS + (tokens.count(whole) if own is None else of_heading + of_header + own)
         if count <= self._limit or stop - start < 2:
             digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
             yield Piece(start, stop, kind, None, heading, body, count, digest)
             return
-        at = _break(self._text, start, (start + stop + 1) // 2)
+        at = _break_point(self._text, start, (start + stop + 1) // 2)
         for half in ((start, at), (at, stop)):
             if self._text[slice(*half)].strip():
-                yield from self._fitting(first, *trimmed(self._text, *half), kind)
+                yield from self._make_pieces(first, *trim(self._text, *half), kind)
 
     def _kind(self, done: Sequence[Unit]) -> Kind:
         """What most of it is."""
@@ -226,13 +226,13 @@ class Packer:
         return max(costs, key=lambda kind: costs[kind])
 
 
-def _told(piece: Piece, usual: str | None) -> Piece:
+def _add_language(piece: Piece, usual: str | None) -> Piece:
     """With its language: its own if that is certain, or else that of its page."""
     language = None if piece.kind == "code" else language_of(piece.text) or usual
     return replace(piece, language=language)
 
 
-def _with_followers(given: Iterable[Unit]) -> Iterator[Unit]:
+def _give_headings_kinds(given: Iterable[Unit]) -> Iterator[Unit]:
     """A heading is of the kind of what follows it."""
     headings: list[Unit] = []
     for unit in given:
@@ -245,36 +245,36 @@ def _with_followers(given: Iterable[Unit]) -> Iterator[Unit]:
     yield from headings
 
 
-def _prefix(title: str, path: Sequence[str], most: int) -> str:
+def _make_prefix(title: str, path: Sequence[str], most: int) -> str:
     """Title and headings; of too many, the outer ones are left out first, and what is too long is cut."""
     parts = [part for part in (" ".join(one.split()) for one in (title, *path)) if part]
     parts = [part for n, part in enumerate(parts) if part not in parts[:n]]
-    while len(parts) > 2 and tokens.count(BETWEEN.join(parts)) > most:
+    while len(parts) > 2 and tokens.count(SEPARATOR.join(parts)) > most:
         del parts[1]
-    if tokens.count(BETWEEN.join(parts)) > most:
+    if tokens.count(SEPARATOR.join(parts)) > most:
         share = most // len(parts) - 1
-        parts = [_shortened(part, share) for part in parts]
-    return BETWEEN.join(part for part in parts if part)
+        parts = [_shorten(part, share) for part in parts]
+    return SEPARATOR.join(part for part in parts if part)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """As many of the first words as have at most so many tokens."""
-    spans = tokens.spans(text)
+    spans = tokens.find_spans(text)
     if len(spans) <= most:
         return text
     until = spans[most][0] if most > 0 else 0
     return text[: max(text.rfind(" ", 0, until + 1), 0)].rstrip()
 
 
-def _header(text: str, most: int) -> str:
+def _shorten_header(text: str, most: int) -> str:
     """The names of the columns in so many tokens: without the rule, then each shortened, then only the first."""
     if tokens.count(text) <= most and len(text) <= most * STRIDE:
         return text
     row = text.partition("\n")[0].strip().removeprefix("|").removesuffix("|")
     cells = [" ".join(word for word in cell.split() if len(word) <= STRIDE) for cell in PIPE.split(row)][:most]
-    spans = [tokens.spans(cell) for cell in cells]
-    room = most - 1 - len(cells)  # beside the pipes
-    share = next((n for n in range(most, 1, -1) if sum(min(n, len(one)) for one in spans) <= room), 1)
+    spans = [tokens.find_spans(cell) for cell in cells]
+    budget = most - 1 - len(cells)  # beside the pipes
+    share = next((n for n in range(most, 1, -1) if sum(min(n, len(one)) for one in spans) <= budget), 1)
     short = [
         cell[: one[share][0]].rstrip() if len(one) > share else cell for cell, one in zip(cells, spans, strict=True)
     ]
@@ -282,7 +282,7 @@ def _header(text: str, most: int) -> str:
     return f"| {' | '.join(short[: sum(cost <= most for cost in costs) - 1])} |"
 
 
-def _break(text: str, start: int, reach: int) -> int:
+def _break_point(text: str, start: int, reach: int) -> int:
     """Where to divide, in the second half of what can be reached; within a word only if there is no other place."""
     reach = max(reach, start + 1)
     middle = (start + reach + 1) // 2
@@ -292,7 +292,7 @@ def _break(text: str, start: int, reach: int) -> int:
     return reach
 
 
-def beside_rows(text: str) -> str:
+def prose_outside_tables(text: str) -> str:
     """What a chunk with a table says in sentences; each row has a pipe."""
     rest = "\n".join(line for line in text.split("\n") if "|" not in line)
     return "\n".join(rest[one.start : one.stop] for one in units(rest) if not one.level)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.models import entity_key
+from gristmill.models import make_entity_key
 
 SQL = queries("gristmill.knowledge", "keys.sql")
 
@@ -19,7 +19,7 @@ class Alias:
 
 
 @dataclass(frozen=True)
-class Merged:
+class AliasMerge:
     """What an alias changed in the graph that was there already."""
 
     alias: Alias
@@ -27,62 +27,62 @@ class Merged:
     relations: int
 
 
-def normal(key: str) -> str:
+def normalise_key(key: str) -> str:
     """`Person::person::Jane Doe` is `person::jane doe`."""
     namespace, _, name = key.partition("::")
-    if found := entity_key(namespace, name):
+    if found := make_entity_key(namespace, name):
         return found
     raise Refused(f"“{key}” is no key of a node: write namespace::name, for example person::jane doe.")
 
 
-async def resolved(tx: Tx, client: str, keys: Sequence[str]) -> list[str]:
+async def resolve_keys(tx: Tx, client: str, keys: Sequence[str]) -> list[str]:
     """The keys under which these are kept."""
-    named = [normal(key) for key in keys]
-    known = {row.alias: row.key for row in await tx.all(SQL["resolve"], client=client, aliases=named)}
+    named = [normalise_key(key) for key in keys]
+    known = {row.alias: row.key for row in await tx.all(SQL["resolve_keys"], client=client, aliases=named)}
     return [known.get(key, key) for key in named]
 
 
-async def hold_aliases(tx: Tx) -> None:
+async def block_alias_changes(tx: Tx) -> None:
     """Whoever asks for aliases in order to write by them asks this first: none comes in between."""
-    await tx.execute(SQL["hold_aliases"])
+    await tx.execute(SQL["block_alias_changes"])
 
 
-async def named_so(tx: Tx, client: str, names: Sequence[str]) -> list[str]:
+async def keys_with_name(tx: Tx, client: str, names: Sequence[str]) -> list[str]:
     """The keys that have an alias with one of these names, whatever its namespace."""
-    return [row.key for row in await tx.all(SQL["named_so"], client=client, names=list(names))]
+    return [row.key for row in await tx.all(SQL["keys_with_name"], client=client, names=list(names))]
 
 
 async def aliases(tx: Tx, client: str) -> list[Alias]:
-    return [Alias(row.alias, row.key) for row in await tx.all(SQL["list"], client=client)]
+    return [Alias(row.alias, row.key) for row in await tx.all(SQL["list_aliases"], client=client)]
 
 
-async def add_alias(tx: Tx, client: str, alias: str, key: str) -> Merged:
+async def add_alias(tx: Tx, client: str, alias: str, key: str) -> AliasMerge:
     """From now on `alias` is `key`; what was known under it is merged into that, in this transaction."""
     # Whoever is writing has finished, and whoever comes next knows the alias: nothing is left under the old name.
-    await tx.execute(SQL["hold_writers"])
-    alias = normal(alias)
-    (key,) = await resolved(tx, client, [key])
+    await tx.execute(SQL["block_mention_writers"])
+    alias = normalise_key(alias)
+    (key,) = await resolve_keys(tx, client, [key])
     if alias == key:
         raise Refused(f"“{alias}” is known as “{key}” already.")
-    taken = await tx.value(SQL["target"], client=client, alias=alias)
+    taken = await tx.value(SQL["target_of_alias"], client=client, alias=alias)
     if taken is not None and taken != key:
         raise Refused(f"“{alias}” is an alias of “{taken}” already: remove that first.")
-    await tx.execute(SQL["repoint"], client=client, alias=alias, key=key)
-    await tx.execute(SQL["add"], client=client, alias=alias, key=key)
+    await tx.execute(SQL["repoint_aliases"], client=client, alias=alias, key=key)
+    await tx.execute(SQL["add_alias"], client=client, alias=alias, key=key)
     await tx.execute(SQL["merge_entities"], client=client, alias=alias, key=key)
     mentions = await tx.all(SQL["merge_mentions"], client=client, alias=alias, key=key)
     relations = await tx.all(SQL["merge_relations"], client=client, alias=alias, key=key)
     await tx.execute(SQL["drop_mentions"], client=client, alias=alias)
     await tx.execute(SQL["drop_entities"], client=client, alias=alias)
-    return Merged(Alias(alias, key), len(mentions), len(relations))
+    return AliasMerge(Alias(alias, key), len(mentions), len(relations))
 
 
 async def remove_alias(tx: Tx, client: str, alias: str) -> Alias:
     """New chunks use both names again; what was merged stays so until its documents are made anew."""
-    await tx.execute(SQL["hold_writers"])
-    alias = normal(alias)
-    key = await tx.value(SQL["remove"], client=client, alias=alias)
+    await tx.execute(SQL["block_mention_writers"])
+    alias = normalise_key(alias)
+    key = await tx.value(SQL["remove_alias"], client=client, alias=alias)
     if key is None:
         raise Refused(f"There is no alias “{alias}”: gristmill graph alias list shows all of them.")
-    await tx.execute(SQL["draw_anew"], client=client, key=key)
+    await tx.execute(SQL["forget_extraction_keys"], client=client, key=key)
     return Alias(alias, key)

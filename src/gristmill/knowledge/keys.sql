@@ -1,36 +1,36 @@
 -- Aliases, and the merging of nodes that turn out to be one.
 
--- name: resolve
+-- name: resolve_keys
 SELECT alias, key FROM alias WHERE client = %(client)s AND alias = ANY(%(aliases)s);
 
--- name: named_so
+-- name: keys_with_name
 -- the key itself, too: nothing may be kept under it yet
 SELECT DISTINCT key FROM alias
  WHERE client = %(client)s
    AND (substr(alias, strpos(alias, '::') + 2) = ANY(%(names)s) OR substr(key, strpos(key, '::') + 2) = ANY(%(names)s))
  ORDER BY key;
 
--- name: list
+-- name: list_aliases
 SELECT alias, key FROM alias WHERE client = %(client)s ORDER BY key, alias;
 
--- name: target
+-- name: target_of_alias
 SELECT key FROM alias WHERE client = %(client)s AND alias = %(alias)s;
 
--- name: hold_writers
+-- name: block_mention_writers
 -- readers go on
-SELECT hold_mentions();
+SELECT block_mention_writers();
 
--- name: hold_aliases
+-- name: block_alias_changes
 -- other writers go on
-SELECT write_mentions();
+SELECT block_alias_changes();
 
--- name: repoint
+-- name: repoint_aliases
 UPDATE alias SET key = %(key)s WHERE client = %(client)s AND key = %(alias)s;
 
--- name: add
+-- name: add_alias
 INSERT INTO alias (client, alias, key) VALUES (%(client)s, %(alias)s, %(key)s) ON CONFLICT (client, alias) DO NOTHING;
 
--- name: remove
+-- name: remove_alias
 DELETE FROM alias WHERE client = %(client)s AND alias = %(alias)s RETURNING key;
 
 -- name: merge_entities
@@ -51,17 +51,17 @@ RETURNING 1;
 
 -- name: merge_relations
 -- Two names of one node in one chunk may have said the same, or something of each other.
-INSERT INTO relation AS kept (chunk, source, type, target, scope, drawn, stated, properties)
-SELECT DISTINCT ON (1, 2, 3, 4) chunk, source, type, target, scope, drawn, stated, properties
+INSERT INTO relation AS kept (chunk, source, type, target, scope, extracted, stated, properties)
+SELECT DISTINCT ON (1, 2, 3, 4) chunk, source, type, target, scope, extracted, stated, properties
   FROM (SELECT chunk, CASE source WHEN %(alias)s THEN %(key)s ELSE source END AS source, type,
-               CASE target WHEN %(alias)s THEN %(key)s ELSE target END AS target, scope, drawn, stated, properties
+               CASE target WHEN %(alias)s THEN %(key)s ELSE target END AS target, scope, extracted, stated, properties
           FROM relation
          WHERE (source = %(alias)s OR target = %(alias)s) AND scope IN (SELECT id FROM scope WHERE client = %(client)s)
        ) AS renamed
  WHERE source <> target
  ORDER BY 1, 2, 3, 4, stated DESC
     ON CONFLICT (chunk, source, type, target) DO UPDATE
-   SET drawn = kept.drawn OR excluded.drawn, stated = kept.stated OR excluded.stated
+   SET extracted = kept.extracted OR excluded.extracted, stated = kept.stated OR excluded.stated
 RETURNING 1;
 
 -- name: drop_mentions
@@ -71,8 +71,8 @@ DELETE FROM mention WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHE
 -- name: drop_entities
 DELETE FROM entity WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s);
 
--- name: draw_anew
--- What was drawn is kept under the names that aliases stood for: it must not be taken for what would be drawn now.
+-- name: forget_extraction_keys
+-- What was extracted is kept under the names that aliases stood for: it must not be taken for what would be extracted now.
 UPDATE extraction SET key = ''
  WHERE chunk IN (SELECT chunk FROM mention
                   WHERE key = %(key)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s));

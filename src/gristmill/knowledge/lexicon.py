@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.ids import ChunkId, ScopeId
 from gristmill.knowledge.letters import FoldTerms, TidyTerms
-from gristmill.knowledge.terms import Wanted, wanted
+from gristmill.knowledge.terms import QueryWord, query_words
 from gristmill.queue import Done, Envelope, Unique
 
 if TYPE_CHECKING:
@@ -28,43 +28,43 @@ ENOUGH = 1_000  # … where there are enough chunks to say so
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WordLookup:
     """The words of a query that tell chunks apart, and what the lexicon says of them."""
 
-    words: list[Wanted]
-    book: "_Book"
+    words: list[QueryWord]
+    book: "_TermStatistics"
 
     @property
-    def postings(self) -> int:
+    def posting_count(self) -> int:
         """How many there are to rank."""
-        return sum(len(part) for parts in self._lists().values() for part in parts)
+        return sum(len(part) for parts in self._postings_by_term().values() for part in parts)
 
-    def ranked(self) -> "Ranking":
+    def rank(self) -> "Ranking":
         """Every chunk that has one of the words, scored by BM25."""
         from gristmill.knowledge import postings  # noqa: PLC0415 numpy takes a tenth of a second: only for who searches
 
-        joined = {term: postings.joined(parts) for term, parts in self._lists().items()}
+        joined = {term: postings.join_postings(parts) for term, parts in self._postings_by_term().items()}
         of_words = [([joined[term] for term in word.terms if term in joined], word.times) for word in self.words]
-        return postings.ranked(postings.Corpus(self.book.size, self.book.length), of_words, self.book.gone)
+        return postings.rank_chunks(postings.Corpus(self.book.size, self.book.length), of_words, self.book.gone)
 
-    def _lists(self) -> "dict[str, list[Postings]]":
+    def _postings_by_term(self) -> "dict[str, list[Postings]]":
         """Those of its words; others may have been read with them."""
         terms = {term for word in self.words for term in word.terms}
         return {term: parts for term, parts in self.book.lists.items() if term in terms}
 
 
-async def find(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterable[str | None]) -> Found:
+async def look_up(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterable[str | None]) -> WordLookup:
     """By the forms that the words of the query have in these languages."""
-    asked = wanted(query, spoken)[:LOOKED_UP]
-    book = await _looked_up(tx, scopes, asked, *((UBIQUITOUS, ENOUGH) if len(asked) <= MOST_WORDS else (0, 0)))
-    words = _telling(book, asked)
+    asked = query_words(query, spoken)[:LOOKED_UP]
+    book = await _read_terms(tx, scopes, asked, *((UBIQUITOUS, ENOUGH) if len(asked) <= MOST_WORDS else (0, 0)))
+    words = _choose_words(book, asked)
     if any(book.unread & word.terms for word in words):
-        book = await _looked_up(tx, scopes, words)
-    return Found(words, book)
+        book = await _read_terms(tx, scopes, words)
+    return WordLookup(words, book)
 
 
 @dataclass(slots=True)
-class _Book:
+class _TermStatistics:
     """What was found in the lexicon, all of one moment."""
 
     size: int  # in chunks
@@ -74,35 +74,35 @@ class _Book:
     lists: "dict[str, list[Postings]]"
     unread: set[str]  # terms of so many chunks that their postings were left where they are
 
-    def frequency(self, word: Wanted) -> int:
+    def frequency(self, word: QueryWord) -> int:
         return max(self.frequencies[term] for term in word.terms)
 
 
-async def _looked_up(
-    tx: Tx, scopes: Sequence[ScopeId], words: Iterable[Wanted], share: float = 1, few: int = 0
-) -> _Book:
+async def _read_terms(
+    tx: Tx, scopes: Sequence[ScopeId], words: Iterable[QueryWord], share: float = 1, few: int = 0
+) -> _TermStatistics:
     """These words, with the postings of those that no more than a share of all chunks have, or few."""
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     terms = sorted({term for word in words for term in word.terms})
     asked = {"scopes": array(scopes), "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
-    rows = await tx.bare(SQL["terms"], **asked)
+    rows = await tx.bare(SQL["read_terms"], **asked)
     (corpus,) = (row for row in rows if row.term is None)
-    book = _Book(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())
+    book = _TermStatistics(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())
     for row in rows:
         if row is corpus:
             continue
         book.frequencies[row.term] += row.chunks
         if row.ids:
-            book.lists.setdefault(row.term, []).append(postings.made(row.ids, row.lengths, row.counts))
+            book.lists.setdefault(row.term, []).append(postings.make_postings(row.ids, row.lengths, row.counts))
         elif row.data:
-            book.lists.setdefault(row.term, []).append(postings.unpacked(row.data))
+            book.lists.setdefault(row.term, []).append(postings.read_postings(row.data))
         else:
             book.unread.add(row.term)
     return book
 
 
-def _telling(book: _Book, asked: Sequence[Wanted]) -> list[Wanted]:
+def _choose_words(book: _TermStatistics, asked: Sequence[QueryWord]) -> list[QueryWord]:
     """The words that occur and tell chunks apart; those that are everywhere only if nothing else was asked for."""
     occurring = sorted(filter(book.frequency, asked), key=book.frequency)
     most = UBIQUITOUS * book.size if book.size >= ENOUGH else book.size
@@ -120,7 +120,7 @@ PATIENCE = timedelta(days=1)  # … and when that happens at the latest
 PORTION = 5_000  # terms read at a time
 
 
-def folding(scope: ScopeId) -> Envelope:
+def fold_letter(scope: ScopeId) -> Envelope:
     """Has the terms of this scope put in order, once for all who ask until it is done.
 
     What comes while it runs may come too late for it, and nobody else is sent: that is left to the next one who asks,
@@ -129,16 +129,16 @@ def folding(scope: ScopeId) -> Envelope:
     return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"), scope=scope)
 
 
-def folding_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:
+def fold_letters_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:
     """What is sent when the terms of a chunk are written: one in so many asks for a fold, and nobody has to count."""
-    return [folding(scope)] if chunk % FEW == 0 else []
+    return [fold_letter(scope)] if chunk % FEW == 0 else []
 
 
 async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
     """Asks for a fold of every scope that has enough fresh chunks, or any that are gone: some are overdue by now."""
     async with db.transaction() as tx:
-        scopes = await tx.all(SQL["untidy"], few=FEW)
-    return Done(then=[folding(row.id) for row in scopes])
+        scopes = await tx.all(SQL["untidy_scopes"], few=FEW)
+    return Done(then=[fold_letter(row.id) for row in scopes])
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
@@ -147,11 +147,11 @@ async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
     Every step is a transaction that leaves the same terms in fewer places: killed at any point, nothing is lost or
     counted twice, and the next fold goes on.
     """
-    while await _gather(db, task.scope):
+    while await _gather_fresh(db, task.scope):
         pass
-    while await _merge(db, task.scope):
+    while await _merge_segments(db, task.scope):
         pass
-    while await _purge(db, task.scope):
+    while await _purge_segment(db, task.scope):
         pass
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=task.scope)
@@ -159,7 +159,7 @@ async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
     return Done()
 
 
-async def _gather(db: Database, scope: ScopeId) -> bool:
+async def _gather_fresh(db: Database, scope: ScopeId) -> bool:
     """Makes a segment of fresh terms; whether there may be enough for another."""
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
@@ -177,18 +177,18 @@ async def _gather(db: Database, scope: ScopeId) -> bool:
             size=len(rows),
             length=sum(row.length for row in rows),
             languages=sorted({row.language for row in rows if row.language}),
-            chunks=postings.ids_written(row.chunk for row in rows),
+            chunks=postings.write_ids(row.chunk for row in rows),
         )
-        counted = [postings.Counted(row.chunk, row.length, row.terms) for row in rows]
-        await tx.copy(SQL["copy_postings"], _copied(segment, scope, postings.packed(counted)))
+        counted = [postings.ChunkTerms(row.chunk, row.length, row.terms) for row in rows]
+        await tx.copy(SQL["copy_postings"], _copy_rows(segment, scope, postings.pack_terms(counted)))
         return True
 
 
-async def _merge(db: Database, scope: ScopeId) -> bool:
+async def _merge_segments(db: Database, scope: ScopeId) -> bool:
     """Makes one segment of several; whether there was something to do."""
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
-        alike = mergeable([(row.id, row.size) for row in await tx.all(SQL["segments"], scope=scope)])
+        alike = segments_to_merge([(row.id, row.size) for row in await tx.all(SQL["segments"], scope=scope)])
         if not alike:
             return False
         into = await tx.value(SQL["merge_segments"], segments=alike)
@@ -197,7 +197,7 @@ async def _merge(db: Database, scope: ScopeId) -> bool:
         return True
 
 
-def mergeable(sizes: Sequence[tuple[int, int]]) -> list[int]:
+def segments_to_merge(sizes: Sequence[tuple[int, int]]) -> list[int]:
     """Segments (id, size) to be made one: all up to the largest tier that is full."""
     tiers: dict[int, list[int]] = {}
     for segment, size in sizes:
@@ -206,33 +206,33 @@ def mergeable(sizes: Sequence[tuple[int, int]]) -> list[int]:
     return [] if full is None else [one for tier, segments in tiers.items() if tier <= full for one in segments]
 
 
-async def _purge(db: Database, scope: ScopeId) -> bool:
+async def _purge_segment(db: Database, scope: ScopeId) -> bool:
     """Writes one segment anew without the chunks that are gone; whether there was one in need of it."""
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
-        gone = await tx.all(SQL["gone_of"], scope=scope, patience=PATIENCE)
+        gone = await tx.all(SQL["gone_chunks"], scope=scope, patience=PATIENCE)
         if not gone:
             return False
         lost = {row.chunk for row in gone}
         overdue = {row.chunk for row in gone if row.overdue}
         standing: set[int] = set()
         for segment in await tx.all(SQL["segment_chunks"], scope=scope):
-            chunks = postings.ids(segment.chunks).tolist()
+            chunks = postings.read_ids(segment.chunks).tolist()
             rotten = lost.intersection(chunks)
             if rotten and (len(rotten) >= ROTTEN * segment.size or rotten & overdue):
-                await _rewrite(tx, scope, segment, rotten)
+                await _rewrite_segment(tx, scope, segment, rotten)
                 return True
             standing |= rotten
         await tx.execute(SQL["forget_gone"], scope=scope, chunks=sorted(lost - standing))
         return False
 
 
-async def _rewrite(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int]) -> None:
+async def _rewrite_segment(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int]) -> None:
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
-    left = [chunk for chunk in postings.ids(segment.chunks).tolist() if chunk not in rotten]
+    left = [chunk for chunk in postings.read_ids(segment.chunks).tolist() if chunk not in rotten]
     if left:
         into = await tx.value(
             SQL["make_segment"],
@@ -240,19 +240,19 @@ async def _rewrite(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int]) -> No
             size=len(left),
             length=segment.length * len(left) // segment.size,
             languages=segment.languages,
-            chunks=postings.ids_written(left),
+            chunks=postings.write_ids(left),
         )
         after = ""
-        while rows := await tx.all(SQL["portion"], segment=segment.id, after=after, most=PORTION):
-            kept = ((row.term, postings.without(row.data, sorted(rotten))) for row in rows)
-            await tx.copy(SQL["copy_postings"], _copied(into, scope, kept))
+        while rows := await tx.all(SQL["postings_portion"], segment=segment.id, after=after, most=PORTION):
+            kept = ((row.term, postings.drop_chunks(row.data, sorted(rotten))) for row in rows)
+            await tx.copy(SQL["copy_postings"], _copy_rows(into, scope, kept))
             after = rows[-1].term
     await tx.execute(SQL["drop_segments"], segments=[segment.id])
 
 
-def _copied(segment: int, scope: ScopeId, terms: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+def _copy_rows(segment: int, scope: ScopeId, terms: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
     """As COPY reads it, a thousand terms at a time."""
-    for some in batched(terms):
+    for some in in_batches(terms):
         yield b"".join(
             b"%d\t%s\t%d\t\\\\x%s\n" % (segment, term.replace("\\", "\\\\").encode(), scope, data.hex().encode())
             for term, data in some
@@ -260,7 +260,7 @@ def _copied(segment: int, scope: ScopeId, terms: Iterable[tuple[str, bytes]]) ->
         )
 
 
-def batched(terms: Iterable[tuple[str, bytes]], size: int = 1_000) -> Iterator[list[tuple[str, bytes]]]:
+def in_batches(terms: Iterable[tuple[str, bytes]], size: int = 1_000) -> Iterator[list[tuple[str, bytes]]]:
     """The same, in lists."""
     rest = iter(terms)
     while some := list(islice(rest, size)):

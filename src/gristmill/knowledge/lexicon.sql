@@ -1,6 +1,6 @@
 -- Terms of chunks: fresh ones, and those gathered in segments.
 
--- name: terms
+-- name: read_terms
 -- All that BM25 asks of these scopes, in one statement and so of one moment: a fold moves terms from place to place. One
 -- row is the corpus itself: how many chunks, of which length together, and which are gone. Others say how many chunks of a
 -- segment have a term, with their postings unless too many of all chunks have it and fewer have another; and the last,
@@ -40,7 +40,7 @@ SELECT pg_advisory_xact_lock(hashtext('gristmill fold'), %(scope)s);
 -- name: count_fresh
 SELECT count(*) FROM (SELECT FROM fresh_terms WHERE scope = %(scope)s LIMIT %(most)s) f;
 
--- name: untidy
+-- name: untidy_scopes
 SELECT id FROM scope s
  WHERE EXISTS (SELECT FROM gone_chunk WHERE scope = s.id)
     OR (SELECT count(*) FROM (SELECT FROM fresh_terms WHERE scope = s.id LIMIT %(few)s) f) = %(few)s
@@ -82,13 +82,13 @@ SELECT %(into)s::bigint, term, min(scope), string_agg(data, '' ORDER BY segment)
 -- name: drop_segments
 DELETE FROM segment WHERE id = ANY(%(segments)s);
 
--- name: gone_of
+-- name: gone_chunks
 SELECT chunk, at < clock() - %(patience)s::interval AS overdue FROM gone_chunk WHERE scope = %(scope)s;
 
 -- name: segment_chunks
 SELECT id, size, length, languages, chunks FROM segment WHERE scope = %(scope)s;
 
--- name: portion
+-- name: postings_portion
 SELECT term, data FROM posting WHERE segment = %(segment)s AND term > %(after)s ORDER BY term LIMIT %(most)s;
 
 -- name: forget_gone

@@ -10,14 +10,14 @@ from gristmill.db import Database, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import chunks, graph, vectors
-from gristmill.knowledge.chunks import Chunk, Piece, embedded
-from gristmill.knowledge.keys import hold_aliases, resolved
+from gristmill.knowledge.chunks import Chunk, Piece, text_to_embed
+from gristmill.knowledge.keys import block_alias_changes, resolve_keys
 from gristmill.knowledge.language import language_of
-from gristmill.knowledge.lexicon import folding, folding_after
+from gristmill.knowledge.lexicon import fold_letter, fold_letters_after
 from gristmill.knowledge.search import Hits, search
 from gristmill.knowledge.terms import terms_of
 from gristmill.knowledge.vectors import Embedders, make_searchable
-from gristmill.knowledge.windows import Windowed
+from gristmill.knowledge.windows import LongTextEmbedder
 from gristmill.models import Embedder, tokens
 from gristmill.queue import send_many
 from gristmill.scopes import GLOBAL, Scope, scope_id
@@ -44,7 +44,7 @@ async def store_chunk(
     """Keeps one chunk as it is, in the document with this URN, and links it with a node; the same one only once."""
     _check(document_id, content)
     piece = _piece(content, 0)
-    made = await vectors.made(db, _whole(embedder), {piece.hash: piece.embedded})
+    made = await vectors.make_vectors(db, _whole(embedder), {piece.hash: piece.text_to_embed})
     async with db.transaction() as tx:
         own = await _locked(tx, scope, document_id)
         document = await _notebook(tx, own, document_id, knowledge_type)
@@ -52,7 +52,7 @@ async def store_chunk(
         chunk = ChunkId(known or await _noted(tx, own, document, piece, made))
         for key, type in await _nodes(tx, scope, (node_key, *graph_refs), entity_types):
             await graph.create_node_with_rag_links(tx, scope, key, type, {}, [chunk])
-        if letters := folding_after(chunk, own):
+        if letters := fold_letters_after(chunk, own):
             await send_many(tx, letters)
     return chunk
 
@@ -95,7 +95,7 @@ async def index_document(
         if len(content) >= LARGE
         else chunks.split(content, title=title)
     )
-    made = await vectors.made(db, _whole(embedder), {piece.hash: piece.embedded for piece in pieces})
+    made = await vectors.make_vectors(db, _whole(embedder), {piece.hash: piece.text_to_embed for piece in pieces})
     told = {"type": knowledge_type.casefold(), "meta": _json({"location": location, "related": list(related_docs)})}
     body = content.encode()
     digest = sha256(body).digest()
@@ -113,7 +113,7 @@ async def index_document(
         if old:
             await tx.execute(SQL["move_notes"], old=old.id, new=document)
             await _drop_older(tx, hashes, **source)
-        await send_many(tx, [folding(own)])
+        await send_many(tx, [fold_letter(own)])
     return document
 
 
@@ -137,8 +137,8 @@ def _check(urn: str, content: str) -> None:
 
 
 def _piece(text: str, start: int, heading: str = "") -> Piece:
-    whole = embedded(heading, text)
-    count = tokens.count(whole) + chunks.SPECIAL
+    whole = text_to_embed(heading, text)
+    count = tokens.count(whole) + chunks.SPECIAL_TOKENS
     digest = sha256(whole.encode()).digest()
     return Piece(start, start + len(text), "prose", language_of(text), heading, text, count, digest)
 
@@ -180,9 +180,9 @@ async def _notebook(tx: Tx, scope: ScopeId, urn: str, type: str) -> DocumentId:
 
 async def _nodes(tx: Tx, scope: Scope, keys: Sequence[str], types: Sequence[str]) -> list[tuple[str, str]]:
     """Each with its type, or its namespace; in one order, or two who write of the same ones wait for each other."""
-    await hold_aliases(tx)
+    await block_alias_changes(tx)
     given = [*types, *(key.partition("::")[0] for key in keys[len(types) :])]
-    return sorted(zip(await resolved(tx, scope.client, keys), given, strict=False))
+    return sorted(zip(await resolve_keys(tx, scope.client, keys), given, strict=False))
 
 
 async def _kept(tx: Tx, digest: bytes, body: bytes, **source: Any) -> list[bytes]:
@@ -196,11 +196,11 @@ async def _kept(tx: Tx, digest: bytes, body: bytes, **source: Any) -> list[bytes
 async def _drop_older(tx: Tx, hashes: Sequence[bytes], **source: Any) -> None:
     """The versions before this one, and their bytes if nothing else has them."""
     older = [row.id for row in await tx.all(SQL["older"], **source)]
-    await graph.hand_down(tx, older)
-    stated = await graph.at_stake(tx, older)
+    await graph.hand_down_statements(tx, older)
+    stated = await graph.statements_at_stake(tx, older)
     await tx.execute(SQL["drop"], documents=older)
     await tx.execute(SQL["drop_unused_blobs"], hashes=list(hashes))
-    await graph.unstate(tx, stated)
+    await graph.retract_statements(tx, stated)
 
 
 async def _noted(
@@ -226,13 +226,13 @@ async def _written(
     await chunks.save(tx, scope, document, number, pieces)
     found = [chunk for chunk in await chunks.load(tx, [(document, number, n) for n in range(len(pieces))]) if chunk]
     for chunk in found:
-        await make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.embedded, chunk.language))
+        await make_searchable(tx, chunk, made[chunk.hash], terms_of(chunk.text_to_embed, chunk.language))
     return found
 
 
 def _whole(embedder: Embedders) -> list[Embedder]:
     """What is written down may be longer than a model's window."""
-    return [Windowed(one) for one in vectors.at_hand(embedder)]
+    return [LongTextEmbedder(one) for one in vectors.available_embedders(embedder)]
 
 
 def _json(meta: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ def keep_freed_memory() -> None:
 keep_freed_memory()
 
 
-class Counted(NamedTuple):
+class ChunkTerms(NamedTuple):
     """The terms of one chunk."""
 
     chunk: int
@@ -44,7 +44,7 @@ class Counted(NamedTuple):
     terms: Mapping[str, int]
 
 
-def packed(rows: Sequence[Counted]) -> Iterator[tuple[str, bytes]]:
+def pack_terms(rows: Sequence[ChunkTerms]) -> Iterator[tuple[str, bytes]]:
     """Every term with its postings, in the order of the chunks."""
     numbers: dict[str, int] = {}
     places = np.array([numbers.setdefault(term, len(numbers)) for row in rows for term in row.terms], np.int64)
@@ -53,7 +53,7 @@ def packed(rows: Sequence[Counted]) -> Iterator[tuple[str, bytes]]:
     chunks = np.repeat(np.array([row.chunk for row in rows], np.int64), sizes)
     lengths = np.repeat(np.array([row.length for row in rows], np.int64), sizes)
     order = np.argsort(places, kind="stable")
-    data = made(chunks[order], lengths[order], counts[order]).tobytes()
+    data = make_postings(chunks[order], lengths[order], counts[order]).tobytes()
     ends = np.cumsum(np.bincount(places, minlength=len(numbers))) * SIZE
     start = 0
     for term, end in zip(numbers, ends.tolist(), strict=True):
@@ -61,7 +61,7 @@ def packed(rows: Sequence[Counted]) -> Iterator[tuple[str, bytes]]:
         start = end
 
 
-def made(chunks: Sequence[int] | Ids, lengths: Sequence[int] | Ids, counts: Sequence[int] | Ids) -> Postings:
+def make_postings(chunks: Sequence[int] | Ids, lengths: Sequence[int] | Ids, counts: Sequence[int] | Ids) -> Postings:
     """Postings of these chunks."""
     ids = np.asarray(chunks, np.int64)
     postings: Postings = np.empty(len(ids), POSTING)
@@ -70,7 +70,7 @@ def made(chunks: Sequence[int] | Ids, lengths: Sequence[int] | Ids, counts: Sequ
     return postings
 
 
-def unpacked(data: bytes) -> Postings:
+def read_postings(data: bytes) -> Postings:
     return np.frombuffer(data, POSTING)
 
 
@@ -81,7 +81,7 @@ def chunks_of(postings: Postings) -> Ids:
     return chunks
 
 
-def joined(parts: Sequence[Postings]) -> Postings:
+def join_postings(parts: Sequence[Postings]) -> Postings:
     """The same, as one list."""
     if len(parts) == 1:
         return parts[0]
@@ -89,17 +89,17 @@ def joined(parts: Sequence[Postings]) -> Postings:
     return np.concatenate([part.view(np.uint8) for part in parts] or [np.empty(0, np.uint8)]).view(POSTING)
 
 
-def without(data: bytes, gone: Sequence[int]) -> bytes:
+def drop_chunks(data: bytes, gone: Sequence[int]) -> bytes:
     """The postings of chunks that are still there."""
-    postings = unpacked(data)
+    postings = read_postings(data)
     return postings[~np.isin(chunks_of(postings), gone)].tobytes()
 
 
-def ids(data: bytes) -> Ids:
+def read_ids(data: bytes) -> Ids:
     return np.frombuffer(data, IDS)
 
 
-def ids_written(chunks: Iterable[int]) -> bytes:
+def write_ids(chunks: Iterable[int]) -> bytes:
     return np.fromiter(chunks, IDS).tobytes()
 
 
@@ -144,7 +144,7 @@ class Ranking:
             chosen = np.argpartition(-self.scores, n - 1)[:n]
         return chosen[np.lexsort((self.chunks[chosen], -self.scores[chosen]))][:n]
 
-    def scored(self, chunks: Sequence[int]) -> dict[int, float]:
+    def scores_of(self, chunks: Sequence[int]) -> dict[int, float]:
         """These with their scores; 0 for one without a match."""
         if not len(self.chunks):
             return dict.fromkeys(chunks, 0.0)
@@ -153,26 +153,26 @@ class Ranking:
         return dict(zip(chunks, np.where(self.chunks[at] == wanted, self.scores[at], 0).tolist(), strict=True))
 
 
-def ranked(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone: Sequence[int]) -> Ranking:
+def rank_chunks(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone: Sequence[int]) -> Ranking:
     """BM25: `words` are the postings of each term of a word, and how often the word was asked for."""
     parts: list[tuple[Ids, Scores]] = []
     best = 0.0
     for found, times in words:
-        chunks, lengths, counts = _as_one(found)
+        chunks, lengths, counts = _join_terms(found)
         weight = corpus.rarity(len(chunks)) * times
         norm = K1 * (1 - B + B / corpus.mean * lengths)
         parts.append((chunks, (weight * counts / (counts + norm)).astype(np.float32)))
         best += weight
-    chunks, scores = _added(parts)
+    chunks, scores = _add_scores(parts)
     if len(gone) and len(chunks):
         here = ~np.isin(chunks, gone)
         chunks, scores = chunks[here], scores[here]
     return Ranking(chunks, scores, best)
 
 
-def _as_one(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
+def _join_terms(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
     """The postings of a word's terms: a chunk that has several of them has the word as often as the most frequent."""
-    postings = joined(found)
+    postings = join_postings(found)
     chunks = chunks_of(postings)
     lengths, counts = postings["length"].astype(np.float32), postings["count"].astype(np.float32)
     if len(found) > 1:
@@ -183,7 +183,7 @@ def _as_one(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
     return chunks, lengths, counts
 
 
-def _added(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
+def _add_scores(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
     """The sum of a chunk's scores, for every chunk that has one."""
     filled = [part for part in parts if len(part[0])]
     if not filled:
@@ -191,7 +191,7 @@ def _added(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
     low = min(int(chunks.min()) for chunks, _ in filled)
     span = max(int(chunks.max()) for chunks, _ in filled) - low + 1
     if span > DENSE:
-        return _added_sparse(filled)
+        return _add_scores_sparse(filled)
     sums = np.zeros(span, np.float32)
     for chunks, scores in filled:
         np.add.at(sums, chunks - low, scores)
@@ -199,7 +199,7 @@ def _added(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
     return places + low, sums[places]
 
 
-def _added_sparse(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
+def _add_scores_sparse(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
     chunks, places = np.unique(np.concatenate([one for one, _ in parts]), return_inverse=True)
     sums = np.bincount(places, np.concatenate([one for _, one in parts]), len(chunks))
     return chunks, sums.astype(np.float32)

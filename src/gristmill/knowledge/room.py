@@ -6,8 +6,8 @@ from gristmill.db import Tx
 from gristmill.knowledge.checks import check_extraction
 from gristmill.knowledge.letters import FillVectors, FoldTerms, TidyTerms
 from gristmill.knowledge.lexicon import fold_terms, tidy_terms
-from gristmill.knowledge.vectors import choose, fill_vectors
-from gristmill.models import embedder_name
+from gristmill.knowledge.vectors import choose_model, fill_vectors
+from gristmill.models import get_embedder_name
 from gristmill.queue import Handler, on
 from gristmill.rooms import RecurringLetter, Room, Tools
 from gristmill.settings import Settings
@@ -24,16 +24,16 @@ def bind_handlers(tools: Tools) -> list[Handler]:
     ]
 
 
-async def choose_model(tx: Tx, settings: Settings) -> None:
+async def follow_settings(tx: Tx, settings: Settings) -> None:
     """Vectors of any other model than that of the settings are replaced in the background."""
-    await choose(tx, embedder_name(settings.embedding))
+    await choose_model(tx, get_embedder_name(settings.embedding))
 
 
 ROOM = Room(
     name="knowledge",
     letters=(FoldTerms, TidyTerms, FillVectors),
     handlers=bind_handlers,
-    prepare=choose_model,
+    prepare=follow_settings,
     schedules=(RecurringLetter(TidyTerms.kind, TidyTerms(), HOURLY),),
     checks=(check_extraction,),
 )

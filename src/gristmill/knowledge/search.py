@@ -12,7 +12,7 @@ from gristmill.db import Database, Row, Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import vectors
-from gristmill.knowledge.candidates import Candidates, candidates_for, seen
+from gristmill.knowledge.candidates import Candidates, find_candidates, load_search_space
 from gristmill.knowledge.question import Question
 from gristmill.knowledge.snippets import Snippet, snippet_of
 from gristmill.knowledge.terms import fold
@@ -22,14 +22,14 @@ from gristmill.scopes import GLOBAL, Scope
 SQL = queries("gristmill.knowledge", "search.sql")
 
 CANDIDATES = 100  # of each kind, at least …
-PHRASED = 500  # … and where something is quoted, which the best may lack
+CANDIDATES_QUOTED = 500  # … and where something is quoted, which the best may lack
 CHOICE = 3  # times the limit are looked at closely, so that there is a choice of sources …
 SPARE = 20  # … and so many more than the limit at least
 PER_DOCUMENT = 3  # hits of one document before others had their turn
 ALIKE = 0.9  # of the words of two chunks in common: one says nothing that the other does not
 LONGEST_QUERY = 20_000  # characters
 FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed …
-SIFTED = 20  # … and so many times as many of these where a filter leaves only some
+SIFT_FACTOR = 20  # … and so many times as many of these where a filter leaves only some
 FADE = 0.5  # of the last hit's score, for each hop away
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in no text of PostgreSQL
 QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
@@ -87,27 +87,27 @@ async def search(
     While another model is being filled, vectors are still those of the one before: give both embedders.
     """
     _check(query, alpha, limit, after, expand)
-    embedders = vectors.at_hand(embedder)
+    embedders = vectors.available_embedders(embedder)
     only = Filter((type,) if isinstance(type, str) else tuple(type or ()) or None, after)
     hits = Hits()
     if not query.strip():
         return hits
     most = max(limit * CHOICE, limit + SPARE)
-    wide = max(most, PHRASED if _phrases(query) else CANDIDATES)
+    wide = max(most, CANDIDATES_QUOTED if _quoted_phrases(query) else CANDIDATES)
     asked = query[:LONGEST_QUERY]
     question = Question(embedders if alpha else [], asked)
     await asyncio.sleep(0)  # so that a model begins first: it takes longest
-    sight = await seen(db, scope)
-    candidates = await candidates_for(db, sight, question, asked, alpha, only, wide)
+    space = await load_search_space(db, scope)
+    candidates = await find_candidates(db, space, question, asked, alpha, only, wide)
     hits.note = candidates.note
     async with db.reading(beside=True) as tx:  # or the next words would be looked up where the index was
-        best = await _best(tx, candidates, sight.scopes, only, query, limit, most)
-        hits += [_hit(row, candidates) for row in best]
+        best = await _choose_rows(tx, candidates, space.scopes, only, query, limit, most)
+        hits += [_make_hit(row, candidates) for row in best]
         # not only of the first: a newer version goes before an older one that has it
-        if best and not any(_has_all(_phrases(query), row) for row in best):
+        if best and not any(_has_phrases(_quoted_phrases(query), row) for row in best):
             hits.note = " ".join(filter(None, [hits.note, "No hit has what is quoted, word for word."]))
         if expand and hits:
-            hits += await _expanded(tx, hits, candidates, scope.client, sight.scopes, only, expand, limit)
+            hits += await _follow_graph(tx, hits, candidates, scope.client, space.scopes, only, expand, limit)
     return hits
 
 
@@ -127,49 +127,49 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
 # --- hits
 
 
-async def _best(
+async def _choose_rows(
     tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, limit: int, most: int
 ) -> list[Row]:
-    """The best candidates, spread over sources; those that lack a quoted phrase fall behind.
+    """The best candidates, spread_over_sources over sources; those that lack a quoted phrase fall behind.
 
     A few more than are shown are mostly enough. The others are read where these repeat themselves, and where one of
     them is outdated: what takes its place may be among the others.
     """
-    phrases = _phrases(query)
-    ranked = candidates.ranked()
+    phrases = _quoted_phrases(query)
+    ranked = candidates.best_first()
     enough = limit + limit // 2
     rows, first, behind = list[Row](), list[Row](), list[Row]()
     for portion in [ranked] if phrases else [ranked[:enough], ranked[enough:most]]:
-        rows += await _details(tx, portion, scopes, only)
-        rows.sort(key=lambda row: not _has_all(phrases, row))
-        first, behind = spread(rows, limit)
+        rows += await _load_details(tx, portion, scopes, only)
+        rows.sort(key=lambda row: not _has_phrases(phrases, row))
+        first, behind = spread_over_sources(rows, limit)
         if len(first) == limit and not any(row.outdated for row in first):
             break
     return (first + behind)[:limit]
 
 
-def _has_all(phrases: Iterable[str], row: Row) -> bool:
-    return all(phrase in _folded(row.text) for phrase in phrases)
+def _has_phrases(phrases: Iterable[str], row: Row) -> bool:
+    return all(phrase in _fold_text(row.text) for phrase in phrases)
 
 
-def _phrases(query: str) -> list[str]:
-    return [_folded(next(filter(None, one))) for one in QUOTED.findall(query)]
+def _quoted_phrases(query: str) -> list[str]:
+    return [_fold_text(next(filter(None, one))) for one in QUOTED.findall(query)]
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(fold(word) for word in text.split())
 
 
-async def _details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
-    rows = await tx.bare(SQL["details"], chunks=array(chunks), scopes=array(scopes), **only.asked) if chunks else []
+async def _load_details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
+    rows = await tx.bare(SQL["details"], chunks=array(chunks), scopes=array(scopes), **only.params) if chunks else []
     found = {row.id: row for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 
 
-def _hit(row: Row, candidates: Candidates) -> Hit:
+def _make_hit(row: Row, candidates: Candidates) -> Hit:
     return Hit(
         score=round(candidates.scores.get(row.id, 0.0), 4),
-        lexical=round(candidates.lexical(row.id), 4),
+        lexical=round(candidates.lexical_share(row.id), 4),
         bm25=round(candidates.bm25.get(row.id, 0.0), 4),
         similarity=candidates.similar.get(row.id),
         chunk=row.id,
@@ -189,22 +189,22 @@ def _hit(row: Row, candidates: Candidates) -> Hit:
         language=row.language,
         heading=row.heading,
         text=row.text,
-        snippet=snippet_of(row.text, row.language, candidates.marks),
+        snippet=snippet_of(row.text, row.language, candidates.highlighter),
     )
 
 
-def spread(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
+def spread_over_sources(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
     """So many of the best, and what comes behind: older versions, what repeats another, the fourth of one document."""
     newest: dict[tuple[str, str, str], int] = {}
     for row in best:
         source = (row.client, row.project, row.urn)
         newest[source] = max(newest.get(source, 0), row.version)
     shown: Counter[DocumentId] = Counter()
-    said = _Said()
+    shown_texts = _ShownTexts()
     first, behind = list[Row](), list[Row]()
     for row in best:
         old = row.version < newest[row.client, row.project, row.urn]
-        if old or shown[row.document] >= PER_DOCUMENT or said.before(row.text):
+        if old or shown[row.document] >= PER_DOCUMENT or shown_texts.repeats(row.text):
             behind.append(row)
             continue
         shown[row.document] += 1
@@ -214,13 +214,13 @@ def spread(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
     return first, behind
 
 
-class _Said:
+class _ShownTexts:
     """Texts that were shown."""
 
     def __init__(self) -> None:
         self._texts: list[frozenset[str]] = []
 
-    def before(self, text: str) -> bool:
+    def repeats(self, text: str) -> bool:
         """Whether one that is alike was shown; else this one is from now on.
 
         Of any words of a text, another that is alike lacks only a few: its first ones tell most texts apart, and for a
@@ -242,7 +242,7 @@ class _Said:
 # --- the graph
 
 
-async def _expanded(
+async def _follow_graph(
     tx: Tx,
     hits: Sequence[Hit],
     candidates: Candidates,
@@ -254,7 +254,7 @@ async def _expanded(
 ) -> list[Hit]:
     """What is related to what the hits name, at most as many again; it never overtakes a hit."""
     known = [hit.chunk for hit in hits]
-    naming = FAN if only.passes_all else FAN * SIFTED
+    naming = FAN if only.passes_all else FAN * SIFT_FACTOR
     rows = await tx.all(
         SQL["expand"],
         chunks=known,
@@ -264,12 +264,14 @@ async def _expanded(
         fan=FAN,
         naming=naming,
         most=most,
-        **only.asked,
+        **only.params,
     )
     led = {row.chunk: row for row in rows}
-    added = await _details(tx, list(led), scopes, only)
+    added = await _load_details(tx, list(led), scopes, only)
     last = hits[-1].score
     return [
-        replace(_hit(row, candidates), score=round(last * FADE ** led[row.id].hops, 4), via=tuple(led[row.id].keys))
+        replace(
+            _make_hit(row, candidates), score=round(last * FADE ** led[row.id].hops, 4), via=tuple(led[row.id].keys)
+        )
         for row in added
     ]

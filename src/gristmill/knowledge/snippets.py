@@ -23,31 +23,31 @@ class Snippet:
     highlights: tuple[tuple[int, int], ...] = ()
 
 
-class Marks:
+class Highlighter:
     """Finds in any text the words that have one of these terms."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
         self._wholes = any(not term.isalnum() for term in self._terms)
-        self._ways = {way for term in self._terms for way in begins(term)}
+        self._ways = {way for term in self._terms for way in beginnings_of(term)}
         self._known: dict[str | None, dict[str, tuple[Word, ...]]] = {}  # most words stand in many chunks
 
-    def within(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
+    def find(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
         """Where they stand, and which term it is."""
         if self._wholes:
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
             return sorted((start, stop, term) for start, stop, term in found if term)
         known = self._known.setdefault(language, {})
         spots: list[tuple[int, int, str]] = []
-        for start, word in self._likely(text, language):
+        for start, word in self._likely_words(text, language):
             marked = known.get(word)
             if marked is None:
-                marked = known[word] = tuple(self._marked(word, language))
+                marked = known[word] = tuple(self._matching_parts(word, language))
             if marked:
                 spots += [(start + first, start + last, term) for term, first, last, _ in marked]
         return sorted(spots)
 
-    def _likely(self, text: str, language: str | None) -> Iterable[tuple[int, str]]:
+    def _likely_words(self, text: str, language: str | None) -> Iterable[tuple[int, str]]:
         """The words that may be meant: the stem of a word is the dearest thing here, and most begin otherwise."""
         low = text.lower()
         pattern = ASCII_WORD if text.isascii() else ANY_WORD
@@ -57,14 +57,14 @@ class Marks:
         return ((at, word[0]) for at in starts if (word := pattern.match(text, at)))
 
     def _starts(self, low: str) -> set[int]:
-        spaced = " " + low.translate(BLANKED)  # so that what is found behind a blank begins a word
-        return {at for way in self._ways for at in _places(spaced, f" {way}")}
+        spaced = " " + low.translate(BLANKED)  # so that what is found behind a blank beginnings_of a word
+        return {at for way in self._ways for at in _find_places(spaced, f" {way}")}
 
     def _foreign_starts(self, low: str) -> set[int]:
-        known = {at for way in self._ways for at in _places(low, way) if not low[at - 1 : at].isalnum()}
+        known = {at for way in self._ways for at in _find_places(low, way) if not low[at - 1 : at].isalnum()}
         return known | {one.start() for one in FOREIGN_WORD.finditer(low)}
 
-    def _marked(self, word: str, language: str | None) -> Iterator[Word]:
+    def _matching_parts(self, word: str, language: str | None) -> Iterator[Word]:
         """What of a word is meant, by its term: all of it, or one of the words it is made of."""
         for part in words(word):
             if term := self._term(part.text, language):
@@ -75,7 +75,7 @@ class Marks:
         return next((term for term in own if term in self._terms), None)
 
 
-def begins(term: str) -> set[str]:
+def beginnings_of(term: str) -> set[str]:
     """How words with this term begin: as the term does, but for “skies” (sky), “dying” (die) and “ueber” (uber)."""
     known = {""}
     for n, letter in enumerate(term[: 3 if len(term) > 3 else 2]):
@@ -84,17 +84,17 @@ def begins(term: str) -> set[str]:
     return known | written_out
 
 
-def _places(text: str, part: str) -> Iterator[int]:
+def _find_places(text: str, part: str) -> Iterator[int]:
     at = text.find(part)
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
 
 
-def snippet_of(text: str, language: str | None, marks: Marks, length: int = LENGTH) -> Snippet:
+def snippet_of(text: str, language: str | None, highlighter: Highlighter, length: int = LENGTH) -> Snippet:
     """The stretch with the most different words that were asked for."""
-    spots = marks.within(text, language)
-    start = _start(text, [(at, term) for at, _, term in spots], length)
+    spots = highlighter.find(text, language)
+    start = _window_start(text, [(at, term) for at, _, term in spots], length)
     stop = min(len(text), start + length)
     if stop < len(text) and (blank := text.rfind(" ", start + length // 2, stop)) > 0:
         stop = blank
@@ -103,8 +103,8 @@ def snippet_of(text: str, language: str | None, marks: Marks, length: int = LENG
     )
 
 
-def _start(text: str, spots: list[tuple[int, str]], length: int) -> int:
-    """Where the window begins that holds most; a little before its first word, at the beginning of a word."""
+def _window_start(text: str, spots: list[tuple[int, str]], length: int) -> int:
+    """Where the window beginnings_of that holds most; a little before its first word, at the beginning of a word."""
     if len(text) <= length or not spots:
         return 0
     places = [at for at, _ in spots]
@@ -123,11 +123,11 @@ def _on_one_line(text: str, start: int, stop: int, spots: list[tuple[int, int]])
     def place(at: int) -> int:
         return len(before) + (len(BLANKS.sub(" ", text[start:at].lstrip())) if moves else at - start)
 
-    marked = tuple((place(first), place(last)) for first, last in _joined(spots))
+    marked = tuple((place(first), place(last)) for first, last in _join_overlaps(spots))
     return Snippet(before + line + ("…" if stop < len(text) else ""), marked)
 
 
-def _joined(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_overlaps(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """A whole and its parts are one mark."""
     joined: list[tuple[int, int]] = []
     for first, last in spots:

@@ -91,7 +91,7 @@ def terms_of(text: str, language: str | None) -> Terms:
     length = 0
     pattern, part = _patterns(text)
     for found, times in Counter(pattern.findall(text)).items():  # most stand in it more than once, and in others, too
-        many, terms = _terms(found, part, language)
+        many, terms = _count_terms(found, part, language)
         length += many * times
         for term in terms:
             counts[term] = counts.get(term, 0) + times
@@ -99,9 +99,9 @@ def terms_of(text: str, language: str | None) -> Terms:
 
 
 @lru_cache(maxsize=200_000)
-def _terms(found: str, part: re.Pattern[str], language: str | None) -> tuple[int, tuple[str, ...]]:
+def _count_terms(found: str, part: re.Pattern[str], language: str | None) -> tuple[int, tuple[str, ...]]:
     """How many words this is, and all their terms."""
-    made = tuple(_parts(found, 0, part))
+    made = tuple(_words_in(found, 0, part))
     return sum(not word.whole for word in made), tuple(term for word in made for term in _forms(word, language))
 
 
@@ -109,24 +109,24 @@ def words(text: str) -> Iterator[Word]:
     """Every word, and what several of them make together."""
     pattern, part = _patterns(text)
     for found in pattern.finditer(text):
-        yield from _parts(found[0], found.start(), part)
+        yield from _words_in(found[0], found.start(), part)
 
 
 def _patterns(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return (ASCII, ASCII_WORD) if text.isascii() else (ANY, ANY_WORD)
 
 
-def _parts(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
+def _words_in(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
     if part.fullmatch(whole):
-        yield from _simple(whole, start)
+        yield from _simple_words(whole, start)
     elif NUMBER.fullmatch(whole) or whole[-1] in "+#":
         yield Word(whole, start, start + len(whole), False)
     else:
-        yield from _compound(whole, start, part)
+        yield from _compound_words(whole, start, part)
 
 
-def _compound(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
-    if not _elided(whole):
+def _compound_words(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
+    if not _is_elision(whole):
         yield Word(whole, start, start + len(whole), True)
         at = 0
         pieces = SOLID.split(whole)
@@ -139,16 +139,16 @@ def _compound(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
         before = whole[found.start() - 1] if found.start() else ""
         if before in ("'", "’") and len(found[0]) < 3 and found[0].isalpha():
             continue  # patient's, don't
-        yield from _simple(found[0], start + found.start())
+        yield from _simple_words(found[0], start + found.start())
 
 
-def _elided(whole: str) -> bool:
+def _is_elision(whole: str) -> bool:
     return all(sign in "'’" for sign in whole if not sign.isalnum())
 
 
-def _simple(word: str, start: int) -> Iterator[Word]:
+def _simple_words(word: str, start: int) -> Iterator[Word]:
     if not word.isascii() and UNSPACED.search(word):
-        yield from _unspaced(word, start)
+        yield from _unspaced_words(word, start)
         return
     if HUMPS.fullmatch(word):
         yield Word(word, start, start + len(word), True)
@@ -158,7 +158,7 @@ def _simple(word: str, start: int) -> Iterator[Word]:
     yield Word(word, start, start + len(word), False)
 
 
-def _unspaced(word: str, start: int) -> Iterator[Word]:
+def _unspaced_words(word: str, start: int) -> Iterator[Word]:
     """Scripts without blanks: every two characters that stand side by side, and each that may be a word."""
     at = 0
     for found in UNSPACED.finditer(word):
@@ -195,13 +195,13 @@ def forms(word: str, language: str | None) -> tuple[str, ...]:
 @lru_cache(maxsize=100_000)
 def fold(word: str) -> str:
     """Without case and accents, and no longer than an index can hold."""
-    folded = word.lower() if word.isascii() else _unaccented(word)
+    folded = word.lower() if word.isascii() else _strip_accents(word)
     if len(folded) <= LONGEST:
         return folded
     return folded[: LONGEST - 17] + "…" + hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _unaccented(word: str) -> str:
+def _strip_accents(word: str) -> str:
     return ACCENTS.sub("", unicodedata.normalize("NFKD", word.casefold())).translate(PLAIN).casefold()
 
 
@@ -216,14 +216,14 @@ def _stemmer(name: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueryWord:
     """A word that is searched for: any of its terms will do, and `times` says how often it was written."""
 
     terms: frozenset[str]
     times: int = 1
 
 
-def wanted(query: str, languages: Iterable[str | None]) -> list[Wanted]:
+def query_words(query: str, languages: Iterable[str | None]) -> list[QueryWord]:
     """The words of a query, each with the terms it has in any of these languages."""
     spoken = {language if language in STEMMERS else None for language in languages} | {None}
     found: Counter[frozenset[str]] = Counter()
@@ -231,4 +231,4 @@ def wanted(query: str, languages: Iterable[str | None]) -> list[Wanted]:
         if word.whole and len(word.text) == 1:  # who asks for two characters does not mean each of them
             continue
         found[frozenset(form for one in spoken for form in _forms(word, one))] += 1
-    return [Wanted(terms, times) for terms, times in found.items()]
+    return [QueryWord(terms, times) for terms, times in found.items()]

@@ -26,10 +26,10 @@ SELECT id, name, dimensions, current FROM embedding_model WHERE current;
 -- the one that is being filled
 SELECT name FROM embedding_model WHERE NOT current ORDER BY id DESC LIMIT 1;
 
--- name: any_other
+-- name: has_other_model
 SELECT EXISTS (SELECT FROM embedding_model WHERE name <> %(name)s);
 
--- name: known
+-- name: known_vectors
 -- Each hash costs one look into the index, however many chunks have it: every mail of a firm has the same signature. The
 -- range of one value has the planner use the index even where it believes that all are alike. A chunk that has no vector
 -- yet hides no other; yet when the first 256 have none, the text is as well embedded anew.
@@ -53,14 +53,14 @@ INSERT INTO fresh_terms (chunk, scope, language, length, terms)
 VALUES (%(chunk)s, %(scope)s, %(language)s, %(length)s, %(terms)s::jsonb)
 ON CONFLICT (chunk) DO NOTHING;
 
--- name: nearest
+-- name: nearest_by_index
 -- By the index of one model. What is in braces is in the index, or decides on the plan; and nothing here depends on a
 -- parameter that would (of `scope = ANY(…)` it matters how many there are): so the plan is kept, and to make one takes a
 -- tenth of the time.
 WITH patience AS MATERIALIZED (
   SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
      AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
-     AND set_config('hnsw.max_scan_tuples', '{farthest}', true) IS NOT NULL
+     AND set_config('hnsw.max_scan_tuples', '{most_scanned}', true) IS NOT NULL
      AND set_config('hnsw.scan_mem_multiplier', '8', true) IS NOT NULL AS given
 )
 SELECT near.chunk, near.similarity
@@ -71,12 +71,12 @@ SELECT near.chunk, near.similarity
     WHERE patience.given AND e.model = {model} AND array_position(%(scopes)s::int[], e.scope) IS NOT NULL
     ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
 
--- name: nearest_passing
+-- name: nearest_filtered
 -- The scan goes on until enough pass the filter, or a narrow one would leave few or none of the first hundred.
 WITH patience AS MATERIALIZED (
   SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
      AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
-     AND set_config('hnsw.max_scan_tuples', '{farthest}', true) IS NOT NULL
+     AND set_config('hnsw.max_scan_tuples', '{most_scanned}', true) IS NOT NULL
      AND set_config('hnsw.scan_mem_multiplier', '8', true) IS NOT NULL AS given
 )
 SELECT near.chunk, near.similarity
@@ -90,13 +90,13 @@ SELECT near.chunk, near.similarity
                      AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity'))
     ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
 
--- name: nearest_of
+-- name: nearest_of_chunks
 -- exact, of these
 SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
   FROM embedding WHERE chunk = ANY(%(chunks)s) AND model = %(model)s::smallint
  ORDER BY 2 DESC LIMIT %(most)s;
 
--- name: nearest_of_all
+-- name: nearest_without_index
 -- exact, of all that may be seen
 SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector) AS similarity
   FROM document d JOIN chunk c ON c.document = d.id JOIN embedding e ON e.chunk = c.id AND e.model = %(model)s::smallint
@@ -104,25 +104,25 @@ SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector) AS similarity
    AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')
  ORDER BY 2 DESC LIMIT %(most)s;
 
--- name: few
+-- name: few_chunks
 -- the chunks of some scopes, if they are few enough to look at each
 SELECT c.id FROM document d JOIN chunk c ON c.document = d.id WHERE d.scope = ANY(%(scopes)s::int[]) LIMIT %(most)s;
 
--- name: few_since
+-- name: few_chunks_since
 -- … that a filter leaves: an index knows the documents, so that a filter that leaves few looks at few
 SELECT c.id
   FROM document d JOIN chunk c ON c.document = d.id
  WHERE d.scope = ANY(%(scopes)s::int[]) AND coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz
  LIMIT %(most)s;
 
--- name: few_of_type
+-- name: few_chunks_of_type
 SELECT c.id
   FROM document d JOIN chunk c ON c.document = d.id
  WHERE d.scope = ANY(%(scopes)s::int[]) AND d.type = ANY(%(types)s::text[])
    AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity')
  LIMIT %(most)s;
 
--- name: unfilled
+-- name: chunks_without_vector
 -- Chunks that have a vector of whatever model, but none of this one; found in the index of vectors alone. Both sides say
 -- where they begin: whoever merges them would walk over all that is filled otherwise.
 WITH next AS MATERIALIZED (
@@ -145,13 +145,13 @@ SELECT %(model)s::smallint, c.id, c.scope, %(vector)s::vector FROM chunk c WHERE
     FOR KEY SHARE
 ON CONFLICT (chunk, model) DO NOTHING;
 
--- name: retire_others
+-- name: unset_current
 UPDATE embedding_model SET current = false WHERE current AND id <> %(model)s::smallint;
 
 -- name: make_current
 UPDATE embedding_model SET current = true WHERE id = %(model)s::smallint;
 
--- name: drop_others
+-- name: drop_other_vectors
 -- of the next chunks, the vectors that one of this model stands for; how far they go
 WITH next AS MATERIALIZED (
   SELECT id FROM chunk WHERE id > %(after)s ORDER BY id LIMIT %(most)s
@@ -162,6 +162,6 @@ WITH next AS MATERIALIZED (
 )
 SELECT max(id) FROM next;
 
--- name: retire
+-- name: drop_other_models
 -- their indexes go with them; false if they have vectors, or somebody is using the table for longer than a moment
-SELECT retire_vector_models(%(model)s::smallint);
+SELECT drop_other_vector_models(%(model)s::smallint);

@@ -8,9 +8,9 @@ import numpy as np
 from gristmill.models import Embedder, tokens
 
 
-def windows(text: str, most: int) -> list[str]:
+def split_windows(text: str, most: int) -> list[str]:
     """The text in as few parts of about the same length as have at most so many tokens each; words stay whole."""
-    spans = tokens.spans(text)
+    spans = tokens.find_spans(text)
     if len(spans) <= most:
         return [text]
     parts: list[str] = []
@@ -27,7 +27,7 @@ def windows(text: str, most: int) -> list[str]:
     return parts
 
 
-def mean(vectors: Sequence[bytes]) -> bytes:
+def mean_vector(vectors: Sequence[bytes]) -> bytes:
     """The direction between them, of unit length; where they cancel each other out, the first."""
     if len(vectors) == 1:
         return vectors[0]
@@ -36,7 +36,7 @@ def mean(vectors: Sequence[bytes]) -> bytes:
     return (middle / length).astype("<f4").tobytes() if length else vectors[0]
 
 
-class Windowed:
+class LongTextEmbedder:
     """An embedder that gives a text longer than its window the mean of the vectors of its parts."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -62,13 +62,13 @@ class Windowed:
         await self._embedder.prepare()
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        parts = [windows(text, self.window) for text in texts]
+        parts = [split_windows(text, self.window) for text in texts]
         made = await self._embedder.embed([part for some in parts for part in some])
         bounds = pairwise(accumulate(map(len, parts), initial=0))
-        return [mean(made[start:stop]) for start, stop in bounds]
+        return [mean_vector(made[start:stop]) for start, stop in bounds]
 
-    async def question(self, text: str) -> bytes:
-        return await self._embedder.question(text)
+    async def embed_question(self, text: str) -> bytes:
+        return await self._embedder.embed_question(text)
 
     async def close(self) -> None:
         await self._embedder.close()

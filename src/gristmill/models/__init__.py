@@ -1,6 +1,7 @@
-"""The models of the house: OCR, embeddings, LLM and rules of language; each has a Protocol, a real and a fake one.
+"""The models: OCR, embeddings, LLM and rules of language.
 
-A worker imports this door, so nothing behind it loads a model before a child process calls it.
+Workers and all their child processes import this door. So no import behind it loads a model or its library; the first
+call in a child process does.
 """
 
 from gristmill.models.embedding import (
@@ -9,12 +10,12 @@ from gristmill.models.embedding import (
     MiniLm,
     OllamaEmbedder,
     OpenAiEmbedder,
-    embedder_name,
+    get_embedder_name,
     make_embedder,
     tokens,
 )
 from gristmill.models.language import (
-    LEVELS,
+    LOG_LEVELS,
     SPEAKER,
     Entity,
     Extraction,
@@ -22,15 +23,15 @@ from gristmill.models.language import (
     Passage,
     Relation,
     RuleExtractor,
-    entity_key,
-    relation_type,
+    make_entity_key,
+    make_relation_type,
 )
-from gristmill.models.llm import FakeLlm, Llm, LlmExtractor, Message, Picture, RouterLlm, TokenCount, schema_of
-from gristmill.models.ocr import Recognised, has_tesseract, reader, recognise
+from gristmill.models.llm import FakeLlm, Llm, LlmExtractor, Message, Picture, RouterLlm, TokenCount, make_schema
+from gristmill.models.ocr import RecognisedText, describe_engines, has_tesseract, recognise_text
 from gristmill.models.pool import ModelPool
 
 __all__ = [
-    "LEVELS",
+    "LOG_LEVELS",
     "SPEAKER",
     "Embedder",
     "Entity",
@@ -47,18 +48,18 @@ __all__ = [
     "OpenAiEmbedder",
     "Passage",
     "Picture",
-    "Recognised",
+    "RecognisedText",
     "Relation",
     "RouterLlm",
     "RuleExtractor",
     "TokenCount",
-    "embedder_name",
-    "entity_key",
+    "describe_engines",
+    "get_embedder_name",
     "has_tesseract",
     "make_embedder",
-    "reader",
-    "recognise",
-    "relation_type",
-    "schema_of",
+    "make_entity_key",
+    "make_relation_type",
+    "make_schema",
+    "recognise_text",
     "tokens",
 ]

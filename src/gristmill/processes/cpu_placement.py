@@ -11,7 +11,7 @@ LOAD = Path("/proc/loadavg")
 LINE = 128  # bytes that hold all of it
 
 
-def placed(process: int, *, apart: bool, confined: bool) -> bool:
+def place_process(process: int, *, apart: bool, confined: bool) -> bool:
     """Lets a process run on any core or, apart, on any but ours; whether it is confined so, as it may have been before.
 
     The system likes to wake those up together who talk together, and then one waits for the other beside an idle core.

@@ -15,7 +15,7 @@ _forks = 0  # between the first process of this program and this one
 _keeps_signals = True
 
 
-def generation() -> int:
+def fork_generation() -> int:
     """The same for as long as this is the same process."""
     return _forks
 
@@ -45,7 +45,7 @@ def _in_copy() -> None:
 os.register_at_fork(after_in_child=_in_copy)
 
 
-class Guarded(Coroutine[Any, Any, R]):
+class ForkSafe(Coroutine[Any, Any, R]):
     """A coroutine in which somebody may fork: the copy ends where it would come back to the event loop."""
 
     def __init__(self, inner: Coroutine[Any, Any, R]) -> None:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 from gristmill.errors import Permanent, Transient
 from gristmill.processes import child as inside
 from gristmill.processes.child import CALL, NEWS, REPLY, OutOfMemory, Reader
-from gristmill.processes.cpu_placement import placed
+from gristmill.processes.cpu_placement import place_process
 from gristmill.settings import environment
 
 R = TypeVar("R")
@@ -83,7 +83,7 @@ class ProcessPool:
         nobody else is at work: for callers who have more to do meanwhile, and are in a hurry.
         """
         terms = _Terms(timeout, memory, hear, in_steps, apart)
-        call = _written(function, args, context)
+        call = _write_call(function, args, context)
         try:
             return cast(R, await self._run(call, terms))
         except _NeverBegan:  # its child died while idle; once, lest a call that no child can read goes on
@@ -106,7 +106,7 @@ class ProcessPool:
         await self._slots.acquire()
         child = await self._free_child()
         try:
-            return _answer(await child.ask(call, terms), terms.memory)
+            return _read_reply(await child.ask(call, terms), terms.memory)
         except OutOfMemory:
             child.kill()  # nobody knows which of its libraries took it badly
             raise
@@ -174,7 +174,7 @@ class _Child(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._pipe, theirs = socket.socketpair()
         try:
-            self._process = _started(theirs, nice)
+            self._process = _start_process(theirs, nice)
         except BaseException:
             self._pipe.close()
             raise
@@ -182,7 +182,7 @@ class _Child(asyncio.Protocol):
             theirs.close()
         # The pipe's end does not prove a death (a forked helper may hold it open), this does.
         self._pidfd = os.pidfd_open(self._process.pid)
-        self._loop.add_reader(self._pidfd, self._ended)
+        self._loop.add_reader(self._pidfd, self._on_exit)
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._reply: asyncio.Future[memoryview] | None = None
@@ -213,7 +213,7 @@ class _Child(asyncio.Protocol):
         self._reply = self._loop.create_future()
         self._wind_up()
         if terms.apart or self._confined:
-            self._confined = placed(self._process.pid, apart=terms.apart, confined=self._confined)
+            self._confined = place_process(self._process.pid, apart=terms.apart, confined=self._confined)
         length = sum(map(len, call))
         parts = [CALL.pack(length, terms.memory or 0), *call]
         # in one go, lest it wakes up for each; but joining tens of megabytes would copy them
@@ -285,7 +285,7 @@ class _Child(asyncio.Protocol):
         # A stream whose other end closes with something unread is reset; one that was read up just ends.
         self._unread = self._unread or isinstance(exc, ConnectionError)
         if self._code is not None:
-            self._buried(self._code)
+            self._finish(self._code)
         else:  # it is dying, and may do so in its own way; or the function closed the pipe
             self._loop.call_later(FAREWELL, self.kill)
 
@@ -293,7 +293,7 @@ class _Child(asyncio.Protocol):
         self.fail(TimedOut(f"it was not done after {self._terms.timeout:g} s and its process was killed"))
         self.kill()
 
-    def _ended(self) -> None:
+    def _on_exit(self) -> None:
         self.kill()  # the helpers it left behind
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
@@ -304,15 +304,15 @@ class _Child(asyncio.Protocol):
             self._transport.abort()  # on to connection_lost, which may know more
         else:
             self._pipe.close()
-            self._buried(self._code)
+            self._finish(self._code)
 
-    def _buried(self, code: int) -> None:
+    def _finish(self, code: int) -> None:
         self.gone.set_result(None)
         error = _NeverBegan if self._unread else Crashed
-        self.fail(error(_how_it_died(code, self._terms.memory)))
+        self.fail(error(_describe_death(code, self._terms.memory)))
 
 
-def _started(pipe: socket.socket, nice: int) -> subprocess.Popen[bytes]:
+def _start_process(pipe: socket.socket, nice: int) -> subprocess.Popen[bytes]:
     """A fresh interpreter that inherits this pipe and the standard streams, no other file or socket of ours.
 
     Called in the thread of the loop: PR_SET_PDEATHSIG fires when the *thread* that started the child ends.
@@ -351,7 +351,7 @@ class _Parts:
         self.written.append(part if isinstance(part, bytes) else bytes(part))
 
 
-def _written(function: Callable[..., Any], args: tuple[Any, ...], context: Any) -> list[bytes]:
+def _write_call(function: Callable[..., Any], args: tuple[Any, ...], context: Any) -> list[bytes]:
     """The call in parts: the pickler hands large bytes on as they are, where `dumps` would copy them."""
     parts = _Parts()
     try:
@@ -361,7 +361,7 @@ def _written(function: Callable[..., Any], args: tuple[Any, ...], context: Any) 
         raise Permanent(f"its function or arguments cannot be sent to a process: {error}") from error
 
 
-def _answer(reply: memoryview, memory: int | None) -> Any:
+def _read_reply(reply: memoryview, memory: int | None) -> Any:
     try:
         result, error, story = pickle.loads(reply)
     except Exception as unreadable:
@@ -374,7 +374,7 @@ def _answer(reply: memoryview, memory: int | None) -> Any:
     raise error
 
 
-def _how_it_died(code: int, memory: int | None) -> str:
+def _describe_death(code: int, memory: int | None) -> str:
     if code >= 0:
         return f"its process ended with exit code {code}"
     number = -code

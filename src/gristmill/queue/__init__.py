@@ -2,7 +2,7 @@
 
 from gristmill.queue.context import current
 from gristmill.queue.groups import open_group, open_groups, seal
-from gristmill.queue.handlers import Handler, Handlers, bound, on
+from gristmill.queue.handlers import Handler, Handlers, bind, on
 from gristmill.queue.letters import Envelope, Letter, Unique, decode
 from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiters, set_limit
 from gristmill.queue.operate import dead
@@ -29,7 +29,7 @@ from gristmill.queue.rates import Rate
 from gristmill.queue.send import send, send_many
 from gristmill.queue.upkeep.cron import check_zone
 from gristmill.queue.upkeep.cron import parse as check_cron
-from gristmill.queue.upkeep.janitor import forget
+from gristmill.queue.upkeep.janitor import forget_owners
 from gristmill.queue.upkeep.schedules import (
     Schedule,
     add_schedule,
@@ -72,7 +72,7 @@ __all__ = [
     "Why",
     "Worker",
     "add_schedule",
-    "bound",
+    "bind",
     "cancel",
     "check_cron",
     "check_settings",
@@ -83,7 +83,7 @@ __all__ = [
     "enable_schedule",
     "examine_queues",
     "explain_standstill",
-    "forget",
+    "forget_owners",
     "get_task",
     "group_progress",
     "history",

@@ -27,7 +27,7 @@ class Claim:
     lease: int = 0
     since: float = 0.0  # the loop's clock when its handler began
     slot: asyncio.Task[None] | None = None  # what runs its handler
-    noted: int | None = None  # where in the worker's notes it stands, from its start until it is settled
+    journal_place: int | None = None  # where in the worker's notes it stands, from its start until it is settled
     together: int = 1  # how many tasks one call answers
     end: End | None = None  # why its handler is being ended from outside
     cancelled: bool = False  # somebody asked for it; handlers that look will see it

@@ -48,7 +48,7 @@ class QueueConfig:
         return self.concurrency is not None or self.rate is not None or self.breaker_state != "closed"
 
 
-async def locked_limits(tx: Tx, name: str) -> Any:
+async def lock_limits(tx: Tx, name: str) -> Any:
     """The queue's row with what runs of it now, for whoever alone may change that until the transaction ends."""
     await tx.execute(SQL["lock_queue"], name=name)
     return await tx.one(SQL["limits"], name=name)

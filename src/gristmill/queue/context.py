@@ -31,7 +31,7 @@ class Member(Protocol):
 
 
 @dataclass(slots=True)
-class Told:
+class ChildMember:
     """A member as it is told to a child process, which is killed when it is cancelled."""
 
     id: TaskId
@@ -106,9 +106,9 @@ class Running:
             try:
                 yield
             except BaseException:
-                self._metrics.llm_call("failed")
+                self._metrics.count_llm_call("failed")
                 raise
-            self._metrics.llm_call("ok")
+            self._metrics.count_llm_call("ok")
 
     def _only(self, what: str) -> Member:
         if self._batch:
@@ -128,17 +128,17 @@ def current() -> Running:
     if told is None:
         raise Refused("Nothing is being answered here: current() is known to a handler and to what it calls.")
     members, batch = told
-    return Running([Told(*member) for member in members], _tell, batch=batch)
+    return Running([ChildMember(*member) for member in members], _tell_progress, batch=batch)
 
 
-def enter(running: Running) -> None:
+def set_current(running: Running) -> None:
     _current.set(running)
 
 
-def about(members: Sequence[Member], *, batch: bool) -> tuple[Any, ...]:
+def describe_members(members: Sequence[Member], *, batch: bool) -> tuple[Any, ...]:
     """What a child process is told of its call, in words that it can read without knowing this room."""
     return [(member.id, member.attempt) for member in members], batch
 
 
-def _tell(task: TaskId, progress: Progress) -> None:
+def _tell_progress(task: TaskId, progress: Progress) -> None:
     tell((task, progress.current, progress.total, progress.message))

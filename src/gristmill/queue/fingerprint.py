@@ -20,7 +20,7 @@ PARTICULARS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def normalised(error: str) -> str:
+def normalise(error: str) -> str:
     """The first line of an error without ids, numbers, times, paths and addresses."""
     text = error.strip().splitlines()[0] if error.strip() else ""
     for pattern, name in PARTICULARS:
@@ -30,4 +30,4 @@ def normalised(error: str) -> str:
 
 def fingerprint(error: str) -> str:
     """A short name for the cluster an error belongs to."""
-    return hashlib.blake2s(normalised(error).encode(), digest_size=6).hexdigest()
+    return hashlib.blake2s(normalise(error).encode(), digest_size=6).hexdigest()

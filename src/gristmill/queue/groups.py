@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId, TaskId
-from gristmill.queue.letters import dumped
+from gristmill.queue.letters import to_json
 from gristmill.queue.sender import find_sender
 
 SQL = queries("gristmill.queue", "groups.sql")
@@ -35,7 +35,7 @@ async def open_groups(
     """Several at once, one for each label; without a scope they have that of the sender."""
     if parent is not None:
         await join_groups(tx, {parent: len(labels)})
-    payloads = [dumped({"label": label}) if label else None for label in labels]
+    payloads = [to_json({"label": label}) if label else None for label in labels]
     own = await find_sender(tx) if scope is None else scope
     rows = await tx.all(SQL["open_groups"], parent=parent, owner=owner, scope=own, payloads=payloads)
     return [row.id for row in rows]

@@ -59,7 +59,7 @@ def on(
     return Handler(letter, run, mode, batch, timeout, memory, at_once, streams)
 
 
-def bound(*handlers: Handler) -> Handlers:
+def bind(*handlers: Handler) -> Handlers:
     """Handlers by the kind they answer; each kind once."""
     kinds: dict[str, Handler] = {}
     for handler in handlers:

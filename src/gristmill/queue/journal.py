@@ -24,7 +24,7 @@ WORD = 8
 KEPT = 86_400.0  # seconds that the notes of a dead worker wait for a rescuer
 
 
-def folder() -> Path:
+def journal_folder() -> Path:
     """A folder of this user alone, in memory if the machine offers that."""
     memory = Path("/dev/shm")
     root = memory if os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
@@ -38,14 +38,14 @@ def folder() -> Path:
     return path
 
 
-class Notes:
+class Journal:
     """One file per worker; `begin` before a handler starts, `end` when its task is settled."""
 
     def __init__(self, concurrency: int = 0) -> None:
         size = concurrency + SPARE
         self.name = f"{os.getpid()}-{uuid4().hex}"
-        self._path = folder() / self.name
-        sweep()
+        self._path = journal_folder() / self.name
+        remove_old_journals()
         descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         try:
             # all of it now: a full memory would otherwise kill us at the first note
@@ -58,15 +58,15 @@ class Notes:
         self._open = True
 
     def begin(self, claim: Claim) -> None:
-        claim.noted = self._free.pop()
-        self._words[claim.noted] = claim.id
+        claim.journal_place = self._free.pop()
+        self._words[claim.journal_place] = claim.id
 
     def end(self, claim: Claim) -> None:
         """By the claim, not by the task: the same task may have come back and begun again meanwhile."""
-        if claim.noted is not None and self._open:
-            self._words[claim.noted] = 0
-            self._free.append(claim.noted)
-            claim.noted = None
+        if claim.journal_place is not None and self._open:
+            self._words[claim.journal_place] = 0
+            self._free.append(claim.journal_place)
+            claim.journal_place = None
 
     def close(self, *, leave: bool = False) -> None:
         """Nothing more will be noted; `leave` the file where somebody else must still read it."""
@@ -77,19 +77,19 @@ class Notes:
             self._path.unlink(missing_ok=True)
 
 
-def read(name: str) -> frozenset[TaskId] | None:
+def read_begun(name: str) -> frozenset[TaskId] | None:
     """What the worker with these notes had begun and not settled; None if this machine does not know."""
     try:
-        words = memoryview((folder() / name).read_bytes()).cast("q")
+        words = memoryview((journal_folder() / name).read_bytes()).cast("q")
     except (OSError, TypeError, Refused):  # TypeError: it is cut off
         return None
     return frozenset(TaskId(word) for word in words if word)
 
 
-def sweep() -> None:
+def remove_old_journals() -> None:
     """Remove what dead workers left behind and nobody came for: their database is gone, or it never knew them."""
     yesterday = time.time() - KEPT
-    for path in folder().iterdir():
+    for path in journal_folder().iterdir():
         with suppress(OSError):
             if path.stat().st_mtime < yesterday and not psutil.pid_exists(_writer(path)):
                 path.unlink()
@@ -100,5 +100,5 @@ def _writer(path: Path) -> int:
     return int(pid) if pid.isdigit() and len(pid) < 12 else 0
 
 
-def forget(name: str) -> None:
-    (folder() / name).unlink(missing_ok=True)
+def remove_journal(name: str) -> None:
+    (journal_folder() / name).unlink(missing_ok=True)

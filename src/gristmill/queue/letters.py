@@ -75,7 +75,7 @@ class Envelope:
         )
 
 
-def enclosed(letter: Letter | Envelope) -> Envelope:
+def enclose(letter: Letter | Envelope) -> Envelope:
     return letter if isinstance(letter, Envelope) else Envelope(letter)
 
 
@@ -84,7 +84,7 @@ def queue_of(letter: type[Letter] | Letter) -> str:
 
 
 @cache
-def of_one_queue(letter: type[Letter]) -> bool:
+def has_fixed_queue(letter: type[Letter]) -> bool:
     """Whether all letters of this class go to the same queue: one that is a field, or reckoned, may differ."""
     fixed = "queue" not in {field.name for field in fields(letter)} if is_dataclass(letter) else False
     return fixed and isinstance(getattr(letter, "queue", None), str | None)
@@ -151,10 +151,10 @@ def decode(letter: type[Letter], body: str | bytes) -> Letter:
         raise Permanent(f"the payload does not fit {letter.kind}: {error}") from error
 
 
-def jsonable(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A result as plain JSON values."""
     return msgspec.to_builtins(value)
 
 
-def dumped(value: Any) -> str:
+def to_json(value: Any) -> str:
     return _encoder.encode(value).decode()

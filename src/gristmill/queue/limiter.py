@@ -15,7 +15,7 @@ import psycopg
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import NoTurn, Refused, Transient
 from gristmill.ids import WorkerId
-from gristmill.queue.rates import Rate, Recent, after, free
+from gristmill.queue.rates import Rate, Recent, free_starts, remember_starts
 
 SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
@@ -79,14 +79,14 @@ class LimiterStatus:
     next_at: datetime | None
 
 
-def turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tuple[datetime, Turns]:
+def next_turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tuple[datetime, Turns]:
     """The next turn, and the line once it is given away; the one after it comes `gap` later."""
     at = max(now, turns.next_at or now, *turns.recent.at[-1:])  # behind all who are in the line already
     recent = NOTHING
     if limit.rate is not None:
-        _, later = free(limit.rate, turns.recent, at)
+        _, later = free_starts(limit.rate, turns.recent, at)
         at = later or at
-        recent = after(limit.rate, turns.recent, at, 1)
+        recent = remember_starts(limit.rate, turns.recent, at, 1)
     return at, Turns(at + gap if gap else None, recent)
 
 
@@ -199,20 +199,20 @@ class Limiters:
                     raise NoTurn(f"rate-limited by {name}: fully taken", min(max(first, BUSY[0]), BUSY[1]))
                 case _Full():
                     if freed:
-                        await _word(freed, min(POLL[min(look, len(POLL)) - 1], left.total_seconds()))
+                        await _await_word(freed, min(POLL[min(look, len(POLL)) - 1], left.total_seconds()))
         raise AssertionError("patience has an end")
 
     async def _look(self, name: str, limit: Limit | None, patience: timedelta, hold: timedelta) -> _Turn | _Far | _Full:
         """Take the next turn, unless it is too far away or there is no hold to go with it."""
         async with self._db.transaction() as tx:
-            row = await _locked(tx, name, limit)
+            row = await _lock_limiter(tx, name, limit)
             rules, turns = Limit.of(row), Turns.of(row)
             if rules.concurrency is not None:
                 holds = await tx.one(SQL["holds"], name=name)
                 assert holds is not None
                 if holds.held >= rules.concurrency:
                     return _Full(holds.first)
-            at, moved = turn(rules, turns, row.now, _gap(rules))
+            at, moved = next_turn(rules, turns, row.now, _gap(rules))
             if at - row.now > patience:
                 return _Far(at - row.now)
             if moved != turns or row.forgotten:  # or the janitor would take it for one that nobody uses
@@ -263,13 +263,13 @@ async def release_holds(tx: Tx, worker: WorkerId) -> int:
     return sum([row.n for row in await tx.all(SQL["let_go_of_worker"], worker=worker)])
 
 
-async def _word(freed: asyncio.Event, patience: float) -> None:
+async def _await_word(freed: asyncio.Event, patience: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(patience):
             await freed.wait()
 
 
-async def _locked(tx: Tx, name: str, limit: Limit | None) -> Any:
+async def _lock_limiter(tx: Tx, name: str, limit: Limit | None) -> Any:
     row = await tx.one(SQL["lock"], name=name)
     if row is None and limit is not None:
         await tx.execute(SQL["ensure"], name=name, **limit.columns)
@@ -286,7 +286,7 @@ def _gap(limit: Limit) -> timedelta:
 
 def _status(row: Any) -> LimiterStatus:
     limit, turns = Limit.of(row), Turns.of(row)
-    recent = limit.rate.count - free(limit.rate, turns.recent, row.now)[0] if limit.rate else 0
+    recent = limit.rate.count - free_starts(limit.rate, turns.recent, row.now)[0] if limit.rate else 0
     return LimiterStatus(row.name, limit, row.held, recent, turns.next_at)
 
 

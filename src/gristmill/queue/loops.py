@@ -7,7 +7,7 @@ from typing import Any
 AGAIN = 1.0  # seconds until a loop that did not end is cancelled again
 
 
-async def together(*loops: Coroutine[Any, Any, None]) -> None:
+async def run_together(*loops: Coroutine[Any, Any, None]) -> None:
     """Run until one of them fails or we are cancelled; then all of them end."""
     tasks = [asyncio.create_task(loop) for loop in loops]
     try:
@@ -15,10 +15,10 @@ async def together(*loops: Coroutine[Any, Any, None]) -> None:
         for task in done:
             task.result()
     finally:
-        await ended(tasks)
+        await end_tasks(tasks)
 
 
-async def ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel them until they have ended, whatever happens to us meanwhile.
 
     Once is not enough: before Python 3.12, `wait_for` loses a cancellation that comes together with what it waits for,

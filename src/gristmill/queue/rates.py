@@ -31,7 +31,7 @@ class Recent:
     n: tuple[int, ...] = ()
 
 
-def free(rate: Rate, recent: Recent, now: datetime) -> tuple[int, datetime | None]:
+def free_starts(rate: Rate, recent: Recent, now: datetime) -> tuple[int, datetime | None]:
     """How many may start now; if none, when the next may.
 
     A start counts until a whole period has passed: the next may come exactly then. Turns that were given away
@@ -45,10 +45,10 @@ def free(rate: Rate, recent: Recent, now: datetime) -> tuple[int, datetime | Non
         used -= n
         if used < rate.count:
             return 0, at + rate.period
-    raise AssertionError("an empty window has room")  # count > 0
+    raise AssertionError("an empty window is free")  # count > 0
 
 
-def after(rate: Rate, recent: Recent, now: datetime, n: int) -> Recent:
+def remember_starts(rate: Rate, recent: Recent, now: datetime, n: int) -> Recent:
     """What is remembered once `n` more have started.
 
     At most 60 entries: beyond that, neighbours within a fiftieth of the period become one, at the later time.
@@ -58,12 +58,12 @@ def after(rate: Rate, recent: Recent, now: datetime, n: int) -> Recent:
     if n > 0:
         # a clock that went back must not break the order
         live.append((max(now, live[-1][0]) if live else now, n))
-    entries = _merged(live, INSTANT)
+    entries = _merge(live, INSTANT)
     if len(entries) > ENTRIES:
-        entries = _merged(entries, rate.grain)
+        entries = _merge(entries, rate.grain)
     return Recent(tuple(at for at, _ in entries), tuple(k for _, k in entries))
 
 
-def _merged(entries: list[tuple[datetime, int]], cell: timedelta) -> list[tuple[datetime, int]]:
+def _merge(entries: list[tuple[datetime, int]], cell: timedelta) -> list[tuple[datetime, int]]:
     cells = [list(run) for _, run in groupby(entries, key=lambda entry: (entry[0] - EPOCH) // cell)]
     return [(run[-1][0], sum(n for _, n in run)) for run in cells]

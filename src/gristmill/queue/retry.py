@@ -28,7 +28,7 @@ def decide(
     error: BaseException, *, attempt: int, policy: RetryPolicy, chance: float = 0.5
 ) -> Retry | Bury | Stop | Snooze:
     """`chance`, between 0 and 1, spreads the waits by ±20 % so that what failed together does not return together."""
-    text = described(error)
+    text = describe_error(error)
     match error:
         case Cancelled():
             return Stop(text)
@@ -52,16 +52,16 @@ def backoff(attempt: int, policy: RetryPolicy) -> timedelta:
     return policy.cap if seconds >= policy.cap.total_seconds() else timedelta(seconds=seconds)
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """One line for people: our own errors speak for themselves, others say what they are."""
     try:
         text = str(error).strip() or type(error).__name__
     except Exception:  # noqa: BLE001 an error whose text is an error, too
         text = "it cannot be printed"
     from_us = type(error).__module__.startswith("gristmill.")
-    return storable(text if from_us else f"{type(error).__name__}: {text}")[:2000]
+    return make_storable(text if from_us else f"{type(error).__name__}: {text}")[:2000]
 
 
-def storable(text: str) -> str:
+def make_storable(text: str) -> str:
     """Text that PostgreSQL takes, whatever a handler put into it."""
     return text.encode(errors="backslashreplace").decode().replace("\0", "\\0")

@@ -11,7 +11,17 @@ from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.groups import join_groups
-from gristmill.queue.letters import Envelope, Letter, dumped, enclosed, encode, encode_all, lane, of_one_queue, queue_of
+from gristmill.queue.letters import (
+    Envelope,
+    Letter,
+    enclose,
+    encode,
+    encode_all,
+    has_fixed_queue,
+    lane,
+    queue_of,
+    to_json,
+)
 from gristmill.queue.sender import find_sender
 from gristmill.scopes import GLOBAL_ID
 
@@ -47,12 +57,12 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     """
     given = list(letters)
     terms = _Terms(max_payload, await find_sender(tx) if any(map(_inherits, given)) else GLOBAL_ID)
-    if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _bare(kinds.pop()):
+    if len(given) >= COPY_FROM and len(kinds := set(map(type, given))) == 1 and _is_bare(kinds.pop()):
         return await _send_bare(tx, cast(list[Letter], given), terms)
-    envelopes = [enclosed(letter) for letter in given]
-    await ensure_queues(tx, _named({_queue(one) for one in envelopes}))
+    envelopes = [enclose(letter) for letter in given]
+    await ensure_queues(tx, _check_names({_queue(one) for one in envelopes}))
     # tasks before groups: the order in which settling locks them, too
-    await _heed_prerequisites(tx, envelopes)
+    await _lock_prerequisites(tx, envelopes)
     await _join_parents(tx, envelopes)
     ids: list[TaskId] = []
     for plain, run in groupby(envelopes, key=lambda one: one.plain):
@@ -64,9 +74,9 @@ def _inherits(letter: Letter | Envelope) -> bool:
     return not isinstance(letter, Envelope) or letter.scope is None
 
 
-def _bare(kind: type[Letter | Envelope]) -> bool:
+def _is_bare(kind: type[Letter | Envelope]) -> bool:
     """Whether letters of this class have nothing on the outside, and all go the same way."""
-    return not issubclass(kind, Envelope) and of_one_queue(kind)
+    return not issubclass(kind, Envelope) and has_fixed_queue(kind)
 
 
 async def ensure_queues(tx: Tx, names: Sequence[str]) -> None:
@@ -83,7 +93,7 @@ def _queue(envelope: Envelope) -> str:
     return envelope.queue or queue_of(envelope.letter)
 
 
-def _named(queues: Iterable[str]) -> list[str]:
+def _check_names(queues: Iterable[str]) -> list[str]:
     for queue in queues:
         if not NAME.fullmatch(queue):
             raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
@@ -100,13 +110,13 @@ async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
 async def _send_bare(tx: Tx, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     """Letters of one kind with nothing on the outside: no envelope each, just one for all."""
     head = Envelope(letters[0])
-    await ensure_queues(tx, _named({_queue(head)}))
+    await ensure_queues(tx, _check_names({_queue(head)}))
     return await _copy_alike(tx, head, letters, terms)
 
 
 async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> list[TaskId]:
     ids: list[TaskId] = []
-    for _, run in groupby(envelopes, key=lambda one: _alike(one, terms)):
+    for _, run in groupby(envelopes, key=lambda one: _likeness(one, terms)):
         alike = list(run)
         letters = [one.letter for one in alike]
         ids += await (_copy_alike if len(letters) >= COPY_FROM else _insert_alike)(tx, alike[0], letters, terms)
@@ -137,7 +147,7 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: 
     assert row is not None
     ids, where, queue = row.ids, lane(head), _queue(head)
     outside = "\t".join(
-        _copied(value)
+        _copy_text(value)
         for value in (
             "",
             row.now.isoformat(),
@@ -160,7 +170,7 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: 
     await tx.copy(
         SQL["copy_tickets"], ("".join([f"{id}\t{id}{place}" for id in ids[piece]]).encode() for piece in pieces)
     )
-    await tx.execute(SQL["notify"], payload=f"line {queue} {where} {ids[0]}")
+    await tx.execute(SQL["notify"], payload=f"ready {queue} {where} {ids[0]}")
     return ids
 
 
@@ -170,14 +180,14 @@ def _tasks(ids: Sequence[TaskId], outside: bytes, bodies: Sequence[bytes]) -> by
     return b"".join([b"%d%s%s\n" % (id, outside, body) for id, body in zip(ids, escaped, strict=True)])
 
 
-def _copied(value: str | int | None) -> str:
+def _copy_text(value: str | int | None) -> str:
     """A value as COPY's text format writes it."""
     if value is None:
         return "\\N"
     return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _alike(envelope: Envelope, terms: _Terms) -> tuple[object, ...]:
+def _likeness(envelope: Envelope, terms: _Terms) -> tuple[object, ...]:
     """Letters with the same of these differ only in their payload."""
     return (
         terms.scope_of(envelope),
@@ -211,7 +221,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms)
     return ids
 
 
-async def _heed_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
+async def _lock_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     wanted = sorted({one.after for one in envelopes if one.after is not None})
     if not wanted:
         return
@@ -245,7 +255,7 @@ def _row(envelope: Envelope, terms: _Terms) -> str:
         "owner": envelope.owner,
         "scope": terms.scope_of(envelope),
     }
-    return dumped(fields)[:-1] + ',"payload":' + encode(envelope.letter, terms.limit).decode() + "}"
+    return to_json(fields)[:-1] + ',"payload":' + encode(envelope.letter, terms.limit).decode() + "}"
 
 
 async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], terms: _Terms) -> list[TaskId]:

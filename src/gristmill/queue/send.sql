@@ -17,7 +17,7 @@ WITH given AS MATERIALIZED (
   INSERT INTO ticket (id, seq, lane, queue) SELECT id, id, %(lane)s, %(queue)s FROM given
 )
 SELECT array_agg(id ORDER BY place) AS ids,
-       pg_notify('gristmill', 'line ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
+       pg_notify('gristmill', 'ready ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
   FROM given;
 
 -- name: reserve_ids

@@ -1,4 +1,4 @@
-"""Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
+"""Settles answers: rows, letters, counters and completion commit together, run_fenced by the lease, or not at all."""
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Sequence
@@ -14,7 +14,7 @@ from gristmill.ids import ScopeId, TaskId, WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.groups import seal
-from gristmill.queue.letters import Envelope, Letter, dumped
+from gristmill.queue.letters import Envelope, Letter, to_json
 from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
 from gristmill.queue.send import MAX_PAYLOAD, send_many
 from gristmill.queue.sender import sending_for
@@ -33,7 +33,7 @@ def is_plain(batch: Sequence[Settled], clears: frozenset[str]) -> bool:
     return all([outcome is BARE for _, outcome in batch])
 
 
-async def fenced(statement: Awaitable[Any]) -> None:
+async def run_fenced(statement: Awaitable[Any]) -> None:
     """Run what fence() guards: LeaseLost if a task of it is not ours any more."""
     try:
         await statement
@@ -43,7 +43,7 @@ async def fenced(statement: Awaitable[Any]) -> None:
         raise
 
 
-def writes(outcome: Outcome) -> bool:
+def has_write(outcome: Outcome) -> bool:
     """Whether it wants something of its own written: then that may be what fails, or never ends."""
     if isinstance(outcome, Done) and outcome.seals:
         return True
@@ -61,23 +61,23 @@ async def settle(
 ) -> None:
     """Move every task of the batch out of `processing`; if one of them is not ours any more, fail and write nothing.
 
-    The fenced statements come first: whoever lost a lease learns it before anything else is written.
+    The run_fenced statements come first: whoever lost a lease learns it before anything else is written.
     """
-    plain, closing, again, rest = _sorted(batch, clears, retries_first)
+    plain, closing, again, rest = _sort_by_statement(batch, clears, retries_first)
     letters = [letter for claim, outcome in batch for letter in _letters_of(claim, outcome)]
     seals = sorted({group for _, outcome in batch if isinstance(outcome, Done) for group in outcome.seals})
     tied = any(isinstance(one, Envelope) and (one.parent, one.after) != (None, None) for one in letters)
     if seals or tied or bool(plain) + bool(closing) + bool(again) > 1:
         await _lock_families(tx, worker, [claim.id for claim, _ in batch], letters, seals)
     if plain:
-        await tx.execute(SQL["complete"], **completion(worker, plain))
+        await tx.execute(SQL["complete"], **completion_params(worker, plain))
     if closing:
-        await tx.execute(SQL["close"], worker=worker, rows=dumped(closing), n=len(closing), stopped=Stop().reason)
+        await tx.execute(SQL["close"], worker=worker, rows=to_json(closing), n=len(closing), stopped=Stop().reason)
     if again:
-        await tx.execute(SQL["again"], worker=worker, rows=dumped(again), n=len(again))
+        await tx.execute(SQL["again"], worker=worker, rows=to_json(again), n=len(again))
     if rest:
-        await tx.execute(SQL["tally"], worker=worker, rows=dumped(tallied(rest)))
-    await fenced(tx.flush())
+        await tx.execute(SQL["tally"], worker=worker, rows=to_json(count_outcomes(rest)))
+    await run_fenced(tx.flush())
     for claim, outcome in batch:
         if isinstance(outcome, Done | Skip) and outcome.write is not None:
             with sending_for(claim.scope):
@@ -103,7 +103,7 @@ def _scoped(letter: Letter | Envelope, scope: ScopeId) -> Envelope:
     return letter if letter.scope is not None else replace(letter, scope=scope)
 
 
-def _sorted(
+def _sort_by_statement(
     batch: Sequence[Settled], clears: frozenset[str], retries_first: frozenset[str]
 ) -> tuple[list[Claim], list[dict[str, Any]], list[dict[str, Any]], list[Settled]]:
     """By the statement that settles them (`complete`, `close`, `again`), in the order of their ids, and for `tally`."""
@@ -118,18 +118,18 @@ def _sorted(
                 plain.append(claim)
                 continue
             case Done(result=result):
-                closing.append(_closed(claim, "completed", result=result, clear=clear))
+                closing.append(_closing_row(claim, "completed", result=result, clear=clear))
             case Skip(reason):
-                closing.append(_closed(claim, "skipped", error=reason, clear=clear))
+                closing.append(_closing_row(claim, "skipped", error=reason, clear=clear))
             case Stop(reason):
-                closing.append(_closed(claim, "cancelled", error=reason))
+                closing.append(_closing_row(claim, "cancelled", error=reason))
             case Bury(error):
-                closing.append(_closed(claim, "failed", error=error, fingerprint=fingerprint(error)))
+                closing.append(_closing_row(claim, "failed", error=error, fingerprint=fingerprint(error)))
             case Retry(wait, error):
                 first = claim.queue in retries_first
-                again.append(_again(claim, wait.total_seconds(), counts=True, first=first, error=error))
+                again.append(_return_row(claim, wait.total_seconds(), counts=True, first=first, error=error))
             case Snooze(wait, reason):
-                again.append(_again(claim, wait.total_seconds(), counts=False, first=False, error=reason))
+                again.append(_return_row(claim, wait.total_seconds(), counts=False, first=False, error=reason))
             case _:
                 assert_never(outcome)
         rest.append((claim, outcome))
@@ -146,22 +146,23 @@ async def _lock_families(
     await tx.all(SQL["lock_families"], worker=worker, ids=array(ids), tasks=array(awaited), groups=array(joined))
 
 
-def completion(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
+def completion_params(worker: WorkerId, claims: Sequence[Claim]) -> dict[str, Any]:
     """The parameters of `complete`."""
-    completed = Counter([claim.queue for claim in claims])
-    prunable = Counter([claim.queue for claim in claims if claim.prunable])
+    completed = Counter([(claim.queue, claim.scope) for claim in claims])
+    prunable = Counter([(claim.queue, claim.scope) for claim in claims if claim.prunable])
     return {
         "worker": worker,
         "n": len(claims),
         "ids": array([claim.id for claim in claims]),
         "leases": array([claim.lease for claim in claims]),
-        "queues": list(completed),
+        "queues": [queue for queue, _ in completed],
+        "scopes": array(scope for _, scope in completed),
         "completed": array(completed.values()),
-        "prunable": array(prunable[queue] for queue in completed),
+        "prunable": array(prunable[which] for which in completed),
     }
 
 
-def _closed(
+def _closing_row(
     claim: Claim,
     outcome: str,
     *,
@@ -181,7 +182,7 @@ def _closed(
     }
 
 
-def _again(claim: Claim, wait: float, *, counts: bool, first: bool, error: str | None) -> dict[str, Any]:
+def _return_row(claim: Claim, wait: float, *, counts: bool, first: bool, error: str | None) -> dict[str, Any]:
     return {
         "id": claim.id,
         "lease": claim.lease,
@@ -193,14 +194,14 @@ def _again(claim: Claim, wait: float, *, counts: bool, first: bool, error: str |
     }
 
 
-def tallied(batch: Iterable[Settled]) -> list[dict[str, Any]]:
-    """What the batch adds to each queue's counters."""
-    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTED, 0))
+def count_outcomes(batch: Iterable[Settled]) -> list[dict[str, Any]]:
+    """What the batch adds to the counters of each queue and scope."""
+    queues: dict[tuple[str, ScopeId], dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTED, 0))
     for claim, outcome in batch:
-        counts = queues[claim.queue]
+        counts = queues[claim.queue, claim.scope]
         counts[status_of(type(outcome))] += 1
         counts["prunable"] += claim.prunable and isinstance(outcome, Done | Skip | Stop)
-    return [{"queue": queue, **counts} for queue, counts in queues.items()]
+    return [{"queue": queue, "scope": scope, **counts} for (queue, scope), counts in queues.items()]
 
 
 COUNTED = ("completed", "failed", "skipped", "cancelled", "retried", "snoozed", "prunable")

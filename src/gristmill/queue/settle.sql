@@ -16,11 +16,12 @@ WITH moment AS MATERIALIZED (
     FROM gone, moment c WHERE t.id = gone.id
   RETURNING t.id, t.parent, t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (
-  INSERT INTO queue_tally AS q (queue, worker, completed, prunable)
-  SELECT queue, %(worker)s, completed, prunable FROM unnest(%(queues)s::text[], %(completed)s::bigint[], %(prunable)s::bigint[])
-    AS r(queue, completed, prunable)
-   ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE
+  INSERT INTO queue_tally AS q (queue, scope, worker, completed, prunable)
+  SELECT queue, scope, %(worker)s, completed, prunable
+    FROM unnest(%(queues)s::text[], %(scopes)s::int[], %(completed)s::bigint[], %(prunable)s::bigint[])
+      AS r(queue, scope, completed, prunable)
+   ORDER BY queue, scope
+  ON CONFLICT (queue, scope, worker) DO UPDATE
      SET completed = q.completed + excluded.completed, prunable = q.prunable + excluded.prunable
 ), ended AS MATERIALIZED (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('completed'::task_status), array_agg(n)) AS ids
@@ -56,10 +57,10 @@ WITH moment AS MATERIALIZED (
   RETURNING t.id, t.scope, t.queue, gone.stopped, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (  -- the tally of the batch takes these for failed
-  INSERT INTO queue_tally AS y (queue, worker, cancelled, failed, prunable)
-  SELECT queue, %(worker)s, count(*), -count(*), count(*) FILTER (WHERE prunable)
-    FROM closed WHERE stopped GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE
+  INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, failed, prunable)
+  SELECT queue, scope, %(worker)s, count(*), -count(*), count(*) FILTER (WHERE prunable)
+    FROM closed WHERE stopped GROUP BY queue, scope ORDER BY queue, scope
+  ON CONFLICT (queue, scope, worker) DO UPDATE
      SET cancelled = y.cancelled + excluded.cancelled, failed = y.failed + excluded.failed,
          prunable = y.prunable + excluded.prunable
 ), remembered AS (
@@ -96,10 +97,10 @@ WITH moment AS MATERIALIZED (
   RETURNING t.id, t.scope, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (  -- the tally of the batch takes these for retried
-  INSERT INTO queue_tally AS y (queue, worker, cancelled, retried, prunable)
-  SELECT queue, %(worker)s, count(*), -count(*) FILTER (WHERE counts), count(*) FILTER (WHERE prunable)
-    FROM moved WHERE outcome IS NOT NULL GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE
+  INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, retried, prunable)
+  SELECT queue, scope, %(worker)s, count(*), -count(*) FILTER (WHERE counts), count(*) FILTER (WHERE prunable)
+    FROM moved WHERE outcome IS NOT NULL GROUP BY queue, scope ORDER BY queue, scope
+  ON CONFLICT (queue, scope, worker) DO UPDATE
      SET cancelled = y.cancelled + excluded.cancelled, retried = y.retried + excluded.retried,
          prunable = y.prunable + excluded.prunable
 ), remembered AS (
@@ -138,12 +139,12 @@ WITH RECURSIVE mine AS MATERIALIZED (
 SELECT g.id FROM task_group g WHERE g.id = ANY (ARRAY(SELECT id FROM family)) ORDER BY g.id DESC FOR NO KEY UPDATE;
 
 -- name: tally
-INSERT INTO queue_tally AS t (queue, worker, completed, failed, skipped, cancelled, retried, prunable)
-SELECT queue, %(worker)s, completed, failed, skipped, cancelled, retried, prunable
+INSERT INTO queue_tally AS t (queue, scope, worker, completed, failed, skipped, cancelled, retried, prunable)
+SELECT queue, scope, %(worker)s, completed, failed, skipped, cancelled, retried, prunable
   FROM jsonb_to_recordset(%(rows)s::jsonb) AS r(
-    queue text, completed bigint, failed bigint, skipped bigint, cancelled bigint, retried bigint, prunable bigint)
- ORDER BY queue
-ON CONFLICT (queue, worker) DO UPDATE
+    queue text, scope int, completed bigint, failed bigint, skipped bigint, cancelled bigint, retried bigint, prunable bigint)
+ ORDER BY queue, scope
+ON CONFLICT (queue, scope, worker) DO UPDATE
    SET completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
        skipped = t.skipped + excluded.skipped, cancelled = t.cancelled + excluded.cancelled,
        retried = t.retried + excluded.retried, prunable = t.prunable + excluded.prunable;

@@ -2,15 +2,15 @@
 
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
-from gristmill.settings.environment import environment
-from gristmill.settings.explain import reason
+from gristmill.settings.explain import explain_reason
 from gristmill.settings.llm import LlmSettings
-from gristmill.settings.load import load, unknown_names
+from gristmill.settings.loading import load, unknown_names
 from gristmill.settings.log import LogSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.router import BackendSettings, KeySettings, ModelSettings, NetworkSettings, RouterSettings
 from gristmill.settings.settings import Settings
 from gristmill.settings.values import Slice
+from gristmill.settings.variables import environment
 
 __all__ = [
     "BackendSettings",
@@ -26,7 +26,7 @@ __all__ = [
     "Settings",
     "Slice",
     "environment",
+    "explain_reason",
     "load",
-    "reason",
     "unknown_names",
 ]

@@ -12,7 +12,7 @@ class EmbeddingSettings(Slice):
     """Which model turns texts into vectors."""
 
     kind: Literal["minilm", "ollama", "openai"] = Field(
-        default="minilm", description="The model of the house (minilm), or what an endpoint speaks (ollama, openai)."
+        default="minilm", description="The built-in model (minilm), or what an endpoint speaks (ollama, openai)."
     )
     url: str = Field(
         default="http://127.0.0.1:11430", description="Where the endpoint listens, up to and without /api or /v1."

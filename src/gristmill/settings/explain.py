@@ -1,8 +1,9 @@
-"""Says in one sentence what is wrong with a setting, where it was set, and what is allowed."""
+"""Explains in one sentence what is wrong with a setting, where it was set, and what is allowed."""
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, cast, get_origin
 
@@ -14,9 +15,11 @@ PREFIX = "GRISTMILL_"
 MORE = "See docs/settings.md"
 LONGEST = 60  # characters of a value that are shown
 
+Variables = Mapping[str, tuple[str, ...]]
 
-def names_of(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
-    """Every variable of the environment that sets something, with the path of what it sets."""
+
+def map_variables(model: type[BaseModel]) -> Variables:
+    """Every variable that sets something → the path of its setting: `GRISTMILL_QUEUE_LEASE` → `("queue", "lease")`."""
     names: dict[str, tuple[str, ...]] = {}
     for name, field in model.model_fields.items():
         names[f"{PREFIX}{name.upper()}"] = (name,)
@@ -26,9 +29,9 @@ def names_of(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def broken_json(model: type[BaseModel], environment: Mapping[str, str]) -> str | None:
-    """The first variable that should hold a table or a list, as JSON, and does not."""
-    for name, path in names_of(model).items():
+def find_broken_json(model: type[BaseModel], environment: Mapping[str, str]) -> str | None:
+    """The first variable that must hold a table or a list as JSON, and does not."""
+    for name, path in map_variables(model).items():
         text = environment.get(name)
         if text is not None and _is_structured(model, path) and not _is_json(text):
             return name
@@ -50,71 +53,74 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def strangers(given: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A sentence for each variable that looks like ours and sets nothing."""
-    names = list(known)
+def explain_unknown_variables(names: Iterable[str], variables: Variables) -> list[str]:
+    """One sentence for each name that begins as ours do and sets nothing."""
     return [
-        f"{name} is no setting and has no effect{_near(name.upper(), names)}. {MORE}."
-        for name in sorted(given)
-        if name.upper().startswith(PREFIX) and name.upper() not in names
+        f"{name} is no setting and has no effect{_suggest_name(name.upper(), variables)}. {MORE}."
+        for name in sorted(names)
+        if name.upper().startswith(PREFIX) and name.upper() not in variables
     ]
 
 
-def complaint(error: ErrorDetails, *, environment: Mapping[str, str], file: Mapping[str, Any], known: Any) -> str:
-    """The sentence about one error; `known` is what `names_of` found."""
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where settings come from: the names in the environment, the content of the file, and the variables we know."""
+
+    names: frozenset[str]
+    file: Mapping[str, Any]
+    variables: Variables
+
+
+def explain_error(error: ErrorDetails, sources: Sources) -> str:
+    """The sentence about one error that pydantic found."""
     path = error["loc"]
-    why = reason(error, known)
-    where = _where(path, environment, file, known)
-    if len(path) == 1 and (blamed := _blamed(path, why, environment, file, known)):
-        where = blamed
+    why = explain_reason(error, sources.variables)
+    where = (_name_conflicting_settings(path[0], why, sources) if len(path) == 1 else "") or _name_place(path, sources)
     return f"{where} is wrong: {why}. {MORE}."
 
 
-def _where(path: Sequence[int | str], environment: Mapping[str, str], file: Mapping[str, Any], known: Any) -> str:
-    """The variable, or the key in the file, that a person has to change."""
-    given = {name.upper() for name in environment}
-    for name, sets in known.items():
-        if name in given and sets == tuple(path[: len(sets)]) and (len(sets) > 1 or len(path) == 1):
+def _name_place(path: Sequence[int | str], sources: Sources) -> str:
+    """Name the variable, or the key in the file, that a person has to change."""
+    for name, sets in sources.variables.items():
+        if name in sources.names and sets == tuple(path[: len(sets)]) and (len(sets) > 1 or len(path) == 1):
             rest = path[len(sets) :]
-            return f"The setting {name}{f' ({_dotted(rest)})' if rest else ''}"
-    if path and path[0] in file:
-        return f"{_dotted(path)} in {FILE}"
+            return f"The setting {name}{f' ({_join_path(rest)})' if rest else ''}"
+    if path and path[0] in sources.file:
+        return f"{_join_path(path)} in {FILE}"
     return f"The setting {PREFIX}{'_'.join(str(part) for part in path).upper()}"
 
 
-def _blamed(
-    path: Sequence[Any], reason: str, environment: Mapping[str, str], file: Mapping[str, Any], known: Any
-) -> str:
-    """Where settings do not go together: those of them that somebody set."""
-    room, words = path[0], set(re.findall(r"\w+", reason))
-    parts = [sets for sets in known.values() if len(sets) == 2 and sets[0] == room and sets[1] in words]
-    given = {name.upper() for name in environment}
-    inside = cast(dict[str, Any], file[room]) if isinstance(file.get(room), dict) else dict[str, Any]()
-    variables = [name for name, sets in known.items() if name in given and sets in parts]
-    keys = [part for _, part in parts if part in inside and _variable(room, part) not in variables]
-    named = [*variables, *(f"{room}.{part} in {FILE}" for part in keys)]
+def _name_conflicting_settings(room: int | str, why: str, sources: Sources) -> str:
+    """Name the settings of a room that contradict each other: of these, only the ones that somebody has set."""
+    words = set(re.findall(r"\w+", why))
+    parts = [sets for sets in sources.variables.values() if len(sets) == 2 and sets[0] == room and sets[1] in words]
+    table = sources.file.get(str(room))
+    keys = cast(dict[str, Any], table) if isinstance(table, dict) else dict[str, Any]()
+    variables = [name for name, sets in sources.variables.items() if name in sources.names and sets in parts]
+    in_file = [part for _, part in parts if part in keys and _make_variable_name(room, part) not in variables]
+    named = [*variables, *(f"{room}.{part} in {FILE}" for part in in_file)]
     return f"The setting {' with '.join(named)}" if named else ""
 
 
-def _variable(room: str, part: str) -> str:
+def _make_variable_name(room: int | str, part: str) -> str:
     return f"{PREFIX}{room}_{part}".upper()
 
 
-def reason(error: ErrorDetails, known: Mapping[str, tuple[str, ...]] | None = None) -> str:
-    """What is allowed, in words of ours; our own validators speak for themselves."""
+def explain_reason(error: ErrorDetails, variables: Variables | None = None) -> str:
+    """What is allowed, in our own words; the sentences of our own validators stay as they are."""
     kind, limits = error["type"], error.get("ctx", {})
     if kind == "value_error":
         return error["msg"].removeprefix("Value error, ")
     if kind == "extra_forbidden":
-        names = map(".".join, (known or {}).values())
-        near = _near(".".join(map(str, error["loc"])), names) if len(error["loc"]) < 3 else ""
+        names = map(".".join, (variables or {}).values())
+        near = _suggest_name(".".join(map(str, error["loc"])), names) if len(error["loc"]) < 3 else ""
         return f"there is no such setting{near}"
     if kind == "missing":
         return "it is missing"
-    return f"{_shown(error)}, {_wanted(kind, limits)}"
+    return f"{_quote_value(error)}, {_describe_allowed(kind, limits)}"
 
 
-def _wanted(kind: str, limits: Mapping[str, Any]) -> str:
+def _describe_allowed(kind: str, limits: Mapping[str, Any]) -> str:
     match kind:
         case "greater_than_equal":
             return f"and must be at least {limits['ge']}"
@@ -124,7 +130,7 @@ def _wanted(kind: str, limits: Mapping[str, Any]) -> str:
             allowed = str(limits["expected"]).replace("'", "")
             return f"and must be {allowed}"
         case "string_pattern_mismatch":
-            return f"and must be {_alternatives(limits['pattern'])}"
+            return f"and must be {_list_alternatives(limits['pattern'])}"
         case _ if kind.startswith("int"):
             return "which is not a whole number"
         case _ if kind.startswith("bool"):
@@ -143,28 +149,28 @@ def _wanted(kind: str, limits: Mapping[str, Any]) -> str:
             return "which cannot be used here"
 
 
-def _alternatives(pattern: str) -> str:
-    """`^(a|b|c)$` as people say it."""
+def _list_alternatives(pattern: str) -> str:
+    """Turn `^(a|b|c)$` into `a, b or c`."""
     words = pattern.removeprefix("^(").removesuffix(")$").split("|")
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else pattern
 
 
-def _shown(error: ErrorDetails) -> str:
-    """The value, unless it may be a secret."""
+def _quote_value(error: ErrorDetails) -> str:
+    """Quote the value, unless it may be a secret."""
     if any("key" in str(part) for part in error["loc"]):
         return "it is set to something"
     text = str(error["input"])
     return f"it is “{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}”"
 
 
-def _dotted(path: Iterable[int | str]) -> str:
-    """`gpu_backends[1].url`: entries are counted from one, as people do."""
+def _join_path(path: Iterable[int | str]) -> str:
+    """`gpu_backends[1].url`: entries are counted from one, as people count."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 
 
-def _near(name: str, names: Iterable[str]) -> str:
+def _suggest_name(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=1, cutoff=0.85)
     return f"; perhaps {near[0]} is meant" if near else ""

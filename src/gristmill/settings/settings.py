@@ -12,17 +12,17 @@ from typing_extensions import override
 
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
-from gristmill.settings.environment import default_data_folder
-from gristmill.settings.explain import FILE, names_of
+from gristmill.settings.explain import FILE, map_variables
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.log import LogSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.router import RouterSettings
 from gristmill.settings.values import Folder
+from gristmill.settings.variables import default_data_folder
 
 
 class Settings(BaseSettings):
-    """Everything that can be set."""
+    """Everything that a person can set."""
 
     model_config = SettingsConfigDict(
         env_prefix="GRISTMILL_",
@@ -63,7 +63,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        if isinstance(env_settings, EnvSettingsSource):  # what sets nothing is told of, and is no reason to stop
-            known = {name.lower() for name in names_of(cls)}
+        # A variable that sets nothing is left out here: `unknown_names` reports it, and the program goes on.
+        if isinstance(env_settings, EnvSettingsSource):
+            known = {name.lower() for name in map_variables(cls)}
             env_settings.env_vars = {name: value for name, value in env_settings.env_vars.items() if name in known}
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 
-from gristmill.durations import duration
+from gristmill.durations import parse_duration
 
 
 def _read_duration(value: object) -> object:
-    return duration(value) if isinstance(value, str) else value
+    return parse_duration(value) if isinstance(value, str) else value
 
 
 def _read_bytes(value: object) -> object:
@@ -40,6 +40,6 @@ Level = Literal["P0", "P1", "P2", "P3"]
 
 
 class Slice(BaseModel):
-    """A part of the settings that one room is handed."""
+    """The settings of one room; the room gets these and no others."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -2,38 +2,38 @@
 
 import logging
 import sys
-from collections.abc import MutableMapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import structlog
+from structlog.typing import EventDict, FilteringBoundLogger
 
-if TYPE_CHECKING:  # children of workers import this, and need none
+if TYPE_CHECKING:  # the child processes of workers import this file and need no settings
     from gristmill.settings import LogSettings
 
-log: Any = structlog.get_logger("gristmill")
+log: FilteringBoundLogger = structlog.get_logger("gristmill")
 
-LONGEST = 10_000  # characters of one value in a log; what an exception carries may be a book
+LONGEST = 10_000  # characters of one value in a log; the text of an exception may be as long as a book
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-def shortened(text: str) -> str:
-    """Its beginning and its end, where a traceback says how it began and what it came to."""
+def shorten_text(text: str) -> str:
+    """Keep the beginning and the end of a long text: in a traceback, these say where it began and what went wrong."""
     if len(text) <= LONGEST:
         return text
     head, tail = LONGEST * 3 // 4, LONGEST // 4
     return f"{text[:head]}\n… {len(text) - head - tail:,} characters left out …\n{text[-tail:]}"
 
 
-def _shorten(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _shorten_values(_: object, __: str, event: EventDict) -> EventDict:
     for name, value in event.items():
         if isinstance(value, str) and len(value) > LONGEST:
-            event[name] = shortened(value)
+            event[name] = shorten_text(value)
     return event
 
 
-class _Patient:
-    """A stream on which a full disk costs lines, and not the program."""
+class _ForgivingStream:
+    """A stream that drops lines when the disk is full, so that the program goes on."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -48,6 +48,7 @@ class _Patient:
 
 
 def set_up_logs(settings: "LogSettings") -> None:
+    """Write events to stderr: as JSON if the settings say so, else as text, coloured in a terminal."""
     for_people = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     render = structlog.processors.JSONRenderer() if settings.json_lines else for_people
     structlog.configure(
@@ -56,10 +57,10 @@ def set_up_logs(settings: "LogSettings") -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.format_exc_info,
-            _shorten,
+            _shorten_values,
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Patient(sys.stderr))),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _ForgivingStream(sys.stderr))),
         cache_logger_on_first_use=True,
     )

@@ -18,7 +18,7 @@ CLAIMS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
 SIZES = (1, 5, 20, 50, 100, 200, 500, 1000)
 
 
-PROCESS = CollectorRegistry()  # what is counted where no worker is in sight
+PROCESS = CollectorRegistry()  # for code that knows no worker: one registry for the whole process
 _EXTRACTIONS = Counter(
     "graph_llm_extractions_total",
     "Passages an LLM found something in or was silent about, and what it told that is not in the text (dropped).",
@@ -32,7 +32,7 @@ def count_extraction(outcome: Literal["found", "silent", "dropped"], n: int = 1)
 
 
 class Durations(Collector):
-    """worker_job_duration_seconds; counted by hand, since the library's histogram takes ten times as long a task."""
+    """worker_job_duration_seconds, counted by our own code: the library's histogram takes ten times as long a task."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
@@ -104,33 +104,33 @@ class WorkerMetrics:
             registry=self.registry,
         )
 
-    def processed(self, queue: str, status: str, n: int) -> None:
+    def count_processed(self, queue: str, status: str, n: int) -> None:
         self._processed.labels(self.worker, status, queue).inc(n)
 
-    def took(self, queue: str, seconds: float) -> None:
+    def observe_duration(self, queue: str, seconds: float) -> None:
         self._durations.observe(queue, seconds)
 
-    def depth(self, queue: str, n: int) -> None:
+    def set_depth(self, queue: str, n: int) -> None:
         self._depth.labels(queue).set(n)
 
-    def active(self, n: int) -> None:
+    def set_active(self, n: int) -> None:
         self._active.labels(self.worker).set(n)
 
-    def llm_call(self, status: str) -> None:
+    def count_llm_call(self, status: str) -> None:
         self._llm.labels(self.worker, status).inc()
 
-    def rate_limited(self, domain: str) -> None:
+    def count_rate_limit_hit(self, domain: str) -> None:
         self._hits.labels(self.worker, domain).inc()
 
-    def claimed(self, n: int, seconds: float) -> None:
+    def observe_claim(self, n: int, seconds: float) -> None:
         self._claim.labels(self.worker).observe(seconds)
         if n:
             self._claimed.labels(self.worker).observe(n)
 
-    def settled(self, n: int) -> None:
+    def observe_settled(self, n: int) -> None:
         self._settled.labels(self.worker).observe(n)
 
-    def text(self) -> bytes:
-        """The worker's own metrics, and those of other rooms once they have counted something."""
+    def render(self) -> bytes:
+        """All metrics as Prometheus reads them; those of other rooms once these have counted something."""
         counted = any(family.samples for family in PROCESS.collect())
         return generate_latest(self.registry) + (generate_latest(PROCESS) if counted else b"")

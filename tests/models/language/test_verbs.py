@@ -1,10 +1,10 @@
-"""How relations are named after verbs."""
+"""How a relation gets its name from a verb."""
 
 import pytest
 
 from gristmill.models import Passage
-from gristmill.models.language.extraction import extract
-from gristmill.models.language.verbs import past
+from gristmill.models.language.extraction import extract_passages
+from gristmill.models.language.verbs import make_past_tense
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ from gristmill.models.language.verbs import past
     ],
 )
 def test_a_relation_has_the_past_tense_of_its_verb_as_its_name(base: str, name: str) -> None:
-    assert past(base) == name
+    assert make_past_tense(base) == name
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_a_relation_has_the_past_tense_of_its_verb_as_its_name(base: str, name: 
 def test_all_forms_of_a_verb_give_one_relation(name: str, forms: str) -> None:
     finite, ongoing, done = forms.split()
     texts = [f"Acme Corp {verb} Globex Inc every year." for verb in (finite, f"is {ongoing}", f"has {done}")]
-    drawn = extract([Passage(text, language="en") for text in texts])
+    drawn = extract_passages([Passage(text, language="en") for text in texts])
     assert [[one.type for one in each.relations] for each in drawn] == [[name]] * 3

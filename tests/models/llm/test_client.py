@@ -1,4 +1,4 @@
-"""The house's LLM client: what it accepts as an answer, and what it raises instead."""
+"""The LLM client: which answers it accepts, and which errors it raises instead."""
 
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -21,8 +21,8 @@ class City(BaseModel):
 SCHEMA = City.model_json_schema()
 
 
-class Told:
-    """A router that answers what the test says, and what it was asked."""
+class FakeRouter:
+    """A router that gives the answer of the test, and remembers every question."""
 
     def __init__(self) -> None:
         self.status, self.answer, self.headers = 200, dict[str, Any](), dict[str, str]()
@@ -45,39 +45,41 @@ class Told:
 
 
 @pytest.fixture
-async def told() -> AsyncIterator[tuple[Told, str]]:
-    router, app = Told(), web.Application()
-    app.router.add_post("/api/chat", router.handle)
+async def router() -> AsyncIterator[tuple[FakeRouter, str]]:
+    fake, app = FakeRouter(), web.Application()
+    app.router.add_post("/api/chat", fake.handle)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield router, f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield fake, f"http://127.0.0.1:{runner.addresses[0][1]}"
     await runner.cleanup()
 
 
 @pytest.fixture
-async def llm(told: tuple[Told, str]) -> AsyncIterator[RouterLlm]:
-    async with RouterLlm(LlmSettings(url=told[1], model="m"), session="s1") as client:
+async def llm(router: tuple[FakeRouter, str]) -> AsyncIterator[RouterLlm]:
+    async with RouterLlm(LlmSettings(url=router[1], model="m"), session="s1") as client:
         yield client
 
 
-async def test_text_comes_back_as_it_was_said_and_carries_its_priority(told: tuple[Told, str], llm: RouterLlm) -> None:
-    told[0].says(" A mill. ")
-    assert await llm.text("What is this?", priority="P0") == "A mill."
-    assert told[0].asked[0]["messages"] == [{"role": "user", "content": "What is this?"}]
-    assert (told[0].seen[0]["X-Ollama-Priority"], told[0].seen[0]["X-Router-Session"]) == ("P0", "s1")
+async def test_text_comes_back_as_it_was_said_and_carries_its_priority(
+    router: tuple[FakeRouter, str], llm: RouterLlm
+) -> None:
+    router[0].says(" A mill. ")
+    assert await llm.ask_text("What is this?", priority="P0") == "A mill."
+    assert router[0].asked[0]["messages"] == [{"role": "user", "content": "What is this?"}]
+    assert (router[0].seen[0]["X-Ollama-Priority"], router[0].seen[0]["X-Router-Session"]) == ("P0", "s1")
 
 
-async def test_structured_answers_are_validated_objects(told: tuple[Told, str], llm: RouterLlm) -> None:
-    told[0].says('{"city": "Brno", "people": 400000}')
-    assert await llm.json("Which?", SCHEMA) == {"city": "Brno", "people": 400000}
-    assert await llm.shaped("Which?", City) == City(city="Brno", people=400000)
-    assert told[0].asked[0]["format"] == SCHEMA
+async def test_structured_answers_are_validated_objects(router: tuple[FakeRouter, str], llm: RouterLlm) -> None:
+    router[0].says('{"city": "Brno", "people": 400000}')
+    assert await llm.ask_json("Which?", SCHEMA) == {"city": "Brno", "people": 400000}
+    assert await llm.ask_object("Which?", City) == City(city="Brno", people=400000)
+    assert router[0].asked[0]["format"] == SCHEMA
 
 
-async def test_a_fenced_answer_is_taken_out_of_its_fence(told: tuple[Told, str], llm: RouterLlm) -> None:
-    told[0].says('```json\n{"city": "Brno", "people": 1}\n```')
-    assert (await llm.json("Which?", SCHEMA))["city"] == "Brno"
+async def test_a_fenced_answer_is_taken_out_of_its_fence(router: tuple[FakeRouter, str], llm: RouterLlm) -> None:
+    router[0].says('```json\n{"city": "Brno", "people": 1}\n```')
+    assert (await llm.ask_json("Which?", SCHEMA))["city"] == "Brno"
 
 
 @pytest.mark.parametrize(
@@ -95,19 +97,19 @@ async def test_a_fenced_answer_is_taken_out_of_its_fence(told: tuple[Told, str],
     ],
 )
 async def test_an_empty_or_invalid_answer_is_an_error_and_never_an_empty_object(
-    told: tuple[Told, str], llm: RouterLlm, content: str
+    router: tuple[FakeRouter, str], llm: RouterLlm, content: str
 ) -> None:
-    told[0].says(content)
+    router[0].says(content)
     with pytest.raises(BadAnswer):
-        await llm.json("Which?", SCHEMA)
+        await llm.ask_json("Which?", SCHEMA)
     with pytest.raises(BadAnswer):
-        await FakeLlm([content]).json("Which?", SCHEMA)
+        await FakeLlm([content]).ask_json("Which?", SCHEMA)
 
 
-async def test_an_answer_cut_off_at_its_limit_is_an_error(told: tuple[Told, str], llm: RouterLlm) -> None:
-    told[0].says("Once upon", done_reason="length")
+async def test_an_answer_cut_off_at_its_limit_is_an_error(router: tuple[FakeRouter, str], llm: RouterLlm) -> None:
+    router[0].says("Once upon", done_reason="length")
     with pytest.raises(BadAnswer, match="cut off"):
-        await llm.text("Tell.")
+        await llm.ask_text("Tell.")
 
 
 @pytest.mark.parametrize(
@@ -125,61 +127,63 @@ async def test_an_answer_cut_off_at_its_limit_is_an_error(told: tuple[Told, str]
     ],
 )
 async def test_what_the_router_refuses_is_sorted_by_what_the_caller_should_do(
-    told: tuple[Told, str], llm: RouterLlm, status: int, error: type[Exception]
+    router: tuple[FakeRouter, str], llm: RouterLlm, status: int, error: type[Exception]
 ) -> None:
-    told[0].status, told[0].answer = status, {"error": "because"}
+    router[0].status, router[0].answer = status, {"error": "because"}
     with pytest.raises(error, match="because"):
-        await llm.text("Hm?")
+        await llm.ask_text("Hm?")
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 503])
-async def test_a_router_that_quotes_the_key_does_not_make_us_repeat_it(told: tuple[Told, str], status: int) -> None:
-    told[0].status, told[0].answer = status, {"error": {"message": "Wrong header: Authorization: Bearer sesame."}}
-    async with RouterLlm(LlmSettings(url=told[1], model="m", key=SecretStr("sesame"))) as llm:
+async def test_a_router_that_quotes_the_key_does_not_make_us_repeat_it(
+    router: tuple[FakeRouter, str], status: int
+) -> None:
+    router[0].status, router[0].answer = status, {"error": {"message": "Wrong header: Authorization: Bearer sesame."}}
+    async with RouterLlm(LlmSettings(url=router[1], model="m", key=SecretStr("sesame"))) as llm:
         with pytest.raises(GristmillError, match=f"answered {status}: Wrong header: Authorization: Bearer …") as raised:
-            await llm.text("Hm?")
-    assert told[0].seen[0]["Authorization"] == "Bearer sesame"
+            await llm.ask_text("Hm?")
+    assert router[0].seen[0]["Authorization"] == "Bearer sesame"
     assert "sesame" not in str(raised.value)
 
 
-async def test_a_busy_router_says_when_to_come_back(told: tuple[Told, str], llm: RouterLlm) -> None:
-    told[0].status, told[0].answer, told[0].headers = 503, {"error": "full"}, {"Retry-After": "7"}
+async def test_a_busy_router_says_when_to_come_back(router: tuple[FakeRouter, str], llm: RouterLlm) -> None:
+    router[0].status, router[0].answer, router[0].headers = 503, {"error": "full"}, {"Retry-After": "7"}
     with pytest.raises(Overloaded) as busy:
-        await llm.text("Hm?")
+        await llm.ask_text("Hm?")
     assert busy.value.retry_after == timedelta(seconds=7)
 
 
 async def test_an_absent_router_is_a_transient_error() -> None:
     async with RouterLlm(LlmSettings(url="http://bob:sesame@127.0.0.1:9?key=sesame", model="m")) as llm:
         with pytest.raises(Transient, match=r"The LLM router at http://127\.0\.0\.1:9 did not answer"):
-            await llm.text("Hm?")
+            await llm.ask_text("Hm?")
 
 
 async def test_a_question_without_a_model_or_with_a_wrong_schema_is_permanent(
-    told: tuple[Told, str], llm: RouterLlm
+    router: tuple[FakeRouter, str], llm: RouterLlm
 ) -> None:
-    async with RouterLlm(LlmSettings(url=told[1])) as nameless:
+    async with RouterLlm(LlmSettings(url=router[1])) as nameless:
         with pytest.raises(Permanent, match="GRISTMILL_LLM_MODEL"):
-            await nameless.text("Hm?")
+            await nameless.ask_text("Hm?")
     with pytest.raises(Permanent, match="schema"):
-        await llm.json("Hm?", {"type": 3})
+        await llm.ask_json("Hm?", {"type": 3})
 
 
-async def test_pictures_and_earlier_turns_are_sent_and_tokens_are_counted(told: tuple[Told, str]) -> None:
-    told[0].says("A scan.", prompt_eval_count=5, eval_count=3)
+async def test_pictures_and_earlier_turns_are_sent_and_tokens_are_counted(router: tuple[FakeRouter, str]) -> None:
+    router[0].says("A scan.", prompt_eval_count=5, eval_count=3)
     counts: list[TokenCount] = []
-    async with RouterLlm(LlmSettings(url=told[1], model="m"), count=counts.append) as llm:
-        await llm.text([Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2")
-    assert told[0].asked[0]["messages"][1] == {"role": "user", "content": "See?", "images": ["cG5n"]}
+    async with RouterLlm(LlmSettings(url=router[1], model="m"), count=counts.append) as llm:
+        await llm.ask_text([Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2")
+    assert router[0].asked[0]["messages"][1] == {"role": "user", "content": "See?", "images": ["cG5n"]}
     assert counts == [TokenCount(5, 3)]
 
 
 async def test_the_fake_answers_from_a_list_or_by_a_function_and_remembers() -> None:
     by_rule: Callable[[str], dict[str, Any]] = lambda question: {"city": question, "people": 1}  # noqa: E731 read as a table
     llm: Llm = FakeLlm(by_rule)
-    assert (await llm.shaped("Brno", City)).city == "Brno"
+    assert (await llm.ask_object("Brno", City)).city == "Brno"
     failing = FakeLlm([Transient("busy"), "fine"])
     with pytest.raises(Transient):
-        await failing.text("a")
-    assert await failing.text("b") == "fine"
-    assert failing.asked == ["a", "b"]
+        await failing.ask_text("a")
+    assert await failing.ask_text("b") == "fine"
+    assert failing.questions == ["a", "b"]

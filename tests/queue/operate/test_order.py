@@ -68,7 +68,7 @@ async def test_the_workers_are_told_where_it_stands_now(db: Database) -> None:
         await set_position(tx, task, 3)
     heard = [note.payload async for note in listener.notifies(timeout=60, stop_after=1)]
     await listener.close()
-    assert heard == ["line mill 0 3"]
+    assert heard == ["ready mill 0 3"]
 
 
 async def test_only_pending_tasks_can_be_moved(db: Database) -> None:

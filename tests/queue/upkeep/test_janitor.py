@@ -32,7 +32,7 @@ from gristmill.queue.operate.queues import set_queue
 from gristmill.queue.operate.revive import retry
 from gristmill.queue.send import send, send_many
 from gristmill.queue.upkeep import janitor
-from gristmill.queue.upkeep.janitor import Cleaned, clean, forget
+from gristmill.queue.upkeep.janitor import Cleaned, clean, forget_owners
 from gristmill.settings import QueueSettings
 
 SETTINGS = QueueSettings(keep_for=timedelta(days=7), keep=1_000)
@@ -267,8 +267,8 @@ async def test_owned_tasks_stay_until_their_owner_is_forgotten(db: Database) -> 
     async with later(db, WEEK) as tx:
         assert (await clean(tx, kept(0))).total == 0
     async with db.transaction() as tx:
-        assert await forget(tx, ["document 1"]) == 5
-        assert await forget(tx, ["document 1"]) == 0
+        assert await forget_owners(tx, ["document 1"]) == 5
+        assert await forget_owners(tx, ["document 1"]) == 0
         assert not {root, inner, alone, *leaves} & set(await statuses(tx))
         assert (await status(tx, other), await status(tx, follower)) == ("pending", "cancelled")
         await audit(tx)

@@ -15,8 +15,8 @@ from engine import (
     claimed,
     claimed_suspect,
     group,
+    journal_of,
     later,
-    noted,
     registered,
     settled,
     status,
@@ -32,7 +32,7 @@ from gristmill.queue.claim import Claim
 from gristmill.queue.groups import open_group, seal
 from gristmill.queue.outcome import Retry
 from gristmill.queue.send import send, send_many
-from gristmill.queue.upkeep.rescuer import Rescued, known_processes, rescue, verdict
+from gristmill.queue.upkeep.rescuer import Rescued, list_processes, rescue, verdict
 
 DEAD = LEASE + MINUTE
 
@@ -80,7 +80,7 @@ async def test_what_was_not_started_goes_back_to_its_place_and_loses_no_attempt(
         await send(tx, Grind(99))
     async with later(db, DEAD) as tx:
         ids = tuple(claim.id for claim in claims)
-        assert await rescue(tx, read=noted()) == [Rescued(worker, "host", True, back=ids)]
+        assert await rescue(tx, read=journal_of()) == [Rescued(worker, "host", True, back=ids)]
         other = await registered(tx)
         again = await claimed(tx, other, 4)
         assert [(one.id, one.seq, one.attempt) for one in again[:3]] == [(one.id, one.seq, 1) for one in claims]
@@ -92,7 +92,7 @@ async def test_what_ran_alone_is_a_suspect_and_the_rest_of_the_buffer_is_not(db:
     async with db.transaction() as tx:
         _, (culprit, *rest) = await dying(tx, 3)
     async with later(db, DEAD) as tx:
-        (rescued,) = await rescue(tx, read=noted(culprit))
+        (rescued,) = await rescue(tx, read=journal_of(culprit))
         assert (rescued.suspects, rescued.back) == ((culprit.id,), tuple(one.id for one in rest))
         row = await task(tx, culprit.id)
         assert (row.status, row.suspect, row.attempts) == ("pending", True, 1)
@@ -179,7 +179,7 @@ async def test_a_cancelled_one_ends_cancelled_whether_it_was_started_or_not(db: 
         _, (a, b, c) = await dying(tx, 3)
         await tx.execute("UPDATE ticket SET cancel = true WHERE id = ANY (%(ids)s)", ids=[a.id, c.id])
     async with later(db, DEAD) as tx:
-        (rescued,) = await rescue(tx, read=noted(a, b))
+        (rescued,) = await rescue(tx, read=journal_of(a, b))
         assert (set(rescued.cancelled), rescued.suspects) == ({a.id, c.id}, (b.id,))
         assert (await statuses(tx)) == {a.id: "cancelled", b.id: "pending", c.id: "cancelled"}
         await audit(tx)
@@ -199,7 +199,7 @@ async def test_groups_count_what_was_taken_back_and_what_was_buried(db: Database
         assert await group(tx, inner) == {"processing": 2}
         await tx.execute("UPDATE ticket SET suspect = true WHERE id = %(id)s", id=culprit.id)
     async with later(db, DEAD) as tx:
-        await rescue(tx, gone=["unseen"], read=noted(culprit))
+        await rescue(tx, gone=["unseen"], read=journal_of(culprit))
         assert (await group(tx, inner), await group(tx, outer)) == (
             {"pending": 1, "failed": 1},
             {"pending": 1},
@@ -230,7 +230,7 @@ async def test_two_rescuers_never_take_back_the_same_worker(db: Database) -> Non
         _, (begun, _) = await dying(tx, 2)
         await dying(tx, 2)
     async with later(db, DEAD) as one, later(db, DEAD) as other:
-        assert len(await rescue(one, read=noted(begun))) == 2
+        assert len(await rescue(one, read=journal_of(begun))) == 2
         assert await rescue(other) == []
     async with later(db, DEAD) as tx:
         assert await rescue(tx) == []
@@ -278,9 +278,9 @@ async def test_a_process_seen_dead_is_rescued_at_once(db: Database) -> None:
         dead = await registered(tx, process="this 7 1")
         await registered(tx, process="that 7 1")
         await claimed(tx, dead, 1)
-        assert sorted(await known_processes(tx)) == ["that 7 1", "this 7 1"]
+        assert sorted(await list_processes(tx)) == ["that 7 1", "this 7 1"]
         assert [one.worker for one in await rescue(tx, gone=["this 7 1"])] == [dead]
-        assert await known_processes(tx) == ["that 7 1"]
+        assert await list_processes(tx) == ["that 7 1"]
 
 
 async def test_the_holds_of_a_lost_worker_are_free(db: Database) -> None:
@@ -305,10 +305,10 @@ async def test_the_freed_lines_are_told_with_their_lowest_place(db: Database) ->
     listener = await db.connect("test")
     await listener.execute("LISTEN gristmill")
     async with later(db, DEAD) as tx:
-        await rescue(tx, read=noted(begun))
+        await rescue(tx, read=journal_of(begun))
     heard = {note.payload async for note in listener.notifies(timeout=60, stop_after=2)}
     await listener.close()
-    assert heard == {f"line mill {first.lane} {first.seq}", "suspects"}
+    assert heard == {f"ready mill {first.lane} {first.seq}", "suspects"}
 
 
 async def test_a_suspect_that_answers_is_cleared(db: Database) -> None:

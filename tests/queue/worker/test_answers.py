@@ -9,7 +9,7 @@ from engine import Bake
 from gristmill.errors import Permanent
 from gristmill.queue import Done, Envelope, Skip, Snooze
 from gristmill.queue.outcome import BARE
-from gristmill.queue.worker.answers import read, read_all
+from gristmill.queue.worker.answers import read_answer, read_batch
 
 
 async def write(tx: Any) -> None:
@@ -32,7 +32,7 @@ async def write(tx: Any) -> None:
     ],
 )
 def test_what_is_returned_is_an_outcome(answer: Any, outcome: Any) -> None:
-    assert read(answer) == outcome
+    assert read_answer(answer) == outcome
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_is_returned_is_an_outcome(answer: Any, outcome: Any) -> None:
 )
 def test_what_cannot_be_an_outcome_is_told_with_what_is_expected(answer: Any, sentence: str) -> None:
     with pytest.raises(Permanent) as told:
-        read(answer)
+        read_answer(answer)
     assert sentence in str(told.value)
     assert len(str(told.value)) < 300
 
@@ -72,5 +72,5 @@ def test_what_cannot_be_an_outcome_is_told_with_what_is_expected(answer: Any, se
 )
 def test_a_batch_is_answered_with_a_list_in_full(answers: Any, sentence: str) -> None:
     with pytest.raises(Permanent, match=r"the handler of mill\.grind ") as told:
-        read_all(answers, 2, "mill.grind")
+        read_batch(answers, 2, "mill.grind")
     assert sentence in str(told.value)

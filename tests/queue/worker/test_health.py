@@ -46,7 +46,7 @@ async def worker(db: Database) -> AsyncIterator[Worker]:
 @pytest.fixture
 async def port(worker: Worker) -> AsyncIterator[int]:
     served = HealthPort(
-        "127.0.0.1", 0, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.text
+        "127.0.0.1", 0, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.render
     )
     served.start()
     yield served.port
@@ -102,9 +102,9 @@ async def test_the_metrics_have_exactly_the_names_and_labels_that_were_asked_for
     monkeypatch.setattr(metrics, "PROCESS", CollectorRegistry())  # other tests of this process may have counted there
     await until_status(db, await sent(db, Grind(1)), "completed")
     await until_status(db, await sent(db, Grind(-1)), "failed")
-    worker.metrics.llm_call("ok")
-    worker.metrics.rate_limited("example.org")
-    worker.metrics.depth("mill", 3)
+    worker.metrics.count_llm_call("ok")
+    worker.metrics.count_rate_limit_hit("example.org")
+    worker.metrics.set_depth("mill", 3)
     status, kind, text = await get(port, "/metrics")
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
     found = {

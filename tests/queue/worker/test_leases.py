@@ -21,30 +21,30 @@ def claim(task: int, lease: int) -> Claim:
 def test_a_lease_is_spent_with_the_last_of_its_claims() -> None:
     leases = Leases()
     for lease in range(ENOUGH):
-        leases.opened(lease, 2)
-        leases.closed([claim(1, lease)])
-    assert leases.spent() == []
+        leases.add(lease, 2)
+        leases.release([claim(1, lease)])
+    assert leases.take_spent() == []
     for lease in range(ENOUGH):
-        leases.closed([claim(2, lease)])
-    assert leases.spent() == list(range(ENOUGH))
-    assert leases.spent() == []
+        leases.release([claim(2, lease)])
+    assert leases.take_spent() == list(range(ENOUGH))
+    assert leases.take_spent() == []
 
 
 def test_a_lease_that_found_nothing_or_is_not_known_is_never_spent() -> None:
     leases = Leases()
     for lease in range(2 * ENOUGH):
-        leases.opened(lease, 0)
-        leases.closed([claim(1, lease)])
-    assert leases.spent() == []
+        leases.add(lease, 0)
+        leases.release([claim(1, lease)])
+    assert leases.take_spent() == []
 
 
-async def test_what_a_worker_lays_down_is_what_it_names(db: Database) -> None:
+async def test_a_worker_deletes_the_leases_that_it_names(db: Database) -> None:
     async with db.transaction() as tx:
         await send_many(tx, [Grind(i) for i in range(4)])
         worker = await registered(tx)
         first, second = await claimed(tx, worker, 2), await claimed(tx, worker, 2)
         await settled(tx, worker, first)
-        await tx.execute(SQL["lay_down"], worker=worker, leases=array([first[0].lease]))
+        await tx.execute(SQL["delete_leases"], worker=worker, leases=array([first[0].lease]))
         assert await tx.all("SELECT worker, number, tasks FROM lease") == [
             (worker, second[0].lease, [one.id for one in second])
         ]

@@ -18,9 +18,9 @@ from gristmill.queue.config import QueueConfig, load_configs
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.operate.queues import list_queues, pause, resume
 from gristmill.queue.upkeep.breaker import Health, half_open, judge
-from gristmill.queue.worker.claimer import CLAIM_SESSION, SQL, Feeder
-from gristmill.queue.worker.lane_marks import Line
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.claimer import CLAIM_SESSION, SQL, Claimer
+from gristmill.queue.worker.lane_marks import LaneMarks
+from gristmill.queue.worker.workload import Workload
 
 
 async def nothing(letter: Grind) -> None:
@@ -32,24 +32,24 @@ async def sent_many(db: Database, n: int, **outside: Any) -> list[Any]:
         return await send_many(tx, [Envelope(Grind(i), **outside) for i in range(n)])
 
 
-class Hand:
+class OneWorker:
     """One worker's way to claims, without the worker."""
 
     def __init__(self, db: Database, concurrency: int = 100, *, solo: bool = False) -> None:
         self.db = db
         self.solo = solo
-        self.hands = Hands(concurrency, 500)
-        self.line = Line()
+        self.workload = Workload(concurrency, 500)
+        self.lane_marks = LaneMarks()
 
     async def claim(self, n: int = 100) -> list[Claim]:
         async with self.db.transaction() as tx:
             self.worker = await registered(tx)
-            self.feeder = Feeder(self.worker, self.hands, self.line, lambda _: 100, solo=self.solo)
-            await self.feeder.look(tx, ["mill"])
+            self.claimer = Claimer(self.worker, self.workload, self.lane_marks, lambda _: 100, solo=self.solo)
+            await self.claimer.look(tx, ["mill"])
             configs = await load_configs(tx, ["mill"])
         connection = await self.db.connect("test", **CLAIM_SESSION)
         try:
-            return await self.feeder.claim(connection, list(configs.values()), n)
+            return await self.claimer.claim(connection, list(configs.values()), n)
         finally:
             await connection.close()
 
@@ -72,11 +72,11 @@ async def test_suspects_start_within_the_limits_of_their_queue(db: Database) -> 
     await sent_many(db, 3)
     await ask(db, "UPDATE ticket SET suspect = true RETURNING 1")
     await set_up(db, "mill", concurrency=1)
-    assert [len(await Hand(db, solo=True).claim()) for _ in range(2)] == [1, 0]
+    assert [len(await OneWorker(db, solo=True).claim()) for _ in range(2)] == [1, 0]
     await set_up(db, "mill", concurrency=None, rate=(1, DAY))
-    assert [len(await Hand(db, solo=True).claim()) for _ in range(2)] == [1, 0]
+    assert [len(await OneWorker(db, solo=True).claim()) for _ in range(2)] == [1, 0]
     await set_up(db, "mill", rate=None)
-    assert len(await Hand(db, solo=True).claim()) == 1
+    assert len(await OneWorker(db, solo=True).claim()) == 1
 
 
 async def test_several_workers_together_never_run_more_than_the_concurrency(db: Database) -> None:
@@ -103,7 +103,7 @@ async def test_a_claim_that_waited_for_another_sees_what_that_one_took(db: Datab
     await sent_many(db, 10)
     async with db.transaction() as first:
         await first.one(CONFIG["lock_queue"], name="mill")
-        second = asyncio.create_task(Hand(db).claim())
+        second = asyncio.create_task(OneWorker(db).claim())
         await until(
             lambda: ask(
                 db, "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -126,9 +126,9 @@ async def test_a_claim_that_waited_for_another_sees_what_that_one_took(db: Datab
 async def test_a_limited_queue_is_never_claimed_ahead(db: Database) -> None:
     await set_up(db, "mill", concurrency=50)
     await sent_many(db, 40)
-    hand = Hand(db, concurrency=4)
-    hand.hands.pace.note(1_000_000)
-    assert len(await hand.claim()) == 4
+    worker = OneWorker(db, concurrency=4)
+    worker.workload.pace.note(1_000_000)
+    assert len(await worker.claim()) == 4
 
 
 async def test_an_unlimited_queue_never_touches_its_row(db: Database) -> None:
@@ -136,7 +136,7 @@ async def test_an_unlimited_queue_never_touches_its_row(db: Database) -> None:
     async with db.transaction() as other:
         await other.one("SELECT 1 FROM queue WHERE name = 'mill' FOR UPDATE")
         async with asyncio.timeout(60):
-            assert len(await Hand(db).claim()) == 40
+            assert len(await OneWorker(db).claim()) == 40
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ async def test_a_paused_queue_is_not_claimed_and_a_resumed_one_is(db: Database) 
             await pause(tx, "mill")
         await heard(db, running)
         held = [await sent(db, Grind(2), foreground=True), await sent(db, Grind(3), position=1)]
-        assert await Hand(db).claim() == []
+        assert await OneWorker(db).claim() == []
         async with db.transaction() as tx:
             assert [(await statuses(tx))[id_] for id_ in held] == ["pending"] * 2
             await resume(tx, "mill")
@@ -268,7 +268,7 @@ async def reported(db: Database, *, ok: int = 0, failed: int = 0, timed_out: int
     for _ in range(failed):
         health.count("mill", ok=False)
     for _ in range(timed_out):
-        health.timed_out("mill")
+        health.count_time_out("mill")
     async with db.transaction() as tx:
         await health.report(tx)
 
@@ -280,7 +280,7 @@ async def test_a_breaker_opens_at_its_share_of_errors_seen_by_all_workers_togeth
     await reported(db, failed=1)
     assert await breaker(db) == ("open", "3 of 10 failed")
     await sent_many(db, 3)
-    assert await Hand(db).claim() == []
+    assert await OneWorker(db).claim() == []
     async with db.transaction() as tx:
         (report,) = await list_queues(tx)
         assert report.breaker is not None
@@ -312,7 +312,7 @@ async def test_a_stage_that_stands_still_opens_its_breaker_however_few_its_tasks
     async with later(db, -10 * MINUTE) as tx:  # one after the other, each as long as its time-out
         health = Health()
         health.count("mill", ok=False)
-        health.timed_out("mill")
+        health.count_time_out("mill")
         if ok:
             health.count("mill", ok=True)
         await health.report(tx)
@@ -351,16 +351,16 @@ async def test_after_its_pause_a_breaker_lets_one_task_try(db: Database, good: b
     await reported(db, failed=10)
     assert (await breaker(db))[0] == "open"
     await asyncio.sleep(0.002)
-    hand = Hand(db)
-    (probe,) = await hand.claim()
+    worker = OneWorker(db)
+    (probe,) = await worker.claim()
     assert await breaker(db) == ("half-open", "trying one task")
-    assert await Hand(db).claim() == []
+    assert await OneWorker(db).claim() == []
     async with db.transaction() as tx:
-        await settled(tx, hand.worker, [probe])
+        await settled(tx, worker.worker, [probe])
     await set_up(db, "mill", breaker_reset="5min")
     await reported(db, ok=int(good), failed=int(not good))
     assert (await breaker(db))[0] == then
-    assert len(await Hand(db).claim()) == (4 if good else 0)
+    assert len(await OneWorker(db).claim()) == (4 if good else 0)
     if good:  # the errors of before are forgotten: one more does not open it
         await reported(db, failed=1)
         assert (await breaker(db))[0] == "closed"

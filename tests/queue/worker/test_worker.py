@@ -37,7 +37,7 @@ from gristmill.queue import (
     Envelope,
     Skip,
     Snooze,
-    bound,
+    bind,
     current,
     on,
     open_group,
@@ -82,7 +82,7 @@ def test_a_coroutine_cannot_be_bound_to_a_process_nor_a_kind_twice() -> None:
     with pytest.raises(ValueError, match=r"mill\.grind: a coroutine cannot run in a child process"):
         on(Grind, nothing, process=True)
     with pytest.raises(ValueError, match=r"two handlers answer mill\.grind"):
-        bound(on(Grind, nothing), on(Grind, double))
+        bind(on(Grind, nothing), on(Grind, double))
 
 
 async def test_a_handler_knows_its_task(db: Database) -> None:

@@ -29,11 +29,11 @@ async def build_graph(
             and (passage := _passage(chunk, documents[chunk.document]))
         }
         keys = {
-            chunk.id: graph.key_of(documents[chunk.document].client, passages[chunk.id], extractor.version)
+            chunk.id: graph.extraction_key(documents[chunk.document].client, passages[chunk.id], extractor.version)
             for chunk in found
             if chunk is not None and chunk.id in passages
         }
-        known = await graph.known(tx, list(keys.values()))
+        known = await graph.known_extractions(tx, list(keys.values()))
     drawn: dict[ChunkId, Extraction | Exception] = {id_: known[key] for id_, key in keys.items() if key in known}
     missing = [id_ for id_ in keys if id_ not in drawn]
     drawn |= zip(missing, await extractor.extract([passages[id_] for id_ in missing]), strict=True)
@@ -53,7 +53,7 @@ def _passage(chunk: Chunk, document: Document) -> Passage | None:
 def _spoken(chunk: Chunk) -> tuple[str, str]:
     """What of a chunk is drawn from, and what it is: the sentences beside a table, and nothing of a log."""
     if chunk.kind == "table":
-        return chunks.beside_rows(chunk.text), "prose"
+        return chunks.prose_outside_tables(chunk.text), "prose"
     return ("" if chunk.kind == "log" else chunk.text), chunk.kind
 
 

@@ -63,7 +63,7 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
             return Skip("some of it was cancelled: it takes the place of nothing")
     await removal.thin_out(db, document.id)
     # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
-    return Done(write=partial(_finished, document=document), then=(lexicon.folding(document.scope),))
+    return Done(write=partial(_finished, document=document), then=(lexicon.fold_letter(document.scope),))
 
 
 async def _finished(tx: Tx, *, document: Document) -> None:

@@ -18,7 +18,9 @@ async def embed_chunks(letters: Sequence[EmbedChunk], *, db: Database, embedders
     async with db.transaction() as tx:
         documents = await store.load(tx, {letter.document for letter in letters})
         found = await chunks.load(tx, [(letter.document, letter.page, letter.ordinal) for letter in letters])
-    made = await vectors.made(db, embedders, {chunk.hash: chunk.embedded for chunk in found if chunk is not None})
+    made = await vectors.make_vectors(
+        db, embedders, {chunk.hash: chunk.text_to_embed for chunk in found if chunk is not None}
+    )
     return [_outcome(chunk, documents, made) for chunk in found]
 
 
@@ -28,9 +30,12 @@ def _outcome(
     if chunk is None or chunk.document not in documents:
         return GONE
     document = documents[chunk.document]
-    terms = terms_of(chunk.embedded, chunk.language)
+    terms = terms_of(chunk.text_to_embed, chunk.language)
     then = BuildGraph(chunk.document, chunk.page, chunk.ordinal)
     return Done(
         write=partial(make_searchable, chunk=chunk, vectors=made[chunk.hash], terms=terms),
-        then=(document.unit(GRAPH, then, chunk.page + chunk.ordinal), *lexicon.folding_after(chunk.id, chunk.scope)),
+        then=(
+            document.unit(GRAPH, then, chunk.page + chunk.ordinal),
+            *lexicon.fold_letters_after(chunk.id, chunk.scope),
+        ),
     )

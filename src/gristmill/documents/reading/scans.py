@@ -3,9 +3,9 @@
 from PIL import Image
 
 from gristmill.documents.reading.results import PageText
-from gristmill.models import recognise
+from gristmill.models import recognise_text
 
 
 def recognised(picture: Image.Image) -> PageText:
-    found = recognise(picture)
+    found = recognise_text(picture)
     return PageText(found.text, "blank" if found.engine == "none" else "ocr")

@@ -83,7 +83,7 @@ SELECT c.id, c.document AS document_id, c.page AS page_number, c.ordinal AS chun
        g.finished_at AS graphrag_completed_at, trouble(g.status, g.error, g.fingerprint IS NOT NULL) AS graphrag_error, greatest(g.attempts - 1, 0) AS graphrag_retry_count,
        g.heartbeat_at AS graphrag_last_heartbeat,
        (SELECT count(*)::int FROM mention m WHERE m.chunk = c.id AND m.count > 0) AS entities_extracted,
-       (SELECT count(*)::int FROM relation r WHERE r.chunk = c.id AND r.drawn) AS relationships_extracted
+       (SELECT count(*)::int FROM relation r WHERE r.chunk = c.id AND r.extracted) AS relationships_extracted
   FROM chunk c
   JOIN document d ON d.id = c.document
   LEFT JOIN tasks v ON v.owner = 'document:' || c.document AND v.kind = 'vector.embed'

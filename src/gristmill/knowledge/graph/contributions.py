@@ -13,21 +13,21 @@ from gristmill.models import Entity, Extraction, Passage, Relation
 
 SQL = queries("gristmill.knowledge.graph", "contributions.sql")
 
-Named = tuple[str, str]  # client, key
-Edge = tuple[str, str, str, str]  # client, source, type, target
+NodeRef = tuple[str, str]  # client, key
+EdgeRef = tuple[str, str, str, str]  # client, source, type, target
 
 
 @dataclass(frozen=True)
 class Losses:
     """What the graph loses with some chunks: nodes and edges that go, and those that only lose some evidence."""
 
-    nodes_gone: tuple[Named, ...]
-    nodes_weaker: tuple[Named, ...]
-    edges_gone: tuple[Edge, ...]
-    edges_weaker: tuple[Edge, ...]
+    nodes_gone: tuple[NodeRef, ...]
+    nodes_weaker: tuple[NodeRef, ...]
+    edges_gone: tuple[EdgeRef, ...]
+    edges_weaker: tuple[EdgeRef, ...]
 
 
-def key_of(client: str, passage: Passage, version: str) -> bytes:
+def extraction_key(client: str, passage: Passage, version: str) -> bytes:
     """What an extraction was drawn from: the same key never has to be drawn again, and no two clients share one."""
     asked: list[Any] = [
         client,
@@ -41,10 +41,10 @@ def key_of(client: str, passage: Passage, version: str) -> bytes:
     return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-async def known(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
+async def known_extractions(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
     """What was drawn before, by its key."""
-    rows = await tx.all(SQL["known"], keys=list(set(keys))) if keys else []
-    return {bytes(row.key): _extraction(row) for row in rows}
+    rows = await tx.all(SQL["known_extractions"], keys=list(set(keys))) if keys else []
+    return {bytes(row.key): _make_extraction(row) for row in rows}
 
 
 async def save(tx: Tx, chunk_id: ChunkId, client: str, extraction: Extraction, key: bytes) -> None:
@@ -61,13 +61,13 @@ async def save(tx: Tx, chunk_id: ChunkId, client: str, extraction: Extraction, k
     )
 
 
-def _extraction(row: Row) -> Extraction:
+def _make_extraction(row: Row) -> Extraction:
     entities = tuple(Entity(**one) for one in row.entities)
     relations = tuple(Relation(**one) for one in row.relations)
     return Extraction(entities, relations, silent=row.silent, dropped=row.dropped)
 
 
-async def losses(tx: Tx, chunk_ids: Sequence[ChunkId]) -> Losses:
+async def find_losses(tx: Tx, chunk_ids: Sequence[ChunkId]) -> Losses:
     """What would go if these chunks went."""
     nodes = await tx.all(SQL["lost_nodes"], chunks=list(chunk_ids))
     edges = await tx.all(SQL["lost_edges"], chunks=list(chunk_ids))

@@ -1,4 +1,4 @@
--- Writes what chunks contribute to the graph, and finds what was drawn before.
+-- Writes what chunks contribute to the graph, and finds what was extracted before.
 
 -- name: save
 -- One chunk's whole contribution, under the names that aliases stand for; what it no longer says is taken back, except
@@ -24,8 +24,8 @@ WITH place AS (
    WHERE r.chunk = %(chunk)s AND NOT r.stated
      AND NOT EXISTS (SELECT FROM said WHERE (said.source, said.type, said.target) = (r.source, r.type, r.target))
 ), merely_stated AS (
-  UPDATE relation r SET drawn = false
-   WHERE r.chunk = %(chunk)s AND r.stated AND r.drawn
+  UPDATE relation r SET extracted = false
+   WHERE r.chunk = %(chunk)s AND r.stated AND r.extracted
      AND NOT EXISTS (SELECT FROM said WHERE (said.source, said.type, said.target) = (r.source, r.type, r.target))
 ), unnamed AS (
   DELETE FROM mention m
@@ -40,10 +40,10 @@ WITH place AS (
      SET type = excluded.type, name = excluded.name, count = excluded.count,
          properties = CASE WHEN mention.stated THEN excluded.properties || mention.properties ELSE excluded.properties END
 ), put_relations AS (
-  INSERT INTO relation (chunk, source, type, target, scope, drawn, properties)
+  INSERT INTO relation (chunk, source, type, target, scope, extracted, properties)
   SELECT place.id, said.source, said.type, said.target, place.scope, true, said.properties FROM place, said
       ON CONFLICT (chunk, source, type, target) DO UPDATE
-     SET drawn = true,
+     SET extracted = true,
          properties = CASE WHEN relation.stated THEN relation.properties ELSE excluded.properties END
 )
 INSERT INTO extraction (chunk, scope, key, silent, dropped)
@@ -51,8 +51,8 @@ SELECT place.id, place.scope, %(key)s, %(silent)s, %(dropped)s FROM place
     ON CONFLICT (chunk) DO UPDATE
    SET key = excluded.key, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
 
--- name: known
--- What was drawn under these keys before, from whichever chunk has it; nothing that was merely stated. A silent LLM is
+-- name: known_extractions
+-- What was extracted under these keys before, from whichever chunk has it; nothing that was merely stated. A silent LLM is
 -- asked again. One look into the index for each key, however many chunks have it: a range of one value, so that it is always
 -- the index; and when an LLM was silent 256 times, it is as well asked once more.
 SELECT k.key, x.silent, x.dropped,
@@ -61,7 +61,7 @@ SELECT k.key, x.silent, x.dropped,
           FROM mention m WHERE m.chunk = x.chunk AND m.count > 0) AS entities,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('source', r.source, 'type', r.type, 'target', r.target,
                                                      'properties', r.properties) ORDER BY r.source, r.type, r.target), '[]')
-          FROM relation r WHERE r.chunk = x.chunk AND r.drawn) AS relations
+          FROM relation r WHERE r.chunk = x.chunk AND r.extracted) AS relations
   FROM unnest(%(keys)s::bytea[]) AS k (key)
  CROSS JOIN LATERAL (
    SELECT * FROM (SELECT chunk, silent, dropped FROM extraction

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 import orjson
 
 from gristmill.db import Row, Tx, queries
-from gristmill.knowledge.graph.reading import merged
+from gristmill.knowledge.graph.reading import merge_properties
 from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "graphml.sql")
@@ -32,32 +32,32 @@ FOOT = "  </graph>\n</graphml>\n"
 
 async def export(tx: Tx, scope: Scope) -> AsyncGenerator[str]:
     """Pieces of one document; `tx` should see one moment, or an edge may lack its node."""
-    sight = {"client": scope.client, "scopes": await visible(tx, scope)}
+    visible_to = {"client": scope.client, "scopes": await visible(tx, scope)}
     yield HEAD
-    async for rows in tx.portions(SQL["nodes"], PORTION, **sight):
-        yield "".join(map(_node, rows))
-    async for rows in tx.portions(SQL["edges"], PORTION, **sight):
-        yield "".join(map(_edge, rows))
+    async for rows in tx.portions(SQL["nodes"], PORTION, **visible_to):
+        yield "".join(map(_node_xml, rows))
+    async for rows in tx.portions(SQL["edges"], PORTION, **visible_to):
+        yield "".join(map(_edge_xml, rows))
     yield FOOT
 
 
-def _node(row: Row) -> str:
+def _node_xml(row: Row) -> str:
     return (
         f'    <node id={_attribute(row.key)}><data key="label">{_text(row.name)}</data>'
         f'<data key="type">{_text(row.type)}</data><data key="mentions">{row.mentions}</data>'
-        f'<data key="chunks">{row.chunks}</data>{_json("stated", merged(row.stated))}</node>\n'
+        f'<data key="chunks">{row.chunks}</data>{_json_xml("stated", merge_properties(row.stated))}</node>\n'
     )
 
 
-def _edge(row: Row) -> str:
+def _edge_xml(row: Row) -> str:
     return (
         f"    <edge source={_attribute(row.source)} target={_attribute(row.target)}>"
         f'<data key="relation">{_text(row.type)}</data><data key="weight">{row.evidence}</data>'
-        f"{_json('known', row.properties)}</edge>\n"
+        f"{_json_xml('known', row.properties)}</edge>\n"
     )
 
 
-def _json(key: str, value: Mapping[str, Any] | Sequence[Any] | None) -> str:
+def _json_xml(key: str, value: Mapping[str, Any] | Sequence[Any] | None) -> str:
     """Properties as one text: of a node an object, of an edge a list of what its evidence says, each once."""
     return f'<data key="{key}">{_text(orjson.dumps(value).decode())}</data>' if value else ""
 

@@ -10,8 +10,8 @@ from typing import Any
 from gristmill.db import Query, Row, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
-from gristmill.knowledge.keys import named_so, resolved
-from gristmill.models import entity_key
+from gristmill.knowledge.keys import keys_with_name, resolve_keys
+from gristmill.models import make_entity_key
 from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "reading.sql")
@@ -48,7 +48,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Node:
-    """Who or what it is, and how the chunks in sight know it."""
+    """Who or what it is, and how the chunks in reader know it."""
 
     key: str
     type: str
@@ -63,7 +63,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundNode:
     """A node that a search by name brought up."""
 
     key: str
@@ -96,7 +96,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
+class _Reader:
     """What a reader may see, and whose names nodes have."""
 
     client: str
@@ -106,52 +106,56 @@ class _Sight:
         return await tx.all(query, client=self.client, scopes=self.scopes, **params)
 
 
-async def _seen(tx: Tx, scope: Scope) -> _Sight:
-    return _Sight(scope.client, await visible(tx, scope))
+async def _reader_of(tx: Tx, scope: Scope) -> _Reader:
+    return _Reader(scope.client, await visible(tx, scope))
 
 
 async def resolve(tx: Tx, scope: Scope, text: str) -> str:
     """The key of the node that somebody means: by its key, an alias, or its name if only one node has that."""
-    sight = await _seen(tx, scope)
-    meant = await (_by_key if "::" in text else _namesakes)(tx, sight, text)
+    reader = await _reader_of(tx, scope)
+    meant = await (_find_by_key if "::" in text else _find_by_name)(tx, reader, text)
     if len(meant) > 1:
         raise Refused(f"Several nodes are called “{text}”: {', '.join(meant)}. Name one of them.")
     if meant:
         return meant[0]
-    near = await near_names(tx, scope, text)
+    near = await similar_names(tx, scope, text)
     hint = f"did you mean {' or '.join(near)}?" if near else "gristmill graph find TEXT searches for one."
     raise Refused(f"There is no node “{text}” in {scope}: {hint}")
 
 
-async def _by_key(tx: Tx, sight: _Sight, text: str) -> list[str]:
+async def _find_by_key(tx: Tx, reader: _Reader, text: str) -> list[str]:
     """The node with this key: by one's own alias, or one of GLOBAL."""
-    keys = [*await resolved(tx, sight.client, [text]), *await resolved(tx, "", [text])]
-    return (await _present(tx, sight, keys))[:1]
+    keys = [*await resolve_keys(tx, reader.client, [text]), *await resolve_keys(tx, "", [text])]
+    return (await _present_keys(tx, reader, keys))[:1]
 
 
-async def _namesakes(tx: Tx, sight: _Sight, text: str) -> list[str]:
+async def _find_by_name(tx: Tx, reader: _Reader, text: str) -> list[str]:
     """The keys of nodes with this name, or an alias that has it; where case matters, in this case if there are any."""
-    names = {_name(text), " ".join(text.split())}
-    found = [key for key in await _beginning(tx, sight, text, 20) if _name(_name_of(key)) == _name(text)]
-    alike = [key for key in found if entity_key(key.partition("::")[0], text) == key] or found
-    called = await named_so(tx, sight.client, sorted(names)) or await named_so(tx, "", sorted(names))
-    return list(dict.fromkeys([*alike, *await _present(tx, sight, called)]))
+    names = {_normal_name(text), " ".join(text.split())}
+    found = [
+        key
+        for key in await _keys_beginning_with(tx, reader, text, 20)
+        if _normal_name(_name_in_key(key)) == _normal_name(text)
+    ]
+    alike = [key for key in found if make_entity_key(key.partition("::")[0], text) == key] or found
+    called = await keys_with_name(tx, reader.client, sorted(names)) or await keys_with_name(tx, "", sorted(names))
+    return list(dict.fromkeys([*alike, *await _present_keys(tx, reader, called)]))
 
 
-async def _present(tx: Tx, sight: _Sight, keys: Sequence[str]) -> list[str]:
-    there = {row.key for row in await sight.all(tx, SQL["present"], keys=list(keys))}
+async def _present_keys(tx: Tx, reader: _Reader, keys: Sequence[str]) -> list[str]:
+    there = {row.key for row in await reader.all(tx, SQL["present_keys"], keys=list(keys))}
     return [key for key in keys if key in there]
 
 
 async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
     """A node by its key or name, with its strongest edges and where it is named most."""
     key = await resolve(tx, scope, key)
-    sight = await _seen(tx, scope)
-    known = (await _known(tx, sight, [key]))[key]
-    (places,) = await sight.all(tx, SQL["places"], keys=[key])
-    edges = await sight.all(tx, SQL["neighbours"], keys=[key], limit=limit)
-    others = await _known(tx, sight, [row.key for row in edges])
-    evidence = await sight.all(tx, SQL["evidence"], keys=[key], limit=limit)
+    reader = await _reader_of(tx, scope)
+    known = (await _load_nodes(tx, reader, [key]))[key]
+    (places,) = await reader.all(tx, SQL["count_places"], keys=[key])
+    edges = await reader.all(tx, SQL["neighbours"], keys=[key], limit=limit)
+    others = await _load_nodes(tx, reader, [row.key for row in edges])
+    evidence = await reader.all(tx, SQL["node_evidence"], keys=[key], limit=limit)
     return Node(
         key=key,
         type=known.type,
@@ -159,57 +163,61 @@ async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
         mentions=known.mentions,
         chunks=places.chunks,
         documents=places.documents,
-        properties=merged(known.stated),
+        properties=merge_properties(known.stated),
         neighbours=tuple(
             Neighbour(row.key, others[row.key].type, others[row.key].name, row.type, row.outward, row.evidence)
             for row in edges
         ),
         edges=edges[0].total if edges else 0,
-        evidence=tuple(map(_evidence, evidence)),
+        evidence=tuple(map(_make_evidence, evidence)),
     )
 
 
-def merged(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+def merge_properties(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
     """What was stated of a node in several scopes: the nearest come last, and win."""
     return dict(ChainMap(*map(dict, reversed(stated or ()))))
 
 
-async def _known(tx: Tx, sight: _Sight, keys: Sequence[str]) -> dict[str, Row]:
-    return {row.key: row for row in await sight.all(tx, SQL["nodes"], keys=list(keys))} if keys else {}
+async def _load_nodes(tx: Tx, reader: _Reader, keys: Sequence[str]) -> dict[str, Row]:
+    return {row.key: row for row in await reader.all(tx, SQL["nodes"], keys=list(keys))} if keys else {}
 
 
-async def proof(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> list[Evidence]:
+async def edge_evidence(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> list[Evidence]:
     """The chunks that say so."""
-    sight = await _seen(tx, scope)
-    rows = await sight.all(tx, SQL["proof"], source=step.source, type=step.type, target=step.target, limit=limit)
-    return [_evidence(row) for row in rows]
+    reader = await _reader_of(tx, scope)
+    rows = await reader.all(
+        tx, SQL["edge_evidence"], source=step.source, type=step.type, target=step.target, limit=limit
+    )
+    return [_make_evidence(row) for row in rows]
 
 
-async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[Found]:
+async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[FoundNode]:
     """Nodes whose name begins with this, then those that have it anywhere; in whatever case."""
-    sight = await _seen(tx, scope)
-    keys = await _beginning(tx, sight, text, limit)
+    reader = await _reader_of(tx, scope)
+    keys = await _keys_beginning_with(tx, reader, text, limit)
     if len(keys) < limit and text.strip():
-        within = await sight.all(tx, SQL["find_within"], text=_name(text), limit=limit)
+        within = await reader.all(tx, SQL["find_within"], text=_normal_name(text), limit=limit)
         keys = list(dict.fromkeys([*keys, *(row.key for row in within)]))[:limit]
-    known = await _known(tx, sight, keys)
-    return [Found(*known[key][:5]) for key in keys]
+    known = await _load_nodes(tx, reader, keys)
+    return [FoundNode(*known[key][:5]) for key in keys]
 
 
-async def near_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> list[str]:
+async def similar_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> list[str]:
     """Keys that look much like this, of those whose names begin like it or like one of its words."""
-    name = _name(text.rpartition("::")[2])
-    sight = await _seen(tx, scope)
+    name = _normal_name(text.rpartition("::")[2])
+    reader = await _reader_of(tx, scope)
     candidates: dict[str, str] = {}
     for part in dict.fromkeys((name[:3], name[:2], *(word[:4] for word in name.split()[1:]))):
-        candidates |= {_name(_name_of(key)): key for key in await _beginning(tx, sight, part, 200)}
+        candidates |= {
+            _normal_name(_name_in_key(key)): key for key in await _keys_beginning_with(tx, reader, part, 200)
+        }
     close = get_close_matches(name, candidates, n=most, cutoff=0.6)
     return [candidates[one] for one in close]
 
 
 async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6) -> list[Step] | None:
     """The shortest way from one node to another, from both ends at once; None if there is none within `hops`."""
-    sight = await _seen(tx, scope)
+    reader = await _reader_of(tx, scope)
     ends = await resolve(tx, scope, source), await resolve(tx, scope, target)
     if ends[0] == ends[1]:
         return []
@@ -217,9 +225,9 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
     fronts = [[ends[0]], [ends[1]]]
     for _ in range(hops):
         side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
-        fronts[side] = await _widened(tx, sight, ways[side], fronts[side])
+        fronts[side] = await _next_level(tx, reader, ways[side], fronts[side])
         if meeting := next((key for key in fronts[side] if key in ways[1 - side]), None):
-            return [*reversed(_back(ways[0], meeting)), *_back(ways[1], meeting)]
+            return [*reversed(_steps_back(ways[0], meeting)), *_steps_back(ways[1], meeting)]
         if not fronts[side]:
             return None
     return None
@@ -228,9 +236,9 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
 _Ways = dict[str, tuple[str, Step] | None]  # node → where one came from, and by which edge
 
 
-async def _widened(tx: Tx, sight: _Sight, ways: _Ways, front: Sequence[str]) -> list[str]:
+async def _next_level(tx: Tx, reader: _Reader, ways: _Ways, front: Sequence[str]) -> list[str]:
     """The next level: who was not seen before."""
-    rows = await sight.all(tx, SQL["around"], keys=list(front), limit=WIDEST)
+    rows = await reader.all(tx, SQL["next_level"], keys=list(front), limit=WIDEST)
     fresh = [row for row in rows if row.key not in ways]
     for row in fresh:
         there = (row.origin, row.type, row.key) if row.outward else (row.key, row.type, row.origin)
@@ -238,7 +246,7 @@ async def _widened(tx: Tx, sight: _Sight, ways: _Ways, front: Sequence[str]) -> 
     return [row.key for row in fresh]
 
 
-def _back(ways: _Ways, key: str) -> list[Step]:
+def _steps_back(ways: _Ways, key: str) -> list[Step]:
     steps: list[Step] = []
     while (came := ways[key]) is not None:
         key, step = came
@@ -248,35 +256,35 @@ def _back(ways: _Ways, key: str) -> list[Step]:
 
 async def counts(tx: Tx, scope: Scope) -> Counts:
     """How large the graph is, and of what it consists."""
-    sight = await _seen(tx, scope)
-    (row,) = await sight.all(tx, SQL["counts"])
-    nodes = {one.type: one.n for one in await sight.all(tx, SQL["node_types"])}
-    edges = {one.type: one.n for one in await sight.all(tx, SQL["edge_types"])}
+    reader = await _reader_of(tx, scope)
+    (row,) = await reader.all(tx, SQL["counts"])
+    nodes = {one.type: one.n for one in await reader.all(tx, SQL["node_types"])}
+    edges = {one.type: one.n for one in await reader.all(tx, SQL["edge_types"])}
     return Counts(sum(nodes.values()), sum(edges.values()), row.mentions, row.evidence, nodes, edges)
 
 
 # --- rows
 
 
-async def _beginning(tx: Tx, sight: _Sight, text: str, limit: int) -> list[str]:
+async def _keys_beginning_with(tx: Tx, reader: _Reader, text: str, limit: int) -> list[str]:
     """The keys of nodes whose names begin so; some ids are folded otherwise than names, so both are tried."""
     found: dict[str, None] = {}
-    for name in dict.fromkeys((_name(text), " ".join(text.lower().split()))):
-        rows = await sight.all(tx, SQL["find_beginning"], text=name, limit=limit) if name else []
+    for name in dict.fromkeys((_normal_name(text), " ".join(text.lower().split()))):
+        rows = await reader.all(tx, SQL["find_beginning"], text=name, limit=limit) if name else []
         found |= dict.fromkeys(row.key for row in rows)
     return list(found)[:limit]
 
 
-def _name(text: str) -> str:
+def _normal_name(text: str) -> str:
     """As it stands in a key."""
-    return _name_of(entity_key("name", text))
+    return _name_in_key(make_entity_key("name", text))
 
 
-def _name_of(key: str) -> str:
+def _name_in_key(key: str) -> str:
     return key.partition("::")[2]
 
 
-def _evidence(row: Row) -> Evidence:
+def _make_evidence(row: Row) -> Evidence:
     """At the name itself if the page has it as it was found, else at the whole chunk.
 
     It is no part of a longer word if it can be helped: some scripts have no blanks.

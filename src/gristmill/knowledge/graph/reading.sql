@@ -1,9 +1,9 @@
 -- Reads nodes and edges; every statement is confined to the scopes that its reader may see, and calls nodes as its reader does.
 
 -- name: nodes
-SELECT key, type, name, mentions, chunks, stated FROM nodes_seen(%(client)s, %(scopes)s::int[], %(keys)s::text[]);
+SELECT key, type, name, mentions, chunks, stated FROM visible_nodes(%(client)s, %(scopes)s::int[], %(keys)s::text[]);
 
--- name: places
+-- name: count_places
 SELECT count(DISTINCT m.chunk) AS chunks, count(DISTINCT c.document) AS documents
   FROM mention m JOIN chunk c ON c.id = m.chunk
  WHERE m.key = ANY(names_of(%(client)s, %(keys)s)) AND m.scope = ANY(%(scopes)s);
@@ -21,7 +21,7 @@ SELECT coalesce(a.key, one.key) AS key, one.type, outward, count(DISTINCT chunk)
  ORDER BY evidence DESC, one.type = 'RELATED_TO', 1, 2, 3
  LIMIT %(limit)s;
 
--- name: evidence
+-- name: node_evidence
 SELECT m.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.stop, m.name, c.text,
        substr(p.text, c.start + 1, c.stop - c.start) AS passage
   FROM mention m
@@ -31,7 +31,7 @@ SELECT m.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.s
  WHERE m.key = ANY(names_of(%(client)s, %(keys)s)) AND m.scope = ANY(%(scopes)s)
  ORDER BY m.count DESC, m.chunk LIMIT %(limit)s;
 
--- name: proof
+-- name: edge_evidence
 SELECT r.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.stop, m.name, c.text,
        substr(p.text, c.start + 1, c.stop - c.start) AS passage
   FROM relation r
@@ -68,13 +68,13 @@ SELECT coalesce(a.key, found.key) AS key
   LEFT JOIN alias a ON a.client = %(client)s AND a.alias = found.key
  ORDER BY found.mentions DESC, found.key;
 
--- name: present
+-- name: present_keys
 -- those of these keys under whose names there is anything
 SELECT k.key FROM unnest(%(keys)s::text[]) AS k (key)
  WHERE EXISTS (SELECT FROM mention m WHERE m.key = ANY(names_of(%(client)s, ARRAY[k.key])) AND m.scope = ANY(%(scopes)s))
     OR EXISTS (SELECT FROM entity e WHERE e.key = ANY(names_of(%(client)s, ARRAY[k.key])) AND e.scope = ANY(%(scopes)s));
 
--- name: around
+-- name: next_level
 -- One level of a search in breadth: who is next to any of these, by which edge, and how well that is known.
 SELECT DISTINCT ON (key) key, origin, type, outward, evidence
   FROM (SELECT coalesce(a.key, one.key) AS key, coalesce(o.key, one.origin) AS origin, type, outward, count(DISTINCT chunk) AS evidence
@@ -95,7 +95,7 @@ SELECT (SELECT coalesce(sum(count), 0)::bigint FROM mention WHERE scope = ANY(%(
        (SELECT count(*) FROM relation WHERE scope = ANY(%(scopes)s)) AS evidence;
 
 -- name: node_types
-SELECT type, count(*) AS n FROM nodes_seen(%(client)s, %(scopes)s::int[], NULL) GROUP BY type ORDER BY n DESC, type;
+SELECT type, count(*) AS n FROM visible_nodes(%(client)s, %(scopes)s::int[], NULL) GROUP BY type ORDER BY n DESC, type;
 
 -- name: edge_types
-SELECT type, count(*) AS n FROM edges_seen(%(client)s, %(scopes)s::int[]) GROUP BY type ORDER BY n DESC, type;
+SELECT type, count(*) AS n FROM visible_edges(%(client)s, %(scopes)s::int[]) GROUP BY type ORDER BY n DESC, type;

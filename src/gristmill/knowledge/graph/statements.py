@@ -8,8 +8,8 @@ import orjson
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
-from gristmill.knowledge.keys import hold_aliases, resolved
-from gristmill.models import relation_type
+from gristmill.knowledge.keys import block_alias_changes, resolve_keys
+from gristmill.models import make_relation_type
 from gristmill.scopes import Scope, scope_id
 
 SQL = queries("gristmill.knowledge.graph", "statements.sql")
@@ -26,16 +26,16 @@ async def create_node_with_rag_links(
     rag_chunk_ids: Sequence[ChunkId] = (),
 ) -> str:
     """States a node, or more of one that is known, and links it with chunks; its key as it is kept."""
-    await hold_aliases(tx)
-    (key,) = await resolved(tx, scope.client, [node_key])
+    await block_alias_changes(tx)
+    (key,) = await resolve_keys(tx, scope.client, [node_key])
     type = "_".join(node_type.casefold().split())
     if not type:
         raise Refused(f"The node “{key}” needs a type, for example person.")
     own = await scope_id(tx, scope)
-    await _check(tx, scope, own, rag_chunk_ids)
+    await _refuse_foreign_chunks(tx, scope, own, rag_chunk_ids)
     linked = bool(rag_chunk_ids)
     await tx.execute(SQL["state_node"], scope=own, key=key, type=type, properties=_json(properties), linked=linked)
-    await _link(tx, [key], rag_chunk_ids)
+    await _link_chunks(tx, [key], rag_chunk_ids)
     return key
 
 
@@ -52,52 +52,52 @@ async def create_relationship(
     """States an edge that these chunks show; (source, type, target) as they are kept."""
     if not evidence:
         raise Refused(f"An edge from “{from_key}” to “{to_key}” needs at least one chunk as evidence.")
-    await hold_aliases(tx)
-    source, target = await resolved(tx, scope.client, [from_key, to_key])
+    await block_alias_changes(tx)
+    source, target = await resolve_keys(tx, scope.client, [from_key, to_key])
     if source == target:
         raise Refused(f"“{from_key}” and “{to_key}” are the same node: an edge needs two.")
-    await _check(tx, scope, await scope_id(tx, scope), evidence)
-    type = relation_type(edge_type)
-    await _link(tx, [source, target], evidence)
+    await _refuse_foreign_chunks(tx, scope, await scope_id(tx, scope), evidence)
+    type = make_relation_type(edge_type)
+    await _link_chunks(tx, [source, target], evidence)
     await tx.execute(
         SQL["state_edge"], chunks=list(evidence), source=source, type=type, target=target, properties=_json(properties)
     )
     return source, type, target
 
 
-async def hand_down(tx: Tx, documents: Sequence[DocumentId]) -> None:
+async def hand_down_statements(tx: Tx, documents: Sequence[DocumentId]) -> None:
     """What was stated of chunks of these holds of the same chunks of the versions that take their place."""
-    await hold_aliases(tx)
-    await tx.execute(SQL["hand_down"], documents=list(documents))
+    await block_alias_changes(tx)
+    await tx.execute(SQL["hand_down_statements"], documents=list(documents))
 
 
-async def at_stake(tx: Tx, documents: Sequence[DocumentId]) -> list[Statement]:
+async def statements_at_stake(tx: Tx, documents: Sequence[DocumentId]) -> list[Statement]:
     """Statements that lose evidence with these documents, held until it is clear whether any is left."""
-    await hold_aliases(tx)
-    return [(row.scope, row.key) for row in await tx.all(SQL["at_stake"], documents=list(documents))]
+    await block_alias_changes(tx)
+    return [(row.scope, row.key) for row in await tx.all(SQL["statements_at_stake"], documents=list(documents))]
 
 
-async def unstate(tx: Tx, statements: Sequence[Statement]) -> None:
+async def retract_statements(tx: Tx, statements: Sequence[Statement]) -> None:
     """Takes back those whose last evidence went; what was stated without any stays, and so does what others stated."""
     if statements:
         scopes, keys = zip(*statements, strict=True)
-        await tx.execute(SQL["unstate"], scopes=list(scopes), keys=list(keys))
+        await tx.execute(SQL["retract_statements"], scopes=list(scopes), keys=list(keys))
 
 
-async def _check(tx: Tx, scope: Scope, own: ScopeId, chunks: Sequence[ChunkId]) -> None:
+async def _refuse_foreign_chunks(tx: Tx, scope: Scope, own: ScopeId, chunks: Sequence[ChunkId]) -> None:
     """One's own chunks only: what is said of GLOBAL ones, all would see."""
     if not chunks:
         return
-    known = {row.id for row in await tx.all(SQL["own"], chunks=list(chunks), scope=own)}
+    known = {row.id for row in await tx.all(SQL["own_chunks"], chunks=list(chunks), scope=own)}
     for chunk in chunks:
         if chunk not in known:
             raise Refused(f"There is no chunk {chunk} in {scope}.")
 
 
-async def _link(tx: Tx, keys: Sequence[str], chunks: Sequence[ChunkId]) -> None:
+async def _link_chunks(tx: Tx, keys: Sequence[str], chunks: Sequence[ChunkId]) -> None:
     for key in keys:
         namespace, _, name = key.partition("::")
-        await tx.execute(SQL["link"], chunks=list(chunks), key=key, type=namespace, name=name)
+        await tx.execute(SQL["link_chunks"], chunks=list(chunks), key=key, type=namespace, name=name)
 
 
 def _json(properties: Mapping[str, Any] | None) -> str:

@@ -1,6 +1,6 @@
 -- What somebody states about nodes and edges.
 
--- name: own
+-- name: own_chunks
 -- the chunks of one's own client; for a project its own and those of its client's level
 SELECT c.id FROM chunk c JOIN scope s ON s.id = c.scope JOIN scope own ON own.id = %(scope)s
  WHERE c.id = ANY(%(chunks)s) AND may_rest_on(own, s);
@@ -11,7 +11,7 @@ VALUES (%(scope)s, %(key)s, %(type)s, %(properties)s::jsonb, %(linked)s)
     ON CONFLICT (key, scope) DO UPDATE
    SET type = excluded.type, properties = entity.properties || excluded.properties, linked = entity.linked OR excluded.linked;
 
--- name: link
+-- name: link_chunks
 INSERT INTO mention AS known (chunk, key, scope, type, name, count, stated)
 SELECT c.id, %(key)s, c.scope,
        coalesce((SELECT e.type FROM entity e WHERE e.key = %(key)s AND e.scope = c.scope), %(type)s), %(name)s, 0, true
@@ -19,13 +19,13 @@ SELECT c.id, %(key)s, c.scope,
     ON CONFLICT (chunk, key) DO UPDATE SET stated = true WHERE NOT known.stated;
 
 -- name: state_edge
-INSERT INTO relation AS known (chunk, source, type, target, scope, drawn, stated, properties)
+INSERT INTO relation AS known (chunk, source, type, target, scope, extracted, stated, properties)
 SELECT c.id, %(source)s, %(type)s, %(target)s, c.scope, false, true, %(properties)s::jsonb
   FROM chunk c WHERE c.id = ANY(%(chunks)s)
     ON CONFLICT (chunk, source, type, target) DO UPDATE
    SET stated = true, properties = known.properties || excluded.properties;
 
--- name: hand_down
+-- name: hand_down_statements
 -- What was stated of the chunks of documents whose source has a newer version: to the chunk of that with the same text, the
 -- one in the same place if there are several. Two that were alike may have become one.
 WITH heir AS (
@@ -45,7 +45,7 @@ WITH heir AS (
    ORDER BY h.heir, m.key, m.chunk
       ON CONFLICT (chunk, key) DO UPDATE SET stated = true WHERE NOT known.stated
 )
-INSERT INTO relation AS known (chunk, source, type, target, scope, drawn, stated, properties)
+INSERT INTO relation AS known (chunk, source, type, target, scope, extracted, stated, properties)
 SELECT DISTINCT ON (h.heir, r.source, r.type, r.target) h.heir, r.source, r.type, r.target, h.scope, false, true, r.properties
   FROM heir h JOIN relation r ON r.chunk = h.chunk
  WHERE r.stated
@@ -53,7 +53,7 @@ SELECT DISTINCT ON (h.heir, r.source, r.type, r.target) h.heir, r.source, r.type
     ON CONFLICT (chunk, source, type, target) DO UPDATE
    SET stated = true, properties = known.properties || excluded.properties;
 
--- name: at_stake
+-- name: statements_at_stake
 -- The statements with evidence in these documents. Of two who take the last two pieces of it at the same time, the second
 -- has to see that the first is gone.
 SELECT e.scope, e.key
@@ -63,7 +63,7 @@ SELECT e.scope, e.key
                 WHERE c.document = ANY(%(documents)s) AND m.key = e.key AND may_rest_on(s, o))
  ORDER BY e.key, e.scope FOR UPDATE OF e;
 
--- name: unstate
+-- name: retract_statements
 DELETE FROM entity e
  USING unnest(%(scopes)s::int[], %(keys)s::text[]) AS lost (scope, key), scope s
  WHERE e.scope = lost.scope AND e.key = lost.key AND s.id = e.scope

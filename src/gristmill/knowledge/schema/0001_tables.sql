@@ -132,20 +132,20 @@ CREATE TABLE relation (
   type       text COLLATE "C" NOT NULL,
   target     text COLLATE "C" NOT NULL,
   scope      int NOT NULL,
-  drawn      boolean NOT NULL,                     -- from the text …
+  extracted      boolean NOT NULL,                     -- from the text …
   stated     boolean NOT NULL DEFAULT false,       -- … or by somebody who named this chunk as evidence, or both
   properties jsonb NOT NULL DEFAULT '{}',
   PRIMARY KEY (chunk, source, type, target),
   FOREIGN KEY (chunk, source) REFERENCES mention (chunk, key) ON DELETE CASCADE,
   FOREIGN KEY (chunk, target) REFERENCES mention (chunk, key) ON DELETE CASCADE,
-  CHECK (drawn OR stated),
+  CHECK (extracted OR stated),
   CHECK (source <> target)
 );
 CREATE INDEX relation_by_source ON relation (source, scope);
 CREATE INDEX relation_by_target ON relation (target, scope);
 CREATE INDEX relation_chunk_target ON relation (chunk, target);  -- for the cascade
 
--- What was drawn from a chunk, and by what; the same key never has to be drawn again.
+-- What was extracted from a chunk, and by what; the same key never has to be extracted again.
 CREATE TABLE extraction (
   chunk   bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
   scope   int NOT NULL,

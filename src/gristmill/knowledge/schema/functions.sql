@@ -18,7 +18,7 @@ END $$;
 -- They go unless one of them has vectors left, which is asked when nobody can write any: whoever writes a vector holds the
 -- row of its model. Only in the end, to drop an index, the table is locked, for which all searches must be done and behind
 -- which new ones stand: where that, or a writer, takes longer than a moment, nothing is changed, and it is tried again.
-CREATE OR REPLACE FUNCTION retire_vector_models(except_model smallint) RETURNS boolean LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION drop_other_vector_models(except_model smallint) RETURNS boolean LANGUAGE plpgsql
 SET lock_timeout = '200ms' AS $$
 DECLARE old smallint[];
 BEGIN
@@ -37,13 +37,13 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- Waits for whoever writes, and lets nobody begin; every writer of relations writes mentions in the same statement.
-CREATE OR REPLACE FUNCTION hold_mentions() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION block_mention_writers() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE mention IN SHARE ROW EXCLUSIVE MODE;
 END $$;
 
 -- Waits for whoever adds an alias, and lets nobody add one until all is written: what was asked of aliases stays true.
-CREATE OR REPLACE FUNCTION write_mentions() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION block_alias_changes() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE mention IN ROW EXCLUSIVE MODE;
 END $$;
@@ -55,7 +55,7 @@ CREATE OR REPLACE FUNCTION may_rest_on(stated scope, shown scope) RETURNS boolea
 $$;
 
 -- Every node in some scopes: the one place that says of which type it is and how it is called. What was stated comes first,
--- and of that what was stated nearest to the reader; then what was drawn from text; in the end its key says it.
+-- and of that what was stated nearest to the reader; then what was extracted from text; in the end its key says it.
 CREATE OR REPLACE FUNCTION nodes_in(scopes int[])
 RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, stated jsonb) LANGUAGE sql STABLE AS $$
   SELECT one.key,
@@ -82,24 +82,24 @@ $$;
 
 -- The nodes as a client calls them, all or those with these keys. Of several that its aliases make one, the one with the key
 -- itself says what it is, or else the one that is named most. What a function returns forgets its collation, and the index by key has "C".
-CREATE OR REPLACE FUNCTION nodes_seen(client text, scopes int[], keys text[])
+CREATE OR REPLACE FUNCTION visible_nodes(client text, scopes int[], keys text[])
 RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, stated jsonb) LANGUAGE sql STABLE AS $$
   SELECT coalesce(a.key, n.key), (array_agg(n.type ORDER BY a.key IS NULL DESC, n.mentions DESC, n.key))[1],
          (array_agg(n.name ORDER BY a.key IS NULL DESC, n.mentions DESC, n.key))[1], sum(n.mentions)::bigint, sum(n.chunks)::bigint,
          jsonb_path_query_array(jsonb_agg(n.stated ORDER BY a.key IS NULL, n.key) FILTER (WHERE n.stated IS NOT NULL), '$[*][*]')
-    FROM nodes_in(nodes_seen.scopes) n LEFT JOIN alias a ON a.client = nodes_seen.client AND a.alias = n.key
-   WHERE nodes_seen.keys IS NULL OR n.key COLLATE "C" = ANY(names_of(nodes_seen.client, nodes_seen.keys))
+    FROM nodes_in(visible_nodes.scopes) n LEFT JOIN alias a ON a.client = visible_nodes.client AND a.alias = n.key
+   WHERE visible_nodes.keys IS NULL OR n.key COLLATE "C" = ANY(names_of(visible_nodes.client, visible_nodes.keys))
    GROUP BY 1
 $$;
 
 -- The edges between them, each with what is known of it, once.
-CREATE OR REPLACE FUNCTION edges_seen(client text, scopes int[])
+CREATE OR REPLACE FUNCTION visible_edges(client text, scopes int[])
 RETURNS TABLE (source text, type text, target text, evidence bigint, properties jsonb) LANGUAGE sql STABLE AS $$
   SELECT coalesce(s.key, r.source), r.type, coalesce(t.key, r.target), count(DISTINCT r.chunk),
          jsonb_agg(DISTINCT r.properties) FILTER (WHERE r.properties <> '{}')
     FROM relation r
-    LEFT JOIN alias s ON s.client = edges_seen.client AND s.alias = r.source
-    LEFT JOIN alias t ON t.client = edges_seen.client AND t.alias = r.target
-   WHERE r.scope = ANY(edges_seen.scopes) AND coalesce(s.key, r.source) <> coalesce(t.key, r.target)
+    LEFT JOIN alias s ON s.client = visible_edges.client AND s.alias = r.source
+    LEFT JOIN alias t ON t.client = visible_edges.client AND t.alias = r.target
+   WHERE r.scope = ANY(visible_edges.scopes) AND coalesce(s.key, r.source) <> coalesce(t.key, r.target)
    GROUP BY 1, 2, 3
 $$;

@@ -2,7 +2,7 @@
 
 from gristmill.models.embedding import tokens
 from gristmill.models.embedding.built_in import MiniLm
-from gristmill.models.embedding.choice import embedder_name, make_embedder
+from gristmill.models.embedding.choice import get_embedder_name, make_embedder
 from gristmill.models.embedding.embedder import Embedder
 from gristmill.models.embedding.endpoints import OllamaEmbedder, OpenAiEmbedder
 from gristmill.models.embedding.fake import FakeEmbedder
@@ -13,7 +13,7 @@ __all__ = [
     "MiniLm",
     "OllamaEmbedder",
     "OpenAiEmbedder",
-    "embedder_name",
+    "get_embedder_name",
     "make_embedder",
     "tokens",
 ]

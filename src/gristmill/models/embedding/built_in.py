@@ -15,46 +15,46 @@ class MiniLm:
 
     name = "all-MiniLM-L6-v2"
     dimensions = 384
-    window = 254  # it sees 256, of which two are its own marks
-    floor = (
-        0.2  # of what belongs together in SciFact, 99 % lies above it; of what queries about nothing find, most below
-    )
+    window = 254  # the model reads 256 tokens, and two of these are its own marks
+    # In SciFact 99 % of the pairs that belong together lie above it. Of the hits for questions that have no answer
+    # there, most lie below it.
+    floor = 0.2
 
     def __init__(self, pool: "ProcessPool", *, timeout: float = 300.0, memory: int = 2 * GIB, share: int = 32) -> None:
-        """A call is spread over the pool in `share` texts at a time, each with its limits."""
+        """`embed` spreads its texts over the pool, `share` texts to a call; the limits are those of one call."""
         self._pool, self._timeout, self._memory, self._share = pool, timeout, memory, share
 
     async def prepare(self) -> None:
-        """Loads the model once, so that what is wrong with it is said before any text waits for it."""
-        await self._pool.run(_load, timeout=self._timeout, memory=self._memory)
+        """Load the model in one child process, so that a missing file is reported before any text waits."""
+        await self._pool.run(_load_model, timeout=self._timeout, memory=self._memory)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         """A vector per text, in their order: float32, little-endian."""
         shares = [list(texts[at : at + self._share]) for at in range(0, len(texts), self._share)]
-        calls = [self._pool.run(_vectors, share, timeout=self._timeout, memory=self._memory) for share in shares]
+        calls = [self._pool.run(_embed_texts, share, timeout=self._timeout, memory=self._memory) for share in shares]
         return [vector for vectors in await asyncio.gather(*calls) for vector in vectors]
 
-    async def question(self, text: str) -> bytes:
-        """The vector of what somebody searches for: from weights of eight bits, which take less time to go through."""
-        return await self._pool.run(_question, text, timeout=self._timeout, memory=self._memory, apart=True)
+    async def embed_question(self, text: str) -> bytes:
+        """The vector of a question that somebody waits for: weights of eight bits take half the time."""
+        return await self._pool.run(_embed_question, text, timeout=self._timeout, memory=self._memory, apart=True)
 
     async def close(self) -> None:
-        """Nothing: the pool is its maker's."""
+        """Nothing to do: whoever made the process pool closes it."""
 
 
-def _load() -> None:
-    from gristmill.models.embedding import minilm  # noqa: PLC0415 only in a child: it takes 100 MB
+def _load_model() -> None:
+    from gristmill.models.embedding import minilm  # noqa: PLC0415 only in a child process: it takes 100 MB
 
-    minilm.load()
+    minilm.load_model()
 
 
-def _vectors(texts: list[str]) -> list[bytes]:
+def _embed_texts(texts: list[str]) -> list[bytes]:
     from gristmill.models.embedding import minilm  # noqa: PLC0415 as above
 
-    return minilm.vectors(texts)
+    return minilm.embed_texts(texts)
 
 
-def _question(text: str) -> bytes:
+def _embed_question(text: str) -> bytes:
     from gristmill.models.embedding import minilm  # noqa: PLC0415 as above
 
-    return minilm.question(text)
+    return minilm.embed_question(text)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from gristmill.models.embedding.built_in import MiniLm
 from gristmill.models.embedding.embedder import Embedder
-from gristmill.models.embedding.endpoints import OllamaEmbedder, OpenAiEmbedder, endpoint_name
+from gristmill.models.embedding.endpoints import OllamaEmbedder, OpenAiEmbedder, get_endpoint_name
 
 if TYPE_CHECKING:  # the child processes import this file and need neither
     from gristmill.processes import ProcessPool
@@ -12,12 +12,12 @@ if TYPE_CHECKING:  # the child processes import this file and need neither
 
 
 def make_embedder(settings: "EmbeddingSettings", pool: "ProcessPool") -> Embedder:
-    """The embedder that the settings name."""
+    """Make the embedder that the settings name."""
     if settings.kind == "minilm":
         return MiniLm(pool)
     return OllamaEmbedder(settings) if settings.kind == "ollama" else OpenAiEmbedder(settings)
 
 
-def embedder_name(settings: "EmbeddingSettings") -> str:
-    """The name of the embedder that the settings name."""
-    return MiniLm.name if settings.kind == "minilm" else endpoint_name(settings)
+def get_embedder_name(settings: "EmbeddingSettings") -> str:
+    """The name of that embedder, without making it."""
+    return MiniLm.name if settings.kind == "minilm" else get_endpoint_name(settings)

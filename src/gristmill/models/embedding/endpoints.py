@@ -1,27 +1,27 @@
-"""Asks an endpoint for vectors: Ollama, the router, or anything that speaks as OpenAI does."""
+"""Asks an endpoint for vectors: Ollama, the router, or a server that is compatible with OpenAI."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import isfinite, sqrt
 from struct import pack
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import orjson
 
 from gristmill.errors import BadAnswer, Refused
-from gristmill.models.http import Http, Json, bearer, shown, understood
+from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
 
 if TYPE_CHECKING:  # the child processes import this file and need no settings
     from gristmill.settings import EmbeddingSettings
 
 
-def endpoint_name(settings: "EmbeddingSettings") -> str:
-    """The name of an endpoint's model: what it speaks, and the model it is asked for."""
+def get_endpoint_name(settings: "EmbeddingSettings") -> str:
+    """The name of an endpoint's model: its protocol and the model it is asked for."""
     return f"{settings.kind}:{settings.model}"
 
 
 class _Endpoint(ABC):
-    """What the endpoints have in common: one HTTP session, and answers that are checked."""
+    """The common part of all endpoints: one HTTP session, and every vector is checked."""
 
     path: str
 
@@ -29,8 +29,8 @@ class _Endpoint(ABC):
         if not settings.model:
             raise Refused(f"GRISTMILL_EMBEDDING_KIND={settings.kind} needs a model: set GRISTMILL_EMBEDDING_MODEL.")
         self._settings = settings
-        self._http = Http(bearer(settings.key), settings.timeout)
-        self.name = endpoint_name(settings)
+        self._http = Http(make_bearer_header(settings.key), settings.timeout)
+        self.name = get_endpoint_name(settings)
         self.window = settings.window
         self.floor = settings.floor
         self.dimensions = 0
@@ -42,11 +42,11 @@ class _Endpoint(ABC):
         await self.close()
 
     async def close(self) -> None:
-        """Ends the HTTP session."""
+        """Close the HTTP session."""
         await self._http.close()
 
     async def prepare(self) -> None:
-        """Asks for one vector, to learn how long they are."""
+        """Ask for one vector, to learn the length of all."""
         if not self.dimensions:
             await self.embed(["dimensions"])
 
@@ -55,31 +55,31 @@ class _Endpoint(ABC):
         share = self._settings.batch
         found: list[bytes] = []
         for at in range(0, len(texts), share):
-            found += self._accepted(await self._ask(list(texts[at : at + share])), len(texts[at : at + share]))
+            found += self._check_vectors(await self._ask(list(texts[at : at + share])), len(texts[at : at + share]))
         return found
 
-    async def question(self, text: str) -> bytes:
-        """The vector of what somebody searches for."""
+    async def embed_question(self, text: str) -> bytes:
+        """The vector of a question; the endpoint treats it as any text."""
         return (await self.embed([text]))[0]
 
     @abstractmethod
-    def _vectors(self, answer: Json) -> list[Any]:
-        """What the answer has for vectors, in the order of the texts."""
+    def _pick_vectors(self, answer: Json) -> list[object]:
+        """Pick the vectors out of the answer, in the order of the texts."""
 
-    async def _ask(self, texts: list[str]) -> list[Any]:
-        # an empty text is an error at many endpoints
+    async def _ask(self, texts: list[str]) -> list[object]:
+        # many endpoints refuse an empty text
         body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
         url = self._settings.url.rstrip("/") + self.path
-        answer = await self._http.post(url, body, whom=f"The embedding endpoint {shown(url)}")
-        return self._vectors(understood(answer, whom="The embedding endpoint", key=self._settings.key))
+        answer = await self._http.post(url, body, whom=f"The embedding endpoint {hide_credentials(url)}")
+        return self._pick_vectors(read_response(answer, whom="The embedding endpoint", key=self._settings.key))
 
-    def _accepted(self, rows: list[Any], wanted: int) -> list[bytes]:
+    def _check_vectors(self, rows: list[object], wanted: int) -> list[bytes]:
         if len(rows) != wanted:
             raise BadAnswer(f"The embedding endpoint gave {len(rows)} vectors for {wanted} texts.")
-        return [self._accepted_one(row) for row in rows]
+        return [self._check_vector(row) for row in rows]
 
-    def _accepted_one(self, row: Any) -> bytes:
-        numbers = list(_numbers(row))
+    def _check_vector(self, row: object) -> bytes:
+        numbers = list(_read_numbers(row))
         self.dimensions = self.dimensions or len(numbers)
         if len(numbers) != self.dimensions:
             raise BadAnswer(
@@ -96,8 +96,8 @@ class OllamaEmbedder(_Endpoint):
 
     path = "/api/embed"
 
-    def _vectors(self, answer: Json) -> list[Any]:
-        return _list(answer.get("embeddings"))
+    def _pick_vectors(self, answer: Json) -> list[object]:
+        return _as_list(answer.get("embeddings"))
 
 
 class OpenAiEmbedder(_Endpoint):
@@ -105,17 +105,17 @@ class OpenAiEmbedder(_Endpoint):
 
     path = "/v1/embeddings"
 
-    def _vectors(self, answer: Json) -> list[Any]:
-        rows = [cast("Json", row) for row in _list(answer.get("data")) if isinstance(row, dict)]
+    def _pick_vectors(self, answer: Json) -> list[object]:
+        rows = [cast("Json", row) for row in _as_list(answer.get("data")) if isinstance(row, dict)]
         return [row.get("embedding") for row in sorted(rows, key=lambda row: int(row.get("index") or 0))]
 
 
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+def _as_list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
-def _numbers(row: Any) -> Iterator[float]:
-    for number in _list(row):
+def _read_numbers(row: object) -> Iterator[float]:
+    for number in _as_list(row):
         if not isinstance(number, int | float):
             raise BadAnswer("The embedding endpoint gave a vector with something else than numbers in it.")
         yield float(number)

@@ -7,7 +7,7 @@ from struct import pack
 
 
 class FakeEmbedder:
-    """Vectors made of the words' hashes: the same for the same text, near each other where texts share words."""
+    """Makes vectors from hashes of words: the same text gets the same vector, texts that share words get near ones."""
 
     name = "fake"
     dimensions = 384
@@ -18,21 +18,21 @@ class FakeEmbedder:
         self.embedded: list[str] = []
 
     async def prepare(self) -> None:
-        """Needs nothing."""
+        """Nothing to do."""
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         """A vector per text, in their order: float32, little-endian."""
         self.embedded += texts
-        return [self._vector(text) for text in texts]
+        return [self._make_vector(text) for text in texts]
 
-    async def question(self, text: str) -> bytes:
-        """As any other text."""
+    async def embed_question(self, text: str) -> bytes:
+        """The same as for any text."""
         return (await self.embed([text]))[0]
 
     async def close(self) -> None:
-        """Holds nothing."""
+        """Nothing to do."""
 
-    def _vector(self, text: str) -> bytes:
+    def _make_vector(self, text: str) -> bytes:
         numbers = [0.0] * self.dimensions
         for word in text.lower().split() or [""]:
             digest = hashlib.blake2b(word.encode(), digest_size=16).digest()

@@ -1,6 +1,7 @@
-"""A model of ONNX with its matrices in eight bits: what one text costs is reading the weights, and these are a quarter.
+"""Stores the matrices of an ONNX model in eight bits: the vector of one text takes half the time.
 
-Only the fields of the format that are changed are described here; protobuf keeps all others as they are.
+One text takes as long as reading the weights from memory takes, and in eight bits they are a quarter. Only the fields
+of the ONNX format that change are described here; protobuf keeps all other fields as they are.
 """
 
 from collections import Counter
@@ -13,12 +14,12 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from numpy.typing import NDArray
 
-INT8, FLOAT, EXTERNAL = 3, 1, 1  # of TensorProto
-# Seven bits and the sign: processors without VNNI add two products in sixteen bits, which more would overflow.
+INT8, FLOAT, EXTERNAL = 3, 1, 1  # numbers of TensorProto
+# Six bits and the sign: processors without VNNI add two products in sixteen bits, and larger numbers would overflow.
 STEPS = 63
 PRODUCT, NO_ZERO_POINT = "DynamicQuantizeMatMul", ""
 
-# message → field → its number, its type, and whether there are many of it
+# message → field → number, type, whether it is a list
 FORMAT = {
     "Entry": {"key": (1, "string", False), "value": (2, "string", False)},
     "Tensor": {
@@ -40,22 +41,22 @@ FORMAT = {
 }
 
 
-def narrowed(graph: Path) -> bytes:
-    """The model of this file, whose other weights stay in the file beside it."""
-    model = read(graph.read_bytes())
+def quantize_model(graph: Path) -> bytes:
+    """The model of this file with its matrices in eight bits; all other weights stay in the file beside it."""
+    model = read_model(graph.read_bytes())
     stored = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "MatMul" and node.input[1] in stored:
-            scales = _narrow(stored[node.input[1]], graph.parent)
+            scales = _quantize_matrix(stored[node.input[1]], graph.parent)
             model.graph.initializer.append(scales)
             node.op_type, node.domain = PRODUCT, "com.microsoft"
             node.input.append(scales.name)
-    _take_biases_in(model.graph, stored)
+    _fuse_biases(model.graph, stored)
     return model.SerializeToString()
 
 
-def _take_biases_in(graph: Any, stored: Mapping[str, Any]) -> None:
-    """What is added to a product is added where it is made: each step of its own costs as much as a tenth of one."""
+def _fuse_biases(graph: Any, stored: Mapping[str, Any]) -> None:
+    """Let each product add its bias itself: a step of its own would take a tenth of the time of the product."""
     products = {node.output[0]: node for node in graph.node if node.op_type == PRODUCT}
     uses = Counter(name for node in graph.node for name in node.input)
     for node in [node for node in graph.node if node.op_type == "Add"]:
@@ -68,9 +69,9 @@ def _take_biases_in(graph: Any, stored: Mapping[str, Any]) -> None:
             graph.node.remove(node)
 
 
-def _narrow(tensor: Any, folder: Path) -> Any:
-    """Puts the matrix into eight bits; returns what each column has to be multiplied with."""
-    matrix = _matrix(tensor, folder)
+def _quantize_matrix(tensor: Any, folder: Path) -> Any:
+    """Store the matrix in eight bits; return the factors by which its columns were divided."""
+    matrix = _read_matrix(tensor, folder)
     scales = np.maximum(np.abs(matrix).max(axis=0), 1e-12) / STEPS
     tensor.raw_data = np.rint(matrix / scales).astype(np.int8).tobytes()
     tensor.data_type = INT8
@@ -81,20 +82,20 @@ def _narrow(tensor: Any, folder: Path) -> Any:
     )
 
 
-def _matrix(tensor: Any, folder: Path) -> NDArray[np.float32]:
-    assert (tensor.data_type, tensor.data_location) == (FLOAT, EXTERNAL), "so the model of the house keeps them"
-    said = {entry.key: entry.value for entry in tensor.external_data}
-    offset, rows, columns = int(said["offset"]), *map(int, tensor.dims)
-    return np.fromfile(folder / said["location"], "<f4", rows * columns, offset=offset).reshape(rows, columns)
+def _read_matrix(tensor: Any, folder: Path) -> NDArray[np.float32]:
+    assert (tensor.data_type, tensor.data_location) == (FLOAT, EXTERNAL), "the built-in model stores every matrix so"
+    place = {entry.key: entry.value for entry in tensor.external_data}
+    offset, rows, columns = int(place["offset"]), *map(int, tensor.dims)
+    return np.fromfile(folder / place["location"], "<f4", rows * columns, offset=offset).reshape(rows, columns)
 
 
-def read(data: bytes) -> Any:
-    """A model of ONNX."""
-    return _model_class().FromString(data)
+def read_model(data: bytes) -> Any:
+    """Parse an ONNX model."""
+    return _build_model_class().FromString(data)
 
 
 @cache
-def _model_class() -> Any:
+def _build_model_class() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="onnx.proto", package="onnx", syntax="proto2")
     for name, fields in FORMAT.items():
         message = file.message_type.add(name=name)

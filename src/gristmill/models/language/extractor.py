@@ -1,4 +1,4 @@
-"""Draws entities and relations from passages: what every extractor can do, and the one that works by rules alone."""
+"""What every extractor of entities and relations can do, and the extractor that works by rules alone."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,34 +10,34 @@ from gristmill.models.language.entities import Extraction, Passage
 if TYPE_CHECKING:  # the child processes import this file and need no queue
     from gristmill.processes import ProcessPool
 
-PATIENCE = 60.0  # seconds for the first call of a child, which loads the model
-PER_PASSAGE = 5.0  # … and for each passage; it takes some milliseconds
-MEMORY = 2 * 1024**3
+PATIENCE = 60.0  # seconds for one call, because the first call in a child process loads the model …
+PER_PASSAGE = 5.0  # … and more for each passage, which takes some milliseconds
+MEMORY = 2 * 1024**3  # bytes
 
 
 class Extractor(Protocol):
-    """Draws from each passage what it names and says; `version` changes whenever its answers may."""
+    """Draws entities and relations from passages; `version` changes whenever its answers may change."""
 
     @property
     def version(self) -> str: ...
 
     @property
     def batch(self) -> int:
-        """How many passages one call should take: what one of them waits for, all of them do."""
+        """How many passages one call should get: all of them wait for the slowest."""
         ...
 
     @property
     def waits(self) -> timedelta:
-        """How long one call may wait for somebody else's answer."""
+        """How long one call may wait for an LLM."""
         ...
 
     async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
-        """One answer per passage, in order; or what kept it from being given, while those of others are."""
+        """One answer per passage, in order; or the error that prevented this one, while the others are given."""
         ...
 
 
 class RuleExtractor:
-    """Structure and an English parse, in a child process."""
+    """Works by rules and an English parse, in a child process."""
 
     version = extraction.VERSION
     batch = 64
@@ -51,4 +51,4 @@ class RuleExtractor:
         if not passages:
             return []
         timeout = PATIENCE + PER_PASSAGE * len(passages)
-        return await self._pool.run(extraction.extract, list(passages), timeout=timeout, memory=MEMORY)
+        return await self._pool.run(extraction.extract_passages, list(passages), timeout=timeout, memory=MEMORY)

@@ -1,4 +1,4 @@
-"""Finds who speaks in transcripts and chats: a line that begins with a name and a colon, or a name and a time."""
+"""Finds the speakers in transcripts and chats: lines that begin with a name and a colon, or a name and a time."""
 
 import re
 from collections import Counter
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from gristmill.models.language.names import PARTICLES, cleaned, words
-from gristmill.models.language.structure import Found
+from gristmill.models.language.names import PARTICLES, clean_name, split_words
+from gristmill.models.language.structure import Mention
 
-LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC"
+LOG_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC"
 CAPITALISED = r"[^\W\d_a-z][\w.'’-]*"
-WITHIN = "|".join(sorted(PARTICLES - words("und y e")))  # Anna und Tom are two
-SPEAKER = re.compile(  # log levels stand where a speaker would
-    rf"(?!(?i:{LEVELS})\b)(?P<name>{CAPITALISED}(?:\s(?:{CAPITALISED}|{WITHIN})){{0,3}})"
+WITHIN = "|".join(sorted(PARTICLES - split_words("und y e")))  # `Anna und Tom` are two people
+SPEAKER = re.compile(  # but no log level, which stands in the same place
+    rf"(?!(?i:{LOG_LEVELS})\b)(?P<name>{CAPITALISED}(?:\s(?:{CAPITALISED}|{WITHIN})){{0,3}})"
     r"(?: \([^()]*\))?:(?:\s|$)"
 )
 CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,3})?(?:\s?[AaPp][Mm])?"
@@ -22,8 +22,8 @@ TIME = re.compile(rf"(?P<sure>[\[(<]|{DATED})?(?:{DATED})?{CLOCK}[\])>]?[ \t|–
 STAMPED = re.compile(rf"(?P<name>{CAPITALISED}(?:\s{CAPITALISED}){{0,3}})\s+[\[(]?(?:{DATED})?{CLOCK}[\])]?:?\s*")
 MARKUP = re.compile(r"^\s*(?:>\s?)*(?:[-*+•]\s+)?|[*_]{1,3}")
 SENTENCE = re.compile(r"[.!?…][\"'”’»)*_]*$")
-# What stands before a colon and is nobody; nor is what has one of these words in it.
-NOBODY = words(
+# A label before a colon that contains one of these words is no person.
+NOBODY = split_words(
     """note notes summary todo action actions item items point points step steps date time place location agenda topic
     decision decisions result results question questions answer answers background example warning hint remark remarks
     break present attendees participants absent apologies moderator interviewer interviewee speaker host chair user
@@ -34,17 +34,17 @@ NOBODY = words(
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A line that somebody seems to speak in."""
+    """A line that seems to be spoken by a person."""
 
     line: int
     name: str
-    timed: bool  # as no form, list or agenda is
+    timed: bool  # a line with a time is no form, list or agenda
     said: str
 
 
-def turns(text: str) -> list[Turn]:
-    """Those of people. Forms and headings have colons, too: without a time, speakers must come back and speak."""
-    found = list(_turns(text.splitlines()))
+def find_turns(text: str) -> list[Turn]:
+    """The turns of people. Forms and headings have colons, too: without a time, a speaker must come back and speak."""
+    found = list(_read_turns(text.splitlines()))
     times = Counter(one.name for one in found)
     sure = {one.name for one in found if one.timed}
     if sure or _is_conversation(found, times):
@@ -53,13 +53,13 @@ def turns(text: str) -> list[Turn]:
 
 
 def _is_conversation(found: Sequence[Turn], times: Counter[str]) -> bool:
-    """Somebody speaks again, after another, and mostly in sentences: the rows of a form have values."""
+    """Whether two people speak, one of them twice, and mostly in sentences: the rows of a form hold values."""
     full = {name: n for name, n in times.items() if " " in name}
     sentences = sum(SENTENCE.search(one.said) is not None for one in found)
     return len(full) > 1 and max(full.values()) > 1 and sentences > len(found) / 2
 
 
-def _turns(lines: Sequence[str]) -> Iterator[Turn]:
+def _read_turns(lines: Sequence[str]) -> Iterator[Turn]:
     for number, (line, following) in enumerate(zip_longest(lines, lines[1:], fillvalue="")):
         bare = MARKUP.sub("", line).strip()
         time = TIME.match(bare)
@@ -69,34 +69,34 @@ def _turns(lines: Sequence[str]) -> Iterator[Turn]:
             timed, said = " " in match["name"] and following.strip() != "", following.strip()
         else:
             continue
-        if name := _person(match["name"]):
+        if name := _clean_speaker(match["name"]):
             yield Turn(number, name, timed, said)
 
 
-def _person(label: str) -> str:
-    """Empty for what names nobody."""
-    return "" if NOBODY.intersection(label.lower().split()) else cleaned(label, "person")
+def _clean_speaker(label: str) -> str:
+    """The name of the person; empty if the label names nobody."""
+    return "" if NOBODY.intersection(label.lower().split()) else clean_name(label, "person")
 
 
-def parted(text: str, turns: Iterable[Turn]) -> str:
-    """Each turn as a paragraph of its own: what one says is no sentence of another."""
+def separate_turns(text: str, turns: Iterable[Turn]) -> str:
+    """Put each turn into a paragraph of its own: no sentence may go from one speaker to the next."""
     firsts = {one.line for one in turns}
     lines = text.splitlines(keepends=True)
     return "".join(f"\n{line}" if n in firsts else line for n, line in enumerate(lines))
 
 
-def speakers(text: str, starts: Iterable[int], turns: Iterable[Turn]) -> dict[int, Found]:
-    """Of a text without markup, whose paragraphs start there: who speaks, by where their words begin."""
+def find_speakers(text: str, starts: Iterable[int], turns: Iterable[Turn]) -> dict[int, Mention]:
+    """The place at which the words of a turn begin → the speaker; for a text without markup and its paragraphs."""
     names = {one.name for one in turns}
-    found = [one for start in starts if names and (one := _speaker(text, start))]
+    found = [one for start in starts if names and (one := _read_speaker(text, start))]
     return {begin: speaker for begin, speaker in found if speaker.name in names}
 
 
-def _speaker(text: str, start: int) -> tuple[int, Found] | None:
+def _read_speaker(text: str, start: int) -> tuple[int, Mention] | None:
     time = TIME.match(text, start)
     begin = time.end() if time else start
     match = SPEAKER.match(text, begin) or STAMPED.match(text, begin)
     if match is None:
         return None
-    name = _person(match["name"])
-    return match.end(), Found(match.start("name"), match.end("name"), "person", name, name)
+    name = _clean_speaker(match["name"])
+    return match.end(), Mention(match.start("name"), match.end("name"), "person", name, name)

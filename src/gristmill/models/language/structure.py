@@ -1,4 +1,4 @@
-"""Finds what has a shape of its own in any language: ids, addresses, URLs, amounts, dates, and the headers of mails."""
+"""Finds values that have the same shape in every language: ids, addresses, URLs, amounts, dates, headers of mails."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -8,23 +8,23 @@ from decimal import Decimal
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any, cast
 
-from gristmill.models.language.entities import Gathering
+from gristmill.models.language.entities import ExtractionBuilder
 
 MOST_RECIPIENTS = 50  # of one mail; a newsletter names thousands
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Something with a shape, and where it stands in the text."""
+class Mention:
+    """A name or a value, and its place in the text."""
 
     start: int
     stop: int
     namespace: str
-    name: str  # normalised: what the key is made of
-    shown: str  # as it is written
+    name: str  # normalised: the key is made of it
+    written: str  # as the text writes it
 
 
-VALUES = frozenset({"amount", "date", "phone", "iban", "url", "address"})  # they say something of others
+VALUES = frozenset({"amount", "date", "phone", "iban", "url", "address"})  # these describe other entities
 
 
 def is_value(key: str) -> bool:
@@ -80,8 +80,8 @@ NUMBER = (
     r"|[1-9]\d{0,2}(?P<group>[ \u00a0\u202f.,'’])\d{3}(?:(?P=group)\d{3})*(?:[.,]\d+)?"
     r"|\d{1,15}(?:[.,]\d+)?"
 )
-PIECE = re.compile(  # of what amounts are made of
-    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # a look at one letter first: most of a text is neither
+PIECE = re.compile(  # of an amount: a sign of currency or a number
+    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # looks at one letter first, because most of a text is neither
     rf"|(?=\d)(?:(?<![\w.,])|{'|'.join(f'(?<={one})' for one in LETTERED.split('|'))})(?P<number>{NUMBER})(?![.,]?\d)"
     r"(?:(?i:(?P<close>k|m|bn)\b|\s?(?P<word>thousand|million|mio|billion)\b\.?|\s(?P<apart>k|m|bn)\b))?"
 )
@@ -98,9 +98,9 @@ PHONE = re.compile(r"(?<![\w+])\+[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,5}\)[ ./-]?)?\d{
 IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b")
 
 
-def find(text: str) -> list[Found]:
-    """All of it in order of place; where two overlap, the more specific one."""
-    taken: list[Found] = []
+def find_shapes(text: str) -> list[Mention]:
+    """All values in the order of the text; if two overlap, the more specific one."""
+    taken: list[Mention] = []
     for finder in FINDERS:
         for found in finder(text):
             if all(found.stop <= one.start or one.stop <= found.start for one in taken):
@@ -108,46 +108,46 @@ def find(text: str) -> list[Found]:
     return sorted(taken, key=lambda one: one.start)
 
 
-def _urls(text: str) -> Iterator[Found]:
+def _find_urls(text: str) -> Iterator[Mention]:
     for match in URL.finditer(text):
         written = match[0].rstrip(".,;:!?*_")
         scheme, _, rest = written.partition("://")
         host, slash, path = rest.partition("/")
         if "." in host or ":" in host or host == "localhost":
             name = f"{scheme.lower()}://{host.lower()}{slash}{path}".rstrip("/")
-            yield Found(match.start(), match.start() + len(written), "url", name, written)
+            yield Mention(match.start(), match.start() + len(written), "url", name, written)
 
 
-def _addresses(text: str) -> Iterator[Found]:
+def _find_addresses(text: str) -> Iterator[Mention]:
     for match in ADDRESS.finditer(text):
-        yield Found(match.start(), match.end(), "address", match[0].rstrip(".-"), match[0])
+        yield Mention(match.start(), match.end(), "address", match[0].rstrip(".-"), match[0])
 
 
-def _ibans(text: str) -> Iterator[Found]:
+def _find_ibans(text: str) -> Iterator[Mention]:
     for match in IBAN.finditer(text):
         number = match[0].replace(" ", "")
         moved = number[4:] + number[:4]
         if 15 <= len(number) <= 34 and int("".join(str(int(one, 36)) for one in moved)) % 97 == 1:
-            yield Found(match.start(), match.end(), "iban", number, match[0])
+            yield Mention(match.start(), match.end(), "iban", number, match[0])
 
 
-def _ids(text: str) -> Iterator[Found]:
+def _find_ids(text: str) -> Iterator[Mention]:
     for match in LABELLED.finditer(text):
         shaped = ID.fullmatch(match[2])  # "Invoice No. INV-2024-001" is the same as INV-2024-001
-        yield Found(match.start(2), match.end(2), "id" if shaped else match[1].lower(), match[2], match[2])
+        yield Mention(match.start(2), match.end(2), "id" if shaped else match[1].lower(), match[2], match[2])
     for match in ID.finditer(text):
         if match[1] not in NO_ID:
-            yield Found(match.start(), match.end(), "id", match[0], match[0])
+            yield Mention(match.start(), match.end(), "id", match[0], match[0])
 
 
-def _dates(text: str) -> Iterator[Found]:
+def _find_dates(text: str) -> Iterator[Mention]:
     for match in DATE.finditer(text):
-        if when := _iso(match):
-            yield Found(match.start(), match.end(), "date", when, match[0])
+        if when := _format_date(match):
+            yield Mention(match.start(), match.end(), "date", when, match[0])
 
 
-def _iso(match: re.Match[str]) -> str:
-    """Empty for what is no day of the calendar, or could be either of two."""
+def _format_date(match: re.Match[str]) -> str:
+    """2024-03-01; empty for a day that the calendar does not have, or that could be either of two."""
     part = match.groupdict()
     if part["y4"]:
         return f"{part['y4']}-{MONTHS[part['n4'].lower()]:02}"
@@ -168,38 +168,38 @@ def _iso(match: re.Match[str]) -> str:
         return ""
 
 
-def _amounts(text: str) -> Iterator[Found]:
-    for chain in _chains(text):
-        for sign, number in _paired(chain):
-            code = _code(sign["sign"])
-            if code and not (number["apart"] and number.start() < sign.start()):  # 5 m EUR: these are metres
+def _find_amounts(text: str) -> Iterator[Mention]:
+    for chain in _split_chains(text):
+        for sign, number in _pair_signs(chain):
+            code = _find_currency(sign["sign"])
+            if code and not (number["apart"] and number.start() < sign.start()):  # `5 m EUR`: metres, not millions
                 start, stop = min(sign.start(), number.start()), max(sign.end(), number.end())
-                yield Found(start, stop, "amount", f"{_value(number)} {code}", text[start:stop])
+                yield Mention(start, stop, "amount", f"{_format_amount(number)} {code}", text[start:stop])
 
 
 Pieces = list[re.Match[str]]
 
 
-def _chains(text: str) -> Iterator[Pieces]:
-    """Signs and numbers that take turns with at most a blank between them."""
+def _split_chains(text: str) -> Iterator[Pieces]:
+    """Split the text into chains in which signs and numbers alternate, with at most a blank between them."""
     chain: Pieces = []
     for piece in PIECE.finditer(text):
-        if chain and not (bool(chain[-1]["sign"]) != bool(piece["sign"]) and _gap(chain[-1], piece) in ("", " ")):
+        if chain and not (bool(chain[-1]["sign"]) != bool(piece["sign"]) and _read_gap(chain[-1], piece) in ("", " ")):
             yield chain
             chain = []
         chain.append(piece)
     yield chain
 
 
-def _gap(one: re.Match[str], other: re.Match[str]) -> str:
+def _read_gap(one: re.Match[str], other: re.Match[str]) -> str:
     return re.sub(r"\s", " ", one.string[one.end() : other.start()])
 
 
-def _paired(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
+def _pair_signs(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Pair each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
     if len(chain) < 2:
         return
-    signs_lead = bool(chain[0]["sign"]) or (not chain[-1]["sign"] and _odd_one_is_first(chain))
+    signs_lead = bool(chain[0]["sign"]) or (not chain[-1]["sign"] and _is_odd_one_first(chain))
     if signs_lead:
         chain = chain if chain[0]["sign"] else chain[1:]
         yield from zip(chain[::2], chain[1::2], strict=False)
@@ -207,12 +207,12 @@ def _paired(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
         yield from zip(chain[1::2], chain[::2], strict=False)
 
 
-def _odd_one_is_first(chain: Pieces) -> bool:
-    """Of a chain that begins and ends with a number: whether the first is a year or an item's number."""
+def _is_odd_one_first(chain: Pieces) -> bool:
+    """Whether the first number belongs to no sign, in a chain that begins and ends with a number: it may be a year."""
     first, last = chain[0], chain[-1]
     if COUNTED.match(last.string, last.end()) or DATE.match(last.string, last.start()):
         return False
-    closeness = (_gap(first, chain[1]) == "", _gap(chain[-2], last) == "")
+    closeness = (_read_gap(first, chain[1]) == "", _read_gap(chain[-2], last) == "")
     if closeness[0] != closeness[1]:
         return closeness[1]
     if _is_priced(first["number"]) != _is_priced(last["number"]):
@@ -221,7 +221,7 @@ def _odd_one_is_first(chain: Pieces) -> bool:
 
 
 def _is_priced(number: str) -> bool:
-    """12.50 and 1,200 are written as prices are; 3 and 2024 may be anything."""
+    """Whether a number is written as a price: 12.50 and 1,200 are; 3 and 2024 may be anything."""
     return re.search(r"[.,]\d\d$|[ \u00a0\u202f.,'’]\d{3}(?!\d)", number) is not None
 
 
@@ -229,22 +229,22 @@ def _is_year(number: str) -> bool:
     return re.fullmatch(r"(?:19|20)\d\d", number) is not None
 
 
-def _code(sign: str) -> str:
-    """Empty for the dollars of a country that is not known."""
+def _find_currency(sign: str) -> str:
+    """The code of a currency; empty for the dollars of an unknown country."""
     if len(sign) > 1 and sign.endswith("$"):
         return sign[:-1] if len(sign) == 4 else DOLLARS.get(sign[:-1], "")
     return SIGNS.get(sign, sign)
 
 
-def _value(number: re.Match[str]) -> str:
-    """With two decimals at least, and all that were written."""
+def _format_amount(number: re.Match[str]) -> str:
+    """The amount with two decimals at least, and with all that were written."""
     scale = SCALE[(number["close"] or number["word"] or number["apart"] or "").lower()]
-    whole, _, rest = f"{_number(number['number']) * 10**scale:f}".partition(".")
+    whole, _, rest = f"{_parse_number(number['number']) * 10**scale:f}".partition(".")
     return f"{whole}.{rest.rstrip('0').ljust(2, '0')}"
 
 
-def _number(text: str) -> Decimal:
-    """1.234,50 and 1,234.50: the last of two signs is the decimal one, and so is one that cannot divide thousands."""
+def _parse_number(text: str) -> Decimal:
+    """Read 1.234,50 and 1,234.50: the last of two signs is the decimal one; so is one that cannot divide thousands."""
     text = re.sub(r"[ \u00a0\u202f'’]", "", text)
     signs = re.findall(r"[.,]", text)
     whole, _, rest = text.rpartition(signs[-1]) if signs else ("", "", text)
@@ -254,44 +254,52 @@ def _number(text: str) -> Decimal:
     return Decimal(f"{re.sub(r'[.,]', '', whole)}.{rest}")
 
 
-def _phones(text: str) -> Iterator[Found]:
+def _find_phones(text: str) -> Iterator[Mention]:
     for match in PHONE.finditer(text):
         digits = re.sub(r"\(0\)|\D", "", match[0])
         if 8 <= len(digits) <= 15:
-            yield Found(match.start(), match.end(), "phone", f"+{digits}", match[0])
+            yield Mention(match.start(), match.end(), "phone", f"+{digits}", match[0])
 
 
-FINDERS: tuple[Callable[[str], Iterator[Found]], ...] = (_urls, _addresses, _ibans, _dates, _amounts, _ids, _phones)
+FINDERS: tuple[Callable[[str], Iterator[Mention]], ...] = (
+    _find_urls,
+    _find_addresses,
+    _find_ibans,
+    _find_dates,
+    _find_amounts,
+    _find_ids,
+    _find_phones,
+)
 
 
 # --- the headers of a mail
 
 
-def mail(context: Mapping[str, Any], into: Gathering) -> str:
-    """Who wrote what to whom, and in answer to what; the key of the mail, or nothing if it is none."""
-    header = _headers(context)
+def add_mail(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
+    """Add a mail with its sender, recipients, date and the mail it answers; return its key, empty if it is no mail."""
+    header = _read_headers(context)
     message = header.get("message_id", [""])[0].strip("<> \t")
     if not message:
         return ""
     subject = " ".join(header.get("subject", [""])[0].split())
-    key = into.add("mail", message, shown=subject or message)
-    for person in _people(header.get("from", []), into):
-        into.relate(person, "SENT", key)
+    key = into.add_entity("mail", message, written=subject or message)
+    for person in _add_people(header.get("from", []), into):
+        into.add_relation(person, "SENT", key)
     for name, type in (("to", "SENT_TO"), ("cc", "COPIED_TO")):
-        for person in _people(header.get(name, []), into):
-            into.relate(key, type, person)
+        for person in _add_people(header.get(name, []), into):
+            into.add_relation(key, type, person)
     for other in header.get("in_reply_to", [])[:1]:
         answered = re.search(r"<([^<>\s]+)>", other)
-        into.relate(key, "REPLIES_TO", into.add("mail", answered[1] if answered else other.strip("<> \t")))
-    if when := _day(header.get("date", [""])[0]):
-        into.relate(key, "DATED", into.add("date", when))
-    for found in find(subject):
-        into.relate(key, "MENTIONS", into.add(found.namespace, found.name, shown=found.shown))
+        into.add_relation(key, "REPLIES_TO", into.add_entity("mail", answered[1] if answered else other.strip("<> \t")))
+    if when := _format_day(header.get("date", [""])[0]):
+        into.add_relation(key, "DATED", into.add_entity("date", when))
+    for found in find_shapes(subject):
+        into.add_relation(key, "MENTIONS", into.add_entity(found.namespace, found.name, written=found.written))
     return key
 
 
-def _headers(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """However the reader spelt them: Message-ID, message_id; one value or several."""
+def _read_headers(context: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The headers by normalised names, however the reader spelt them: Message-ID, message_id; one value or several."""
     flat = {**context, **cast(Mapping[str, Any], context.get("meta") or {})}
     headers: dict[str, list[str]] = {}
     for name, value in flat.items():
@@ -300,24 +308,24 @@ def _headers(context: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: values for name, values in headers.items() if values}
 
 
-def _people(values: list[str], into: Gathering) -> Iterator[str]:
-    """The person if the header names one, the bare address if not."""
+def _add_people(values: list[str], into: ExtractionBuilder) -> Iterator[str]:
+    """Add each address and the person it belongs to; yield the person, or the bare address if no name is given."""
     for name, address in getaddresses(values)[:MOST_RECIPIENTS]:
         if "@" not in address:
             continue
-        written = into.add("address", address)
+        written = into.add_entity("address", address)
         name = name.strip("\"' ")
         if "," in name and name.count(",") == 1:  # Doe, Jane
             name = " ".join(part.strip() for part in reversed(name.split(",")))
         if name and "@" not in name:
-            person = into.add("person", name)
-            into.relate(person, "HAS_ADDRESS", written)
+            person = into.add_entity("person", name)
+            into.add_relation(person, "HAS_ADDRESS", written)
             yield person
         else:
             yield written
 
 
-def _day(text: str) -> str:
+def _format_day(text: str) -> str:
     if iso := re.match(r"\d{4}-\d\d-\d\d", text):
         return iso[0]
     try:

@@ -1,16 +1,16 @@
-"""Names a relation by its verb in the past tense."""
+"""Makes the past tense of a verb, which is the name of a relation."""
 
 import re
 
-from gristmill.models.language.names import words
+from gristmill.models.language.names import split_words
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _split_pairs(text: str) -> dict[str, str]:
     return {one: other for one, _, other in (pair.partition(":") for pair in text.split())}
 
 
 BE = frozenset({"be", "is", "are", "am", "was", "were", "been", "being", "'s", "’s", "'re", "’re", "'m", "’m"})
-IRREGULAR = _pairs("""
+IRREGULAR = _split_pairs("""
     bear:bore become:became begin:began bend:bent bet:bet bid:bid bind:bound bite:bit blow:blew break:broke breed:bred
     bring:brought broadcast:broadcast build:built burst:burst buy:bought cast:cast catch:caught choose:chose come:came
     cost:cost creep:crept cut:cut deal:dealt dig:dug do:did draw:drew drink:drank drive:drove eat:ate fall:fell
@@ -26,7 +26,7 @@ IRREGULAR = _pairs("""
 """)
 BEFORE = re.compile(r"re|over|under|with|up|out|mis|fore")  # oversee is as irregular as see
 # Stressed on their last syllable, or spelt in the British way.
-DOUBLED = words("""
+DOUBLED = split_words("""
     abet abhor acquit admit allot annul cancel channel commit compel concur confer control counsel defer deter dial
     dispel distil embed emit enrol equip excel expel fuel fulfil impel incur infer instil kidnap label level marshal
     model occur omit outfit panel patrol permit prefer program propel rebut recur refer refit regret remit repel
@@ -35,9 +35,9 @@ DOUBLED = words("""
 SHORT = re.compile(r"[^aeiou]*(?:qu)?[aeiou][bdfgklmnprtvz]")  # ship, plan, quiz; neither fix nor clean
 
 
-def past(base: str) -> str:
+def make_past_tense(base: str) -> str:
     """sign → signed, ship → shipped, oversee → oversaw."""
-    if irregular := _irregular(base):
+    if irregular := _find_irregular(base):
         return irregular
     if base.endswith("e"):
         return f"{base}d"
@@ -48,7 +48,7 @@ def past(base: str) -> str:
     return f"{base}ed"
 
 
-def _irregular(base: str) -> str:
+def _find_irregular(base: str) -> str:
     if base in IRREGULAR:
         return IRREGULAR[base]
     before = BEFORE.match(base)

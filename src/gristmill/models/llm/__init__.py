@@ -1,7 +1,7 @@
 """Asks an LLM: the client, and the extractor that lets an LLM add to the rules' answer."""
 
-from gristmill.models.llm.client import Llm, Message, Picture, RouterLlm, TokenCount, schema_of
+from gristmill.models.llm.client import Llm, Message, Picture, RouterLlm, TokenCount, make_schema
 from gristmill.models.llm.extraction import LlmExtractor
 from gristmill.models.llm.fake import FakeLlm
 
-__all__ = ["FakeLlm", "Llm", "LlmExtractor", "Message", "Picture", "RouterLlm", "TokenCount", "schema_of"]
+__all__ = ["FakeLlm", "Llm", "LlmExtractor", "Message", "Picture", "RouterLlm", "TokenCount", "make_schema"]

@@ -1,19 +1,19 @@
-"""The house's own LLM client: asks the router, and takes nothing empty or wrong for an answer."""
+"""The LLM client: asks the router, and refuses every empty or wrong answer."""
 
 import base64
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
 from gristmill.errors import BadAnswer, Permanent
-from gristmill.models.http import Http, Json, bearer, shown, understood
+from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
 
-if TYPE_CHECKING:  # children of workers import this, and need none
+if TYPE_CHECKING:  # the child processes import this file and need no settings
     from gristmill.settings import LlmSettings
 
 Level = Literal["P0", "P1", "P2", "P3"]
@@ -23,7 +23,7 @@ FENCE = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image, as it was read."""
+    """The bytes of an image file."""
 
     data: bytes
 
@@ -39,26 +39,26 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """What one answer cost."""
+    """How many tokens one question and its answer had."""
 
     prompt: int
     completion: int
 
 
 class Llm(Protocol):
-    """Answers questions; every method raises rather than return something empty."""
+    """Answers questions; every method raises an error rather than return an empty answer."""
 
-    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
         ...
 
-    async def json(
+    async def ask_json(
         self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
         ...
 
-    async def shaped(
+    async def ask_object(
         self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
@@ -66,7 +66,7 @@ class Llm(Protocol):
 
 
 class RouterLlm:
-    """Asks the router over HTTP. One per process; `async with` closes its connections."""
+    """Asks the router over HTTP; one for each process is enough, and `async with` closes its connections."""
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class RouterLlm:
         count: Callable[[TokenCount], None] | None = None,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        """Every call is made within a `turn`, which may keep it waiting."""
+        """Every call takes a `turn` first and may wait for it; `count` gets the tokens of each answer."""
         self._settings, self._count, self._turn = settings, count, turn
         headers = {"X-Router-Session": session} if session else {}
-        self._http = Http({**headers, **bearer(settings.key)}, settings.timeout)
+        self._http = Http({**headers, **make_bearer_header(settings.key)}, settings.timeout)
 
     async def __aenter__(self) -> "RouterLlm":
         return self
@@ -90,38 +90,38 @@ class RouterLlm:
     async def close(self) -> None:
         await self._http.close()
 
-    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
-        return await self._asked(asked, model, priority, None)
+        return await self._ask(asked, model, priority, None)
 
-    async def json(
+    async def ask_json(
         self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
-        checked = checker(schema)
-        return checked(await self._asked(asked, model, priority, schema))
+        check = make_checker(schema)
+        return check(await self._ask(asked, model, priority, schema))
 
-    async def shaped(
+    async def ask_object(
         self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
-        answer = await self.json(asked, schema_of(shape), model=model, priority=priority)
+        answer = await self.ask_json(asked, make_schema(shape), model=model, priority=priority)
         try:
             return shape.model_validate(answer)
         except ValidationError as wrong:
             raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
 
-    async def _asked(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
+    async def _ask(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
         named = model or self._settings.model
         if not named:
             raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
-        body: Json = {"model": named, "messages": _messages(asked), "stream": False}
+        body: Json = {"model": named, "messages": _make_messages(asked), "stream": False}
         if schema is not None:
             body["format"] = schema
-        answer = await self._posted(body, priority)
+        answer = await self._post(body, priority)
         if self._count is not None:
             self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
-        message = _object(answer.get("message")) or {}
+        message = _as_object(answer.get("message")) or {}
         text = str(message.get("content") or "").strip()
         if not text:
             raise BadAnswer("The model's answer is empty.")
@@ -129,37 +129,40 @@ class RouterLlm:
             raise BadAnswer("The model's answer was cut off at its length limit.")
         return text
 
-    async def _posted(self, body: Json, priority: Level) -> Json:
-        url, whom = f"{self._settings.url.rstrip('/')}/api/chat", f"The LLM router at {shown(self._settings.url)}"
+    async def _post(self, body: Json, priority: Level) -> Json:
+        url, whom = (
+            f"{self._settings.url.rstrip('/')}/api/chat",
+            f"The LLM router at {hide_credentials(self._settings.url)}",
+        )
         async with self._turn():
             answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
-            return understood(answer, whom="The LLM router", key=self._settings.key)
+            return read_response(answer, whom="The LLM router", key=self._settings.key)
 
 
-def _messages(asked: str | Sequence[Message]) -> list[Json]:
+def _make_messages(asked: str | Sequence[Message]) -> list[Json]:
     turns = [Message("user", asked)] if isinstance(asked, str) else asked
-    return [_message(turn) for turn in turns]
+    return [_make_message(turn) for turn in turns]
 
 
-def _message(turn: Message) -> Json:
-    said: Json = {"role": turn.role, "content": turn.text}
+def _make_message(turn: Message) -> Json:
+    message: Json = {"role": turn.role, "content": turn.text}
     if turn.pictures:
-        said["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
-    return said
+        message["images"] = [base64.b64encode(picture.data).decode() for picture in turn.pictures]
+    return message
 
 
-def _object(value: Any) -> Json | None:
+def _as_object(value: object) -> Json | None:
     return cast("Json", value) if isinstance(value, dict) else None
 
 
-def schema_of(shape: type[BaseModel]) -> Json:
+def make_schema(shape: type[BaseModel]) -> Json:
     """The JSON schema of a pydantic model."""
     return shape.model_json_schema()
 
 
-def checker(schema: Json) -> Callable[[str], Json]:
-    """A function that turns an answer into the object that the schema describes, or raises BadAnswer."""
-    # slow to load, and needed only where an answer must have a shape
+def make_checker(schema: Json) -> Callable[[str], Json]:
+    """Make a function that turns an answer into the object that the schema describes, or raises BadAnswer."""
+    # it is slow to load, and only answers with a schema need it
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
     from jsonschema import ValidationError as SchemaViolation  # noqa: PLC0415
 
@@ -169,10 +172,10 @@ def checker(schema: Json) -> Callable[[str], Json]:
         raise Permanent(f"The schema of the question is wrong: {wrong.message}.") from wrong
     validator = Draft202012Validator(schema)
 
-    def checked(text: str) -> Json:
+    def check(text: str) -> Json:
         fenced = FENCE.match(text)
         try:
-            found = _object(orjson.loads(fenced[1] if fenced else text))
+            found = _as_object(orjson.loads(fenced[1] if fenced else text))
         except orjson.JSONDecodeError as wrong:
             raise BadAnswer("The model's answer is not JSON.") from wrong
         if found is None:
@@ -186,4 +189,4 @@ def checker(schema: Json) -> Callable[[str], Json]:
             raise BadAnswer(f"The model's answer does not follow the schema at {place}.") from wrong
         return found
 
-    return checked
+    return check

@@ -5,23 +5,22 @@ import hashlib
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 from gristmill.errors import BadAnswer, GristmillError
-from gristmill.models.language.entities import Extraction, Gathering, Passage
+from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
 from gristmill.models.language.extractor import Extractor
 from gristmill.models.llm.client import Json, Llm, Message
 from gristmill.telemetry import count_extraction, log
 
-PROMPT = 1  # the version of what is asked below
-ATTEMPTS = 2  # at an answer that follows the schema
-AT_ONCE = 4  # passages of one call that are asked about at the same time; the router decides what runs
-RECENT = 50  # answers that the alarm looks at …
-COMMON = 0.3  # … and the share of silent ones that raises it
-FEWEST = 10  # answers before anything is common
-LONGEST_NAME = 120  # bounded, like the lists: a small model that loops would fill them for minutes
+PROMPT = 1  # the version of the prompt below
+ATTEMPTS = 2  # to get an answer that follows the schema
+AT_ONCE = 4  # passages of one call that are sent at the same time; the router decides which of them runs
+RECENT = 50  # answers that the alarm looks back at …
+COMMON = 0.3  # … and the share of empty answers among them that raises it
+FEWEST = 10  # answers before it may be raised
+LONGEST_NAME = 120  # texts and lists are bounded: a small model that loops would write for minutes
 LONGEST_QUOTE = 300
 TYPES = ("person", "organisation", "place", "product", "project", "event", "law", "role", "topic")
 SYSTEM = f"""You draw a knowledge graph from one passage of a document.
@@ -60,14 +59,14 @@ SCHEMA: Json = {
 
 
 class LlmExtractor:
-    """The rules' answer, and what an LLM adds to it as far as that stands in the text."""
+    """Adds to the rules' answer whatever an LLM finds, as far as it stands in the text."""
 
-    batch = AT_ONCE  # a small model on a CPU takes a minute for each, and what is done should be kept
+    batch = AT_ONCE  # few: a small model on a CPU takes a minute for each, and a lost call loses all its answers
 
     def __init__(
         self, llm: Llm, rules: Extractor, *, model: str = "", patience: timedelta = timedelta(minutes=30)
     ) -> None:
-        """`patience` is how long the LLM may take for an answer."""
+        """`patience` is the time that the LLM may take for one answer."""
         self._llm, self._rules, self._model = llm, rules, model
         self.waits = ATTEMPTS * patience
         self._recent: deque[bool] = deque(maxlen=RECENT)
@@ -78,38 +77,38 @@ class LlmExtractor:
         return f"{self._rules.version}; prompt {PROMPT}, {self._model or 'default model'}"
 
     async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
-        """One answer per passage, in order: each may have taken a minute, and is not lost with another."""
+        """One answer per passage, in order; an error takes the place of one answer and leaves the others."""
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def one(passage: Passage, drawn: Extraction | Exception) -> Extraction | Exception:
+        async def enrich_one(passage: Passage, drawn: Extraction | Exception) -> Extraction | Exception:
             if isinstance(drawn, Exception) or not re.search(r"\w", passage.text):
                 return drawn
             async with turns:
                 try:
-                    return await self._enriched(passage, drawn)
+                    return await self._enrich(passage, drawn)
                 except GristmillError as error:
                     return error
 
-        return await asyncio.gather(*map(one, passages, await self._rules.extract(passages)))
+        return await asyncio.gather(*map(enrich_one, passages, await self._rules.extract(passages)))
 
-    async def _enriched(self, passage: Passage, drawn: Extraction) -> Extraction:
-        answer = await self._asked(passage)
-        added = merged(passage, drawn, answer)
-        self._count(added)
+    async def _enrich(self, passage: Passage, drawn: Extraction) -> Extraction:
+        answer = await self._ask_llm(passage)
+        added = merge_answer(passage, drawn, answer)
+        self._count_answer(added)
         return added
 
-    async def _asked(self, passage: Passage) -> Json:
-        """What the model says; nothing if it cannot say it in the form asked for: the rules' answer remains."""
-        question = [Message("system", SYSTEM), Message("user", _fenced(passage))]
+    async def _ask_llm(self, passage: Passage) -> Json:
+        """The model's answer; empty if it does not follow the schema, and then the rules' answer stands alone."""
+        question = [Message("system", SYSTEM), Message("user", _fence_passage(passage))]
         for _ in range(ATTEMPTS):
             try:
-                return await self._llm.json(question, SCHEMA, model=self._model)
+                return await self._llm.ask_json(question, SCHEMA, model=self._model)
             except BadAnswer as wrong:
                 log.warning("extraction.bad_answer", error=str(wrong))
         return {}
 
-    def _count(self, added: Extraction) -> None:
-        """An answer without anything is counted, and common ones are told of: nobody else would notice."""
+    def _count_answer(self, added: Extraction) -> None:
+        """Count empty answers, and raise an alarm when they become common: nobody else would notice."""
         silent = bool(added.silent)
         count_extraction("silent" if silent else "found")
         count_extraction("dropped", added.dropped)
@@ -121,54 +120,55 @@ class LlmExtractor:
         self._alarmed = common
 
 
-def _fenced(passage: Passage) -> str:
-    """Between lines that the passage cannot know."""
+def _fence_passage(passage: Passage) -> str:
+    """The passage between two lines that its author cannot have foreseen, so that it cannot end early."""
     fence = hashlib.sha256(passage.text.encode()).hexdigest()[:16]
-    heading = f"It stands under the heading: {_plain(passage.heading)}\n" if passage.heading else ""
+    heading = f"It stands under the heading: {_normalise_text(passage.heading)}\n" if passage.heading else ""
     return f"{heading}The passage begins and ends with the line {fence}.\n{fence}\n{passage.text}\n{fence}"
 
 
-def merged(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:
-    """Both together; what the answer names or quotes and the passage does not have is dropped and counted."""
-    text = _plain(f"{passage.heading}\n{passage.text}")
-    into = Gathering(drawn)
-    known = {_plain(one.name): one.key for one in drawn.entities}
-    told: dict[str, str] = {}
+def merge_answer(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:
+    """Join both answers; drop and count every name and quote of the LLM that is not in the passage."""
+    text = _normalise_text(f"{passage.heading}\n{passage.text}")
+    into = ExtractionBuilder(drawn)
+    keys = {_normalise_text(one.name): one.key for one in drawn.entities}
+    kept = 0
     dropped = 0
-    for entity in _items(answer, "entities"):
-        name = _plain(entity["name"])
+    for entity in _list_items(answer, "entities"):
+        name = _normalise_text(entity["name"])
         if not _stands_in(text, name) or len(name) > LONGEST_NAME:
             dropped += 1
-        elif key := known.get(name) or into.add(entity["type"], entity["name"]):
-            told[name] = known[name] = key
-    for relation in _items(answer, "relations"):
-        names = [_plain(relation[end]) for end in ("source", "target")]
-        source, target = map(known.get, names)
+        elif key := keys.get(name) or into.add_entity(entity["type"], entity["name"]):
+            keys[name] = key
+            kept += 1
+    for relation in _list_items(answer, "relations"):
+        names = [_normalise_text(relation[end]) for end in ("source", "target")]
+        source, target = map(keys.get, names)
         if source and target and source != target and is_evidence(relation["quote"], names, passage.text):
-            into.relate(source, relation["type"], target, quote=relation["quote"][:LONGEST_QUOTE])
-            told[relation["quote"]] = source
+            into.add_relation(source, relation["type"], target, quote=relation["quote"][:LONGEST_QUOTE])
+            kept += 1
         else:
             dropped += 1
-    both = into.result()
-    return Extraction(both.entities, both.relations, silent=not told, dropped=dropped)
+    both = into.build()
+    return Extraction(both.entities, both.relations, silent=kept == 0, dropped=dropped)
 
 
 def is_evidence(quote: str, names: Sequence[str], text: str) -> bool:
-    """It stands in the text, holds one of the names (the other may be a pronoun there), and says more than a name."""
-    quote = _plain(quote)
+    """The quote is in the text, holds one of the names (the other may be a pronoun), and says more than that name."""
+    quote = _normalise_text(quote)
     held = [name for name in names if _stands_in(quote, name)]
     says_more = all(re.search(r"\w", quote.replace(name, "")) for name in held)
-    return bool(held) and says_more and _stands_in(_plain(text), quote)
+    return bool(held) and says_more and _stands_in(_normalise_text(text), quote)
 
 
-def _items(answer: Json, name: str) -> Sequence[dict[str, Any]]:
+def _list_items(answer: Json, name: str) -> Sequence[Mapping[str, str]]:
     return answer.get(name) or ()
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _stands_in(text: str, piece: str) -> bool:
-    """As whole words: `Ann` does not stand in `annual`."""
+    """Whether the piece is in the text as whole words: `Ann` is not in `annual`."""
     return bool(piece) and re.search(rf"(?<!\w){re.escape(piece)}(?!\w)", text) is not None

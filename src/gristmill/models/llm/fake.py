@@ -5,23 +5,23 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from gristmill.errors import BadAnswer
-from gristmill.models.llm.client import Json, Level, Message, Shape, checker, schema_of
+from gristmill.models.llm.client import Json, Level, Message, Shape, make_checker, make_schema
 
 Reply = str | Json | Exception
 
 
 class FakeLlm:
-    """Answers from a list, or by a function of the question; remembers what it was asked."""
+    """Answers from a list, or by a function of the question; `questions` holds every question it got."""
 
     def __init__(self, replies: Sequence[Reply] | Callable[[str], Reply]) -> None:
         self._replies = replies if callable(replies) else list(replies)
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
-    async def text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """The next answer in words."""
         del model, priority
         question = asked if isinstance(asked, str) else "\n".join(turn.text for turn in asked)
-        self.asked.append(question)
+        self.questions.append(question)
         reply = self._replies(question) if callable(self._replies) else self._replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -30,14 +30,14 @@ class FakeLlm:
             raise BadAnswer("The model's answer is empty.")
         return text
 
-    async def json(
+    async def ask_json(
         self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """The next answer, if it follows the schema."""
-        return checker(schema)(await self.text(asked, model=model, priority=priority))
+        return make_checker(schema)(await self.ask_text(asked, model=model, priority=priority))
 
-    async def shaped(
+    async def ask_object(
         self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """The next answer as an object of a pydantic model."""
-        return shape.model_validate(await self.json(asked, schema_of(shape), model=model, priority=priority))
+        return shape.model_validate(await self.ask_json(asked, make_schema(shape), model=model, priority=priority))

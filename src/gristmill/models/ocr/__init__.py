@@ -1,6 +1,6 @@
 """Reads the text in pictures of pages: with Tesseract where it is installed, with PP-OCR everywhere."""
 
-from gristmill.models.ocr.engines import has_tesseract, reader
-from gristmill.models.ocr.recognition import Recognised, recognise
+from gristmill.models.ocr.engines import describe_engines, has_tesseract
+from gristmill.models.ocr.recognition import RecognisedText, recognise_text
 
-__all__ = ["Recognised", "has_tesseract", "reader", "recognise"]
+__all__ = ["RecognisedText", "describe_engines", "has_tesseract", "recognise_text"]

@@ -1,4 +1,4 @@
-"""Puts the words and lines that were found on a page into the order in which a person reads them."""
+"""Puts the words and lines of a page into the order in which a person reads them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,13 +7,13 @@ from itertools import pairwise
 from statistics import median
 
 HYPHENATED = re.compile(r"[^\W\d_]-$")
-WIDER = 1.6  # times the usual step from row to row: a new paragraph
-PROSE = 15  # characters: columns are made of longer lines than these, columns of a table are not
+WIDER = 1.6  # times the usual step from row to row: here a paragraph begins
+PROSE = 15  # characters: the lines of a column of prose are longer, the cells of a table are shorter
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Some text and where it stands, upright, in pixels."""
+class TextBox:
+    """A word or a line, and its place on the upright page, in pixels."""
 
     left: float
     top: float
@@ -30,61 +30,61 @@ class Line:
         return (self.top + self.bottom) / 2
 
 
-def page_text(lines: Sequence[Line]) -> str:
-    """Rows become lines, and paragraphs are separated by blank ones."""
-    return "\n\n".join(paragraph for block in blocks(lines) for paragraph in _paragraphs(block))
+def arrange_text(boxes: Sequence[TextBox]) -> str:
+    """The text of a page: a line for each row, a blank line between paragraphs."""
+    return "\n\n".join(paragraph for block in split_blocks(boxes) for paragraph in _split_paragraphs(block))
 
 
-def blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Parts of the page, one after the other: columns, and what stands above, below or between them."""
-    gutter = _gutter(lines)
+def split_blocks(boxes: Sequence[TextBox]) -> Iterator[list[TextBox]]:
+    """The parts of a page in reading order: columns, and the boxes that reach across several columns."""
+    gutter = _find_gutter(boxes)
     if gutter is None:
-        if lines:
-            yield list(lines)
+        if boxes:
+            yield list(boxes)
         return
-    across = sorted((line for line in lines if line.left < gutter < line.right), key=lambda line: line.middle)
-    rest = [line for line in lines if not line.left < gutter < line.right]
-    together: list[Line] = []
-    for line in across:
-        above = [one for one in rest if one.middle < line.middle]
+    across = sorted((box for box in boxes if box.left < gutter < box.right), key=lambda box: box.middle)
+    rest = [box for box in boxes if not box.left < gutter < box.right]
+    together: list[TextBox] = []
+    for box in across:
+        above = [one for one in rest if one.middle < box.middle]
         if above:
-            yield from _flushed(together)
-            yield from _columns(above, gutter)
-            rest = [one for one in rest if one.middle >= line.middle]
-        together.append(line)
-    yield from _flushed(together)
-    yield from _columns(rest, gutter)
+            yield from _flush_boxes(together)
+            yield from _split_columns(above, gutter)
+            rest = [one for one in rest if one.middle >= box.middle]
+        together.append(box)
+    yield from _flush_boxes(together)
+    yield from _split_columns(rest, gutter)
 
 
-def _flushed(together: list[Line]) -> Iterator[list[Line]]:
+def _flush_boxes(together: list[TextBox]) -> Iterator[list[TextBox]]:
     if together:
         yield together[:]
         together.clear()
 
 
-def _columns(lines: Sequence[Line], gutter: float) -> Iterator[list[Line]]:
-    yield from blocks([line for line in lines if line.right <= gutter])
-    yield from blocks([line for line in lines if line.left >= gutter])
+def _split_columns(boxes: Sequence[TextBox], gutter: float) -> Iterator[list[TextBox]]:
+    yield from split_blocks([box for box in boxes if box.right <= gutter])
+    yield from split_blocks([box for box in boxes if box.left >= gutter])
 
 
-def _gutter(lines: Sequence[Line]) -> float | None:
-    """Where a gap runs down the page that has prose on both sides; a table's gaps have not."""
-    if len(lines) < 8:
+def _find_gutter(boxes: Sequence[TextBox]) -> float | None:
+    """The place of a gap that runs down the page between two columns of prose; the gaps of a table do not count."""
+    if len(boxes) < 8:
         return None
     best: tuple[int, float] | None = None
-    for place in _gaps(lines):
-        left = [line for line in lines if line.right <= place]
-        right = [line for line in lines if line.left >= place]
-        across = len(lines) - len(left) - len(right)
-        if across * 3 < len(lines) and _is_prose(left) and _is_prose(right) and (best is None or across < best[0]):
+    for place in _find_gaps(boxes):
+        left = [box for box in boxes if box.right <= place]
+        right = [box for box in boxes if box.left >= place]
+        across = len(boxes) - len(left) - len(right)
+        if across * 3 < len(boxes) and _is_prose(left) and _is_prose(right) and (best is None or across < best[0]):
             best = across, place
     return best[1] if best else None
 
 
-def _gaps(lines: Sequence[Line]) -> Iterator[float]:
-    """The places just left of where several lines begin."""
-    starts = sorted(line.left for line in lines)
-    tall = median(line.height for line in lines)
+def _find_gaps(boxes: Sequence[TextBox]) -> Iterator[float]:
+    """The places just left of the edge at which several boxes begin."""
+    starts = sorted(box.left for box in boxes)
+    tall = median(box.height for box in boxes)
     first = starts[0]
     begun: list[float] = []
     for start in starts:
@@ -95,54 +95,54 @@ def _gaps(lines: Sequence[Line]) -> Iterator[float]:
             yield begun[0] - tall / 4
 
 
-def _is_prose(lines: Sequence[Line]) -> bool:
-    """Whether these lines fill a column rather than stand in one."""
-    if len(lines) < 4:
+def _is_prose(boxes: Sequence[TextBox]) -> bool:
+    """Whether these boxes fill the width of their column, as prose does and the cells of a table do not."""
+    if len(boxes) < 4:
         return False
-    wide = max(line.right for line in lines) - min(line.left for line in lines)
-    filled = median(line.right - line.left for line in lines) >= wide / 2
-    return filled and median(len(line.text) for line in lines) >= PROSE
+    wide = max(box.right for box in boxes) - min(box.left for box in boxes)
+    filled = median(box.right - box.left for box in boxes) >= wide / 2
+    return filled and median(len(box.text) for box in boxes) >= PROSE
 
 
-def rows(lines: Sequence[Line]) -> list[list[Line]]:
-    """What stands side by side, from left to right; the rows from top to bottom."""
-    found: list[list[Line]] = []
-    for line in sorted(lines, key=lambda line: line.middle):
+def group_rows(boxes: Sequence[TextBox]) -> list[list[TextBox]]:
+    """The rows of boxes that stand side by side: rows from top to bottom, boxes from left to right."""
+    found: list[list[TextBox]] = []
+    for box in sorted(boxes, key=lambda box: box.middle):
         row = found[-1] if found else []
-        if row and _beside(row, line):
-            row.append(line)
+        if row and _is_beside(row, box):
+            row.append(box)
         else:
-            found.append([line])
-    return [sorted(row, key=lambda line: line.left) for row in found]
+            found.append([box])
+    return [sorted(row, key=lambda box: box.left) for row in found]
 
 
-def _beside(row: Sequence[Line], line: Line) -> bool:
-    """Against the nearest of them: a row that is a little bent is still a row."""
-    near = min(row, key=lambda one: max(one.left - line.right, line.left - one.right))
-    shared = min(near.bottom, line.bottom) - max(near.top, line.top)
-    return shared > min(near.height, line.height) / 2
+def _is_beside(row: Sequence[TextBox], box: TextBox) -> bool:
+    """Whether the box stands beside the nearest box of the row; so a row may be a little bent."""
+    near = min(row, key=lambda one: max(one.left - box.right, box.left - one.right))
+    shared = min(near.bottom, box.bottom) - max(near.top, box.top)
+    return shared > min(near.height, box.height) / 2
 
 
-def _paragraphs(lines: Sequence[Line]) -> Iterator[str]:
-    """Rows that follow each other more closely than most belong together."""
-    found = rows(lines)
-    steps = [_middle(below) - _middle(above) for above, below in pairwise(found)]
+def _split_paragraphs(boxes: Sequence[TextBox]) -> Iterator[str]:
+    """A new paragraph begins where the step from row to row is much wider than usual."""
+    found = group_rows(boxes)
+    steps = [_find_row_middle(below) - _find_row_middle(above) for above, below in pairwise(found)]
     usual = median(steps) if steps else 0.0
     paragraph: list[str] = []
     for step, row in zip([0.0, *steps], found, strict=True):
         if paragraph and step > WIDER * usual:
-            yield "\n".join(_whole_words(paragraph))
+            yield "\n".join(_rejoin_words(paragraph))
             paragraph = []
-        paragraph.append(" ".join(line.text for line in row))
-    yield "\n".join(_whole_words(paragraph))
+        paragraph.append(" ".join(box.text for box in row))
+    yield "\n".join(_rejoin_words(paragraph))
 
 
-def _middle(row: Sequence[Line]) -> float:
-    return sum(line.middle for line in row) / len(row)
+def _find_row_middle(row: Sequence[TextBox]) -> float:
+    return sum(box.middle for box in row) / len(row)
 
 
-def _whole_words(paragraph: Sequence[str]) -> Iterator[str]:
-    """A word that was divided at the end of a line is found by nobody: its rest moves up."""
+def _rejoin_words(paragraph: Sequence[str]) -> Iterator[str]:
+    """Join a word that was divided at the end of a line: no search would find its halves."""
     begun = ""
     for text, following in zip(paragraph, [*paragraph[1:], ""], strict=True):
         whole = begun + text

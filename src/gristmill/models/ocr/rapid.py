@@ -1,4 +1,4 @@
-"""Reads pictures with PP-OCRv6 on onnxruntime, from the files in the wheel; imported by child processes only."""
+"""Reads pictures with PP-OCRv6 on onnxruntime, from the files in the wheel; only child processes import it."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -11,68 +11,68 @@ from numpy.typing import NDArray
 from rapidocr import RapidOCR
 from rapidocr.main import RapidOCRError
 
-from gristmill.models.ocr.layout import Line
-from gristmill.models.ocr.pictures import LONGEST, Pixels, turned
-from gristmill.models.weights import in_wheel
+from gristmill.models.ocr.layout import TextBox
+from gristmill.models.ocr.pictures import LONGEST, Pixels, turn_page
+from gristmill.models.weights import find_in_wheel
 
 MODELS = {
     "Det": "rapidocr/models/PP-OCRv6_det_small.onnx",
     "Rec": "rapidocr/models/PP-OCRv6_rec_small.onnx",
     "Cls": "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx",
 }
-SAMPLE = 8  # lines that tell whether a page stands on its head
-DOUBTFUL = 0.5  # below this a line is more often dirt than text
+SAMPLE = 8  # lines that decide whether a page is upside down
+DOUBTFUL = 0.5  # a line with less confidence is more often dirt than text
 
 Quads = NDArray[np.float32]  # lines × 4 corners × (x, y), clockwise from the top left
 
 
-def read(page: Pixels) -> tuple[list[Line], float]:
-    """The lines of a page, whichever way up it is, and how sure the model is of them."""
-    quads, crops = _found(page)
-    if quarters := _quarters(quads, crops):
-        quads, crops = _found(turned(page, quarters))
+def read_page(page: Pixels) -> tuple[list[TextBox], float]:
+    """The lines of a page, whichever way up it is, and the confidence of the model."""
+    quads, crops = _find_lines(page)
+    if quarters := _count_quarters(quads, crops):
+        quads, crops = _find_lines(turn_page(page, quarters))
     if not crops:
         return [], 0.0
-    texts = _engine().recognize_txt(crops)
-    read = [
+    texts = _load_engine().recognize_txt(crops)
+    lines = [
         (quad, text.strip(), score)
         for quad, text, score in zip(quads, texts.txts or (), texts.scores or (), strict=True)
         if text.strip() and score >= DOUBTFUL
     ]
-    letters = sum(len(text) for _, text, _ in read)
-    sure = sum(score * len(text) for _, text, score in read) / letters if letters else 0.0
-    return _upright([quad for quad, _, _ in read], [text for _, text, _ in read]), sure
+    letters = sum(len(text) for _, text, _ in lines)
+    confidence = sum(score * len(text) for _, text, score in lines) / letters if letters else 0.0
+    return _deskew_boxes([quad for quad, _, _ in lines], [text for _, text, _ in lines]), confidence
 
 
 @cache
-def _engine() -> RapidOCR:
-    """With its files named, it has nothing to look for elsewhere: it would download what it misses."""
-    files = {f"{part}.model_path": str(in_wheel("rapidocr", path)) for part, path in MODELS.items()}
+def _load_engine() -> RapidOCR:
+    """Names every file of the engine: it would download a file that nobody has named."""
+    files = {f"{part}.model_path": str(find_in_wheel("rapidocr", path)) for part, path in MODELS.items()}
     threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
     more: dict[str, Any] = {"Global.max_side_len": LONGEST, "Global.log_level": "error"}
     return RapidOCR(params=files | threads | more)
 
 
-def _found(page: Pixels) -> tuple[Quads, list[Pixels]]:
-    """Where lines are, and each cut out and set upright."""
-    engine = _engine()
+def _find_lines(page: Pixels) -> tuple[Quads, list[Pixels]]:
+    """The corners of each line, and a picture of each line, cut out and set upright."""
+    engine = _load_engine()
     sized, steps = engine.preprocess_img(page)
     try:
         crops, found = engine.detect_and_crop(sized, steps)
-    except RapidOCRError:  # how it says that there are none
+    except RapidOCRError:  # the engine raises it if there is no line
         return np.zeros((0, 4, 2), np.float32), []
     return cast("Quads", found.boxes), crops
 
 
-def _quarters(quads: Quads, crops: Sequence[Pixels]) -> int:
-    """By how many quarters, counter-clockwise, a page must be turned to stand upright."""
+def _count_quarters(quads: Quads, crops: Sequence[Pixels]) -> int:
+    """By how many quarters the page must be turned counter-clockwise to stand upright."""
     if not crops:
         return 0
     longest = sorted(range(len(crops)), key=lambda at: -crops[at].shape[1])[:SAMPLE]
     sideways = sum(_is_tall(quads[at]) for at in longest) * 2 > len(longest)
-    said = _engine().cls_and_rotate([crops[at] for at in longest])[1].cls_res or []
-    headlong = sum(score for label, score in said if label == "180") * 2 > sum(score for _, score in said)
-    return (1 if sideways else 0) + (2 if headlong else 0)  # tall crops were turned by one quarter already
+    judged = _load_engine().cls_and_rotate([crops[at] for at in longest])[1].cls_res or []
+    upside_down = sum(score for label, score in judged if label == "180") * 2 > sum(score for _, score in judged)
+    return (1 if sideways else 0) + (2 if upside_down else 0)  # the engine has turned tall crops by one quarter already
 
 
 def _is_tall(quad: Quads) -> bool:
@@ -80,16 +80,16 @@ def _is_tall(quad: Quads) -> bool:
     return bool(np.linalg.norm(quad[3] - quad[0]) >= 1.5 * wide)
 
 
-def _upright(quads: Sequence[Quads], texts: Sequence[str]) -> list[Line]:
-    """The lines where they would stand if the page were not skewed."""
+def _deskew_boxes(quads: Sequence[Quads], texts: Sequence[str]) -> list[TextBox]:
+    """The lines, where they would stand if the page were not skewed."""
     if not quads:
         return []
     skew = median(atan2(quad[1][1] - quad[0][1], quad[1][0] - quad[0][0]) for quad in quads)
     back = np.array([[cos(skew), -sin(skew)], [sin(skew), cos(skew)]], np.float32)
-    return [_line(quad @ back, text) for quad, text in zip(quads, texts, strict=True)]
+    return [_make_box(quad @ back, text) for quad, text in zip(quads, texts, strict=True)]
 
 
-def _line(quad: Quads, text: str) -> Line:
+def _make_box(quad: Quads, text: str) -> TextBox:
     left, right = (quad[0][0] + quad[3][0]) / 2, (quad[1][0] + quad[2][0]) / 2
     top, bottom = (quad[0][1] + quad[1][1]) / 2, (quad[2][1] + quad[3][1]) / 2
-    return Line(float(left), float(top), float(right), float(bottom), text)
+    return TextBox(float(left), float(top), float(right), float(bottom), text)

@@ -8,102 +8,102 @@ from typing import Any, cast
 import cv2
 import numpy as np
 
-from gristmill.models.ocr.engines import languages, tessdata
-from gristmill.models.ocr.layout import Line
-from gristmill.models.ocr.pictures import Pixels, flattened, gray, ink
+from gristmill.models.ocr.engines import find_tessdata, list_languages
+from gristmill.models.ocr.layout import TextBox
+from gristmill.models.ocr.pictures import Components, Pixels, find_components, find_ink, make_gray, remove_shadows
 
-LETTER = 30  # pixels: the height of lines at which it reads best
-SKEW = 15.0  # degrees at which a page counts as turned rather than skewed
+LETTER = 30  # pixels: Tesseract reads lines of this height best
+SKEW = 15.0  # degrees: a page that leans by more is turned, not skewed
 COVERED = 0.85  # the share of a page's ink that words must account for
-DOUBT = 88.0  # percent: being sure proves nothing, but being less sure than this is reason enough to ask again
+DOUBT = 88.0  # percent: a high confidence proves nothing, but a page with less than this goes to the other engine
 
 
-def read(page: Pixels) -> tuple[list[Line], float] | None:
-    """The words of a page and how sure it is of them, or None where they do not account for the ink.
+def read_page(page: Pixels) -> tuple[list[TextBox], float] | None:
+    """The words of a page and the confidence in them, or None if the words do not account for the ink.
 
-    Its confidence is no judge: it reports 90 % for a photo of which it lost half.
+    The confidence alone is no judge: Tesseract reports 90 % for a photo of which it has lost half.
     """
-    clean = _straight(flattened(gray(page)))
-    letters = _letters(clean)
-    if not len(letters):  # what stands there is too faint to be accounted for
+    clean = _deskew_page(remove_shadows(make_gray(page)))
+    letters = _find_letters(clean)
+    if not len(letters):  # the ink is too faint to be counted
         return None
-    words = _words(_sized(clean, letters))
-    sure = sum(score * len(line.text) for line, score in words) / (sum(len(line.text) for line, _ in words) or 1)
-    if sure < DOUBT or covered(letters, [line for line, _ in words]) < COVERED:
+    words = _read_words(_enlarge_page(clean, letters))
+    sure = sum(score * len(box.text) for box, score in words) / (sum(len(box.text) for box, _ in words) or 1)
+    if sure < DOUBT or measure_coverage(letters, [box for box, _ in words]) < COVERED:
         return None
-    return [line for line, _ in words], sure / 100
+    return [box for box, _ in words], sure / 100
 
 
 @cache
-def _engine() -> Any:
-    """Knows every language whose data are installed; tesserocr has no types."""
+def _load_engine() -> Any:
+    """One engine for every language whose data are installed; tesserocr has no types."""
     tesserocr: Any = importlib.import_module("tesserocr")
-    return tesserocr.PyTessBaseAPI(path=str(tessdata()), lang=languages(), psm=tesserocr.PSM.AUTO)
+    return tesserocr.PyTessBaseAPI(path=str(find_tessdata()), lang=list_languages(), psm=tesserocr.PSM.AUTO)
 
 
-def _straight(clean: Pixels) -> Pixels:
-    """Turned back by the angle at which rows of ink are narrowest."""
-    small = cv2.resize(ink(clean), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
-    sharp = {angle: _sharpness(small, angle) for angle in np.arange(-SKEW, SKEW + 0.1, 1.0)}
+def _deskew_page(clean: Pixels) -> Pixels:
+    """Turn the page back by the angle at which the rows of ink are narrowest."""
+    small = cast("Pixels", cv2.resize(find_ink(clean), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA))
+    sharp = {angle: _measure_sharpness(small, angle) for angle in np.arange(-SKEW, SKEW + 0.1, 1.0)}
     rough = max(sharp, key=sharp.__getitem__)
-    fine = {angle: _sharpness(small, angle) for angle in rough + np.arange(-0.8, 0.81, 0.2)}
+    fine = {angle: _measure_sharpness(small, angle) for angle in rough + np.arange(-0.8, 0.81, 0.2)}
     angle = float(max(fine, key=fine.__getitem__))
-    return clean if abs(angle) < 0.15 else _turned(clean, angle, 255)
+    return clean if abs(angle) < 0.15 else _rotate_page(clean, angle, 255)
 
 
-def _sharpness(mask: Any, angle: float) -> float:
-    """How sharply rows of ink and gaps between them follow each other."""
-    rows = _turned(mask * 255, float(angle), 0).sum(axis=1, dtype=np.float64)
+def _measure_sharpness(mask: Pixels, angle: float) -> float:
+    """How sharp the change is between a row of ink and the gap below it, summed over the page."""
+    rows = _rotate_page(mask * 255, float(angle), 0).sum(axis=1, dtype=np.float64)
     return float(np.square(np.diff(rows)).sum())
 
 
-def _turned(page: Any, angle: float, paper: int) -> Pixels:
+def _rotate_page(page: Pixels, angle: float, paper: int) -> Pixels:
     height, width = page.shape[:2]
     matrix = cv2.getRotationMatrix2D((width / 2, height / 2), angle, 1.0)
     turned = cv2.warpAffine(page, matrix, (width, height), flags=cv2.INTER_LINEAR, borderValue=(paper,))
     return cast("Pixels", turned)
 
 
-def _letters(clean: Pixels) -> Any:
-    """Where ink is that has the size of letters: left, top, width, height, area of each; no rules, no pictures."""
-    found: Any = cv2.connectedComponentsWithStats(ink(clean), connectivity=8)[2]
+def _find_letters(clean: Pixels) -> Components:
+    """The pieces of ink that have the size of letters; ruled lines and pictures are left out."""
+    found = find_components(find_ink(clean))
     wide, high = found[:, cv2.CC_STAT_WIDTH], found[:, cv2.CC_STAT_HEIGHT]
     fits = (high >= 6) & (high <= clean.shape[0] / 12) & (wide <= 12 * high) & (high <= 8 * wide + 8)
     fits[0] = False  # the paper
     return found[fits]
 
 
-def _sized(clean: Pixels, letters: Any) -> tuple[Pixels, float]:
-    """Enlarged until its letters are as high as Tesseract likes them."""
+def _enlarge_page(clean: Pixels, letters: Components) -> tuple[Pixels, float]:
+    """Enlarge the page until its letters have the height that Tesseract reads best; and by which ratio."""
     high = float(np.median(letters[:, cv2.CC_STAT_HEIGHT]))
     ratio = min(3.0, max(1.0, 0.7 * LETTER / high))
     return cast("Pixels", cv2.resize(clean, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_CUBIC)), ratio
 
 
-def _words(sized: tuple[Pixels, float]) -> list[tuple[Line, float]]:
-    """Every word with a letter or a digit in it, where it stands on the page before it was enlarged."""
+def _read_words(sized: tuple[Pixels, float]) -> list[tuple[TextBox, float]]:
+    """Every word with its confidence; its box is measured on the page before that was enlarged."""
     page, ratio = sized
     tesserocr: Any = importlib.import_module("tesserocr")
-    engine = _engine()
+    engine = _load_engine()
     engine.SetImageBytes(page.tobytes(), page.shape[1], page.shape[0], 1, page.shape[1])
     engine.SetSourceResolution(300)
     engine.Recognize()
-    found: list[tuple[Line, float]] = []
+    found: list[tuple[TextBox, float]] = []
     level = tesserocr.RIL.WORD
     for word in tesserocr.iterate_level(engine.GetIterator(), level):
-        with suppress(RuntimeError):  # how it says that there is no text here
+        with suppress(RuntimeError):  # Tesseract raises it where there is no text
             text = str(word.GetUTF8Text(level)).strip()
             if text:
-                box = [side / ratio for side in word.BoundingBox(level)]
-                found.append((Line(box[0], box[1], box[2], box[3], text), float(word.Confidence(level))))
+                left, top, right, bottom = (side / ratio for side in word.BoundingBox(level))
+                found.append((TextBox(left, top, right, bottom, text), float(word.Confidence(level))))
     engine.Clear()
     return found
 
 
-def covered(letters: Any, words: list[Line]) -> float:
-    """The share of the marks of ink that words account for, each for as many as it has letters.
+def measure_coverage(letters: Components, words: list[TextBox]) -> float:
+    """The share of the pieces of ink that the words account for; a word accounts for about as many as it has letters.
 
-    By number, not by area: a large title would outweigh the small print that was lost.
+    Pieces are counted, not their area: a large title would outweigh the small print that was lost.
     """
     accounted = 0.0
     across = letters[:, cv2.CC_STAT_LEFT] + letters[:, cv2.CC_STAT_WIDTH] / 2

@@ -25,7 +25,7 @@ async def cancel(tx: Tx, ids: Iterable[TaskId], *, reason: str = REASON) -> Canc
 
     What waited for a cancelled task (`after`) is cancelled with it, and not listed here.
     """
-    wanted = array(await _known(tx, ids))
+    wanted = array(await _check_known(tx, ids))
     cancelled: set[TaskId] = set()
     asked: set[TaskId] = set()
     while True:
@@ -42,7 +42,7 @@ async def cancel(tx: Tx, ids: Iterable[TaskId], *, reason: str = REASON) -> Canc
     return Cancelling(tuple(sorted(cancelled)), tuple(sorted(asked)))
 
 
-async def _known(tx: Tx, ids: Iterable[TaskId]) -> list[TaskId]:
+async def _check_known(tx: Tx, ids: Iterable[TaskId]) -> list[TaskId]:
     wanted = list(dict.fromkeys(ids))
     known = {row.id for row in await tx.all(SQL["known"], ids=array(wanted))}
     for task in wanted:

@@ -42,11 +42,11 @@ WITH moment AS MATERIALIZED (
          attempts = coalesce(l.attempts, t.attempts)
     FROM moment m, unnest(%(ids)s::bigint[]) AS g(id) LEFT JOIN left_line l ON l.id = g.id
    WHERE t.id = g.id AND t.outcome IS NULL AND t.queue IS NOT NULL AND (t.wait IS NOT NULL OR l.id IS NOT NULL)
-  RETURNING t.id, t.queue, t.parent IS NULL AND t.owner IS NULL AS prunable
+  RETURNING t.id, t.queue, t.scope, t.parent IS NULL AND t.owner IS NULL AS prunable
 ), counted AS (
-  INSERT INTO queue_tally AS y (queue, worker, cancelled, prunable)
-  SELECT queue, 0, count(*), count(*) FILTER (WHERE prunable) FROM closed GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE
+  INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, prunable)
+  SELECT queue, scope, 0, count(*), count(*) FILTER (WHERE prunable) FROM closed GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (queue, scope, worker) DO UPDATE
      SET cancelled = y.cancelled + excluded.cancelled, prunable = y.prunable + excluded.prunable
 )
 SELECT id FROM closed;

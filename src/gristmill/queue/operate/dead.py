@@ -8,7 +8,7 @@ from typing import Any
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkerId
-from gristmill.queue.fingerprint import normalised
+from gristmill.queue.fingerprint import normalise
 from gristmill.queue.operate.erase import erase
 from gristmill.queue.operate.revive import retry
 
@@ -81,7 +81,7 @@ async def clusters(tx: Tx, queue: str | None = None) -> list[Cluster]:
     return [
         Cluster(
             row.fingerprint,
-            normalised(row.sample),
+            normalise(row.sample),
             row.n,
             tuple(row.queues),
             tuple(row.kinds),

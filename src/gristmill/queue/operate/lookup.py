@@ -6,7 +6,7 @@ from typing import Any
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.ids import TaskId, WorkerId
+from gristmill.ids import ScopeId, TaskId, WorkerId
 
 SQL = queries("gristmill.queue.operate", "lookup.sql")
 STATUSES = ("pending", "processing", "completed", "failed", "skipped", "cancelled")
@@ -48,6 +48,7 @@ class Task:
     result: Any
     error: str | None
     fingerprint: str | None
+    scope: ScopeId
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,24 @@ SQL = queries("gristmill.queue.operate", "order.sql")
 
 async def set_position(tx: Tx, task: TaskId, position: int | None) -> None:
     """Before all tasks without a position, in the order of positions; None gives it up again."""
-    row = await _pending(tx, task)
+    row = await _lock_pending(tx, task)
     await _move(tx, row, position, row.priority, row.foreground)
 
 
 async def set_priority(tx: Tx, task: TaskId, priority: int) -> None:
     if not -100 <= priority <= 100:
         raise Refused(f"The priority {priority} is out of range: it goes from -100 to 100, higher first.")
-    row = await _pending(tx, task)
+    row = await _lock_pending(tx, task)
     await _move(tx, row, row.position, priority, row.foreground)
 
 
 async def set_foreground(tx: Tx, task: TaskId, foreground: bool = True) -> None:
     """People wait for it: it overtakes all background work, whatever its priority."""
-    row = await _pending(tx, task)
+    row = await _lock_pending(tx, task)
     await _move(tx, row, row.position, row.priority, foreground)
 
 
-async def _pending(tx: Tx, task: TaskId) -> Any:
+async def _lock_pending(tx: Tx, task: TaskId) -> Any:
     row = await tx.one(SQL["lock_place"], id=task)
     if row is None:
         raise Refused(f"There is no task {task}.")

@@ -16,4 +16,4 @@ WITH placed AS (
    WHERE id = %(id)s AND worker IS NULL
   RETURNING queue, lane, seq
 )
-SELECT pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq) FROM moved;
+SELECT pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq) FROM moved;

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gristmill.db import Tx, queries
-from gristmill.durations import duration, rate
+from gristmill.durations import parse_duration, parse_rate
 from gristmill.errors import Refused
-from gristmill.queue.letters import dumped
+from gristmill.queue.letters import to_json
 from gristmill.queue.send import NAME, ensure_queues
 
 SQL = queries("gristmill.queue.operate", "queues.sql")
@@ -91,7 +91,7 @@ async def set_queue(tx: Tx, queue: str, **changes: Any) -> None:
         raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
     columns = columns_of(changes)
     await ensure_queues(tx, [queue])
-    await tx.one(SQL["change"], name=queue, changes=dumped(columns))
+    await tx.one(SQL["change"], name=queue, changes=to_json(columns))
 
 
 def columns_of(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _span(*, optional: bool = False, zero: bool = False) -> Setter:
     def setter(name: str, value: Any) -> dict[str, Any]:
         if value is None and optional:
             return {name: None}
-        span = duration(value) if isinstance(value, str) else value
+        span = parse_duration(value) if isinstance(value, str) else value
         if not isinstance(span, timedelta) or span < timedelta(0) or (not span and not zero):
             raise ValueError(f"“{value}” is not a duration longer than zero")
         return {name: f"{span.total_seconds()} s"}
@@ -142,7 +142,7 @@ def _flag(name: str, value: Any) -> dict[str, Any]:
 def _rate(_: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {"rate_count": None, "rate_period": None}
-    count, period = rate(value) if isinstance(value, str) else value
+    count, period = parse_rate(value) if isinstance(value, str) else value
     return _number(1, optional=False)("rate_count", count) | _span()("rate_period", period)
 
 
@@ -177,10 +177,10 @@ SETTABLE: Mapping[str, Setter] = {
 
 async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
     """All queues; what it costs is bounded, however much they hold."""
-    return [_reported(row, most) for row in await tx.all(SQL["report"], most=most)]
+    return [_report(row, most) for row in await tx.all(SQL["report"], most=most)]
 
 
-def _reported(row: Any, most: int) -> QueueReport:
+def _report(row: Any, most: int) -> QueueReport:
     def bounded(n: int) -> Bounded:
         return Bounded(min(n, most), n > most)
 

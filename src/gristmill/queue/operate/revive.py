@@ -45,7 +45,7 @@ async def retry(
     `any_outcome` only what failed or was cancelled is taken.
     """
     wanted = list(dict.fromkeys(ids))
-    tasks, refused = await _meant(tx, wanted, any_outcome, kind, queue)
+    tasks, refused = await _find_meant(tx, wanted, any_outcome, kind, queue)
     rows = await tx.all(SQL["lock_closed"], ids=array(tasks))
     holders = await _holders(tx, rows)
     accepted: dict[TaskId, Any] = {}
@@ -79,7 +79,7 @@ def refusal(row: Any, any_outcome: bool, holder: TaskId | None, *, with_prerequi
     return None
 
 
-async def _meant(
+async def _find_meant(
     tx: Tx, wanted: Sequence[TaskId], any_outcome: bool, kind: str | None, queue: str | None
 ) -> tuple[list[TaskId], list[Refusal]]:
     """The tasks that are meant: themselves, and what is to be retried within groups."""

@@ -37,12 +37,12 @@ WITH was AS MATERIALIZED (
          lane = CASE WHEN was.retries_first THEN t.lane & ~1 ELSE t.lane END,
          unique_held = CASE WHEN t.unique_key IS NOT NULL THEN true END
     FROM was WHERE t.id = was.id AND t.outcome IS NOT NULL
-  RETURNING t.id, t.parent, t.queue, was.outcome,
+  RETURNING t.id, t.parent, t.queue, t.scope, was.outcome,
             t.parent IS NULL AND t.owner IS NULL AND was.outcome <> 'failed' AS prunable
 ), counted AS (
-  INSERT INTO queue_tally AS y (queue, worker, prunable)
-  SELECT queue, 0, -count(*) FROM opened WHERE prunable GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE SET prunable = y.prunable + excluded.prunable
+  INSERT INTO queue_tally AS y (queue, scope, worker, prunable)
+  SELECT queue, scope, 0, -count(*) FROM opened WHERE prunable GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (queue, scope, worker) DO UPDATE SET prunable = y.prunable + excluded.prunable
 ), undone AS (
   DELETE FROM task_progress p USING opened o WHERE p.task = o.id
 ), groups AS MATERIALIZED (

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gristmill.db import Tx, queries
-from gristmill.durations import shown
+from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue.letters import dumped
-from gristmill.queue.rates import Rate, Recent, free
+from gristmill.queue.letters import to_json
+from gristmill.queue.rates import Rate, Recent, free_starts
 
 SQL = queries("gristmill.queue.operate", "why.sql")
 MOST = 10_000  # where counting who is ahead stops
@@ -49,10 +49,10 @@ def explain(facts: Any) -> Why:
     return Why(facts.id, state, sentence, known)
 
 
-Answer = tuple[str, str]
+Reason = tuple[str, str]
 
 
-def _ended(f: Any) -> Answer:
+def _ended(f: Any) -> Reason:
     when = f"{_ago(f, f.finished_at)}"
     by = f" by {_worker(f)}" if f.worker is not None else ""
     match f.status:
@@ -67,7 +67,7 @@ def _ended(f: Any) -> Answer:
             return "dead", f"dead since {_at(f.finished_at)} after {_times(f.attempts)}: {f.error}"
 
 
-def _running(f: Any) -> Answer:
+def _running(f: Any) -> Reason:
     asked = "; it has been asked to stop" if f.cancel_requested else ""
     if f.worker_state not in ("live", "stopping") or f.lease_expires_at < f.now:
         heard = f"was last heard of {_ago(f, f.heartbeat_at)}" if f.heartbeat_at else "is not known any more"
@@ -84,7 +84,7 @@ def _progress(f: Any) -> str:
     return f", {f.progress_current}{total} done{message}"
 
 
-def _waiting(f: Any) -> Answer:
+def _waiting(f: Any) -> Reason:
     match f.wait:
         case "time" if f.run_at <= f.now and (unserved := _unserved(f)):  # nobody is there to put it into the line
             return unserved
@@ -108,7 +108,7 @@ def _blocked(f: Any) -> str:
     return f"blocked by task {f.after}, which is {f.after_status}"
 
 
-def _in_line(f: Any) -> Answer:
+def _in_line(f: Any) -> Reason:
     """Held back by everybody's limits first, then by nobody working, then by its own limits, then by the line."""
     for held in (_paused, _breaker_open, _suspect, _unserved, _rate_limited, _at_its_limit):
         answer = held(f)
@@ -121,13 +121,13 @@ def _in_line(f: Any) -> Answer:
     return "queued", f"queued in {f.queue} behind {_ahead(f)}; {workers}{trial}"
 
 
-def _paused(f: Any) -> Answer | None:
+def _paused(f: Any) -> Reason | None:
     if not f.paused:
         return None
     return "paused", f"the queue {f.queue} is paused: resume it with gristmill queue resume {f.queue}"
 
 
-def _breaker_open(f: Any) -> Answer | None:
+def _breaker_open(f: Any) -> Reason | None:
     if f.breaker_state != "open" or f.breaker_until <= f.now:
         return None
     reason = f" because {f.breaker_reason}" if f.breaker_reason else ""
@@ -135,7 +135,7 @@ def _breaker_open(f: Any) -> Answer | None:
     return "breaker open", f"{since}; one task may try from {_at(f.breaker_until)} on"
 
 
-def _suspect(f: Any) -> Answer | None:
+def _suspect(f: Any) -> Reason | None:
     if not f.suspect:
         return None
     last = "it was running when a worker died, so it waits to be run alone"
@@ -144,31 +144,31 @@ def _suspect(f: Any) -> Answer | None:
     return "suspect", f"{last}, behind {_ahead(f)}" if f.ahead else last
 
 
-def _unserved(f: Any) -> Answer | None:
+def _unserved(f: Any) -> Reason | None:
     if f.workers:
         return None
     return "no worker", f"no worker serves this queue: start one with gristmill worker --queues {f.queue}"
 
 
-def _rate_limited(f: Any) -> Answer | None:
+def _rate_limited(f: Any) -> Reason | None:
     if not f.rate_count:
         return None
     recent = Recent(tuple(f.recent_at), tuple(f.recent_n))
-    room, until = free(Rate(f.rate_count, f.rate_period), recent, f.now)
-    if room or until is None:
+    starts, until = free_starts(Rate(f.rate_count, f.rate_period), recent, f.now)
+    if starts or until is None:
         return None
-    limit = f"{f.rate_count} starts within {shown(f.rate_period)}"
+    limit = f"{f.rate_count} starts within {format_duration(f.rate_period)}"
     return "rate-limited", f"rate-limited until {_at(until)} ({limit} in {f.queue}), behind {_ahead(f)}"
 
 
-def _at_its_limit(f: Any) -> Answer | None:
+def _at_its_limit(f: Any) -> Reason | None:
     if f.concurrency is None or f.running < f.concurrency:
         return None
     limit = f"as many of {f.queue} run as may run at once ({f.running} of {f.concurrency})"
     return "at its limit", f"{limit}; behind {_ahead(f)}"
 
 
-def _group(f: Any) -> Answer:
+def _group(f: Any) -> Reason:
     done = f.completed + f.skipped
     total = done + f.pending + f.processing + f.failed + f.cancelled
     parts = [f"{done} of {total} children done"]
@@ -201,7 +201,7 @@ def _worker(f: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = dumped(value)
+    text = to_json(value)
     return text if len(text) <= 80 else text[:79] + "…"
 
 
@@ -214,4 +214,8 @@ def _ago(f: Any, moment: datetime) -> str:
 
 
 def _span(value: timedelta) -> str:
-    return shown(timedelta(seconds=round(value.total_seconds()))) if value >= timedelta(seconds=1) else "a moment"
+    return (
+        format_duration(timedelta(seconds=round(value.total_seconds())))
+        if value >= timedelta(seconds=1)
+        else "a moment"
+    )

@@ -137,9 +137,11 @@ CREATE TABLE queue (
   CHECK ((rate_count IS NULL) = (rate_period IS NULL))
 ) WITH (fillfactor = 50);
 
--- What became of a queue's tasks, counted in the transaction that settles them; one row per worker, so that none waits.
+-- What became of the tasks of a queue, counted in the transaction that settles them: for each scope, and for each worker a
+-- row of its own, so that no worker waits for another.
 CREATE TABLE queue_tally (
   queue     text COLLATE "C" NOT NULL,
+  scope     int NOT NULL DEFAULT 1,
   worker    int NOT NULL,
   completed bigint NOT NULL DEFAULT 0,
   failed    bigint NOT NULL DEFAULT 0,
@@ -147,7 +149,7 @@ CREATE TABLE queue_tally (
   cancelled bigint NOT NULL DEFAULT 0,
   retried   bigint NOT NULL DEFAULT 0,
   prunable  bigint NOT NULL DEFAULT 0,             -- finished tasks that retention may delete, less those it did
-  PRIMARY KEY (queue, worker)
+  PRIMARY KEY (queue, scope, worker)
 ) WITH (fillfactor = 30);
 
 -- Up to which task the janitor has looked through each queue ('': the groups); whoever holds the row is the one that cleans.

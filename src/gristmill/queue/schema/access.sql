@@ -1,6 +1,6 @@
 -- Who sees which tasks.
 
-SELECT protect('task'), protect('task_group'), protect('task_progress'), protect('task_failure'), protect('serial_head'),
+SELECT protect('task'), protect('task_group'), protect('queue_tally'), protect('task_progress'), protect('task_failure'), protect('serial_head'),
        protect('schedule');
 -- a ticket has no scope of its own: it is a place in line, and seen with its task
 SELECT protect('ticket', seen => 'EXISTS (SELECT FROM task t WHERE t.id = ticket.id)',

@@ -107,7 +107,7 @@ BEGIN
       FROM (SELECT * FROM free ORDER BY lane, id) f
     RETURNING queue, lane, seq
   )
-  SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || first)::text) INTO told
+  SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || first)::text) INTO told
     FROM (SELECT queue, lane, min(seq) AS first FROM entered GROUP BY queue, lane) e;
 END $$;
 
@@ -144,11 +144,11 @@ BEGIN
                       error = 'cancelled because task ' || a.id || ', which it waited for, was cancelled'
       FROM task a
      WHERE a.id = ANY (ended) AND a.outcome = 'cancelled' AND d.after = a.id AND d.wait = 'after'
-    RETURNING d.id, d.queue, d.parent IS NULL AND d.owner IS NULL AS prunable
+    RETURNING d.id, d.queue, d.scope, d.parent IS NULL AND d.owner IS NULL AS prunable
   ), counted AS (
-    INSERT INTO queue_tally AS y (queue, worker, cancelled, prunable)
-    SELECT queue, 0, count(*), count(*) FILTER (WHERE prunable) FROM gone GROUP BY queue ORDER BY queue
-    ON CONFLICT (queue, worker) DO UPDATE
+    INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, prunable)
+    SELECT queue, scope, 0, count(*), count(*) FILTER (WHERE prunable) FROM gone GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (queue, scope, worker) DO UPDATE
        SET cancelled = y.cancelled + excluded.cancelled, prunable = y.prunable + excluded.prunable
   )
   SELECT array_agg(id) INTO stranded FROM gone;

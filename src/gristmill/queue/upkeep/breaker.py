@@ -24,7 +24,7 @@ def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -
             return None
 
 
-class Seen:
+class Counts:
     """What became of the tasks of one queue since the last report; time-outs are among the failed."""
 
     __slots__ = ("failed", "ok", "timed_out")
@@ -37,7 +37,7 @@ class Health:
     """Counts what this worker sees of each guarded queue, and reports it every second or so."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = defaultdict(Seen)
+        self._seen: dict[str, Counts] = defaultdict(Counts)
 
     def count(self, queue: str, *, ok: bool) -> None:
         seen = self._seen[queue]
@@ -46,7 +46,7 @@ class Health:
         else:
             seen.failed += 1
 
-    def timed_out(self, queue: str) -> None:
+    def count_time_out(self, queue: str) -> None:
         self._seen[queue].timed_out += 1
 
     @property
@@ -55,12 +55,12 @@ class Health:
 
     async def report(self, tx: Tx) -> None:
         """Write what was seen and move the breakers it concerns."""
-        reports, self._seen = self._seen, defaultdict(Seen)
+        reports, self._seen = self._seen, defaultdict(Counts)
         for queue in sorted(reports):
             await _report(tx, queue, reports[queue])
 
 
-async def _report(tx: Tx, queue: str, seen: Seen) -> None:
+async def _report(tx: Tx, queue: str, seen: Counts) -> None:
     """Queues that are well are not locked: only a breaker that moves, or is not closed, takes turns."""
     row = await tx.one(SQL["breaker"], name=queue)
     if row is None or row.breaker_threshold is None:
@@ -76,7 +76,7 @@ async def _report(tx: Tx, queue: str, seen: Seen) -> None:
             await _move(tx, queue, *verdict)
 
 
-async def _verdict(tx: Tx, row: Any, seen: Seen) -> tuple[State, str | None] | None:
+async def _verdict(tx: Tx, row: Any, seen: Counts) -> tuple[State, str | None] | None:
     """The state that the breaker should change to, and why."""
     ok, failed = seen.ok, seen.failed
     if row.breaker_state == "closed":

@@ -75,7 +75,7 @@ async def _sweep_groups(tx: Tx, settings: QueueSettings, batch: int) -> tuple[in
     removed, mark = 0, TaskId(0)
     for group in groups:
         if group.over:
-            removed += await _fell(tx, group.id, batch - removed)
+            removed += await _remove_tree(tx, group.id, batch - removed)
             if removed >= batch:  # perhaps not all of it: this one is looked at again
                 await tx.execute(SQL["mark_groups"], mark=mark or group.id - 1)
                 return removed, True
@@ -84,7 +84,7 @@ async def _sweep_groups(tx: Tx, settings: QueueSettings, batch: int) -> tuple[in
     return removed, False
 
 
-async def _fell(tx: Tx, root: TaskId, n: int) -> int:
+async def _remove_tree(tx: Tx, root: TaskId, n: int) -> int:
     """Remove up to `n` tasks of this tree, from the leaves on."""
     removed = 0
     while removed < n:
@@ -96,7 +96,7 @@ async def _fell(tx: Tx, root: TaskId, n: int) -> int:
     return removed
 
 
-async def forget(tx: Tx, owners: Sequence[str]) -> int:
+async def forget_owners(tx: Tx, owners: Sequence[str]) -> int:
     """Remove all tasks of some owners, with all that is within them; what runs loses its lease and writes nothing.
 
     Of all of them at once: one owner after the other would not lock in the order in which everybody does.

@@ -4,17 +4,18 @@
 -- what ended workers counted is counted as the janitor's (-1), or all workers there ever were would be summed up for ever;
 -- only who holds a queue's sweep writes that row, so that it waits for nobody and nobody for it
 WITH ended AS MATERIALIZED (
-  SELECT y.queue, y.worker FROM queue_tally y
+  SELECT y.queue, y.scope, y.worker FROM queue_tally y
    WHERE y.worker > 0 AND y.queue = ANY (%(queues)s)
      AND NOT EXISTS (SELECT FROM worker w WHERE w.id = y.worker AND w.state IN ('live', 'stopping'))
-   ORDER BY y.queue, y.worker LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+   ORDER BY y.queue, y.scope, y.worker LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 ), gone AS (
-  DELETE FROM queue_tally y USING ended e WHERE y.queue = e.queue AND y.worker = e.worker RETURNING y.*
+  DELETE FROM queue_tally y USING ended e
+   WHERE y.queue = e.queue AND y.scope = e.scope AND y.worker = e.worker RETURNING y.*
 )
-INSERT INTO queue_tally AS y (queue, worker, completed, failed, skipped, cancelled, retried, prunable)
-SELECT queue, -1, sum(completed), sum(failed), sum(skipped), sum(cancelled), sum(retried), sum(prunable)
-  FROM gone GROUP BY queue ORDER BY queue
-ON CONFLICT (queue, worker) DO UPDATE
+INSERT INTO queue_tally AS y (queue, scope, worker, completed, failed, skipped, cancelled, retried, prunable)
+SELECT queue, scope, -1, sum(completed), sum(failed), sum(skipped), sum(cancelled), sum(retried), sum(prunable)
+  FROM gone GROUP BY queue, scope ORDER BY queue, scope
+ON CONFLICT (queue, scope, worker) DO UPDATE
    SET completed = y.completed + excluded.completed, failed = y.failed + excluded.failed,
        skipped = y.skipped + excluded.skipped, cancelled = y.cancelled + excluded.cancelled,
        retried = y.retried + excluded.retried, prunable = y.prunable + excluded.prunable;
@@ -51,14 +52,15 @@ WITH rule AS MATERIALIZED (
 ), gone AS (
   DELETE FROM task
    WHERE id = ANY (ARRAY(SELECT id FROM doomed)) AND outcome IN ('completed', 'skipped', 'cancelled') AND parent IS NULL
-  RETURNING id
+  RETURNING id, scope
 ), progress AS (
   DELETE FROM task_progress WHERE task = ANY (ARRAY(SELECT id FROM gone))
 ), failures AS (
   DELETE FROM task_failure WHERE task = ANY (ARRAY(SELECT id FROM gone))
 ), counted AS (
-  INSERT INTO queue_tally AS y (queue, worker, prunable) SELECT %(queue)s, -1, -count(*) FROM gone HAVING count(*) > 0
-  ON CONFLICT (queue, worker) DO UPDATE SET prunable = y.prunable + excluded.prunable
+  INSERT INTO queue_tally AS y (queue, scope, worker, prunable)
+  SELECT %(queue)s, scope, -1, -count(*) FROM gone GROUP BY scope ORDER BY scope
+  ON CONFLICT (queue, scope, worker) DO UPDATE SET prunable = y.prunable + excluded.prunable
 ), place AS MATERIALIZED (
   SELECT CASE WHEN (SELECT count(*) FROM doomed) = %(n)s THEN (SELECT max(id) FROM doomed)
               WHEN (SELECT count(*) FROM seen) = %(look)s THEN (SELECT max(id) FROM seen)

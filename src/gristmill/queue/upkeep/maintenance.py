@@ -8,9 +8,9 @@ from gristmill.db import Database
 from gristmill.processes import gone_processes
 from gristmill.queue import journal
 from gristmill.queue.link import LOST
-from gristmill.queue.loops import together
+from gristmill.queue.loops import run_together
 from gristmill.queue.upkeep.janitor import clean
-from gristmill.queue.upkeep.rescuer import Rescued, known_processes, rescue
+from gristmill.queue.upkeep.rescuer import Rescued, list_processes, rescue
 from gristmill.queue.upkeep.schedules import fire, next_fire
 from gristmill.settings import QueueSettings
 from gristmill.telemetry import log
@@ -21,7 +21,7 @@ CLEAN_SHARE = 0.1  # of the time, while there is much to clean: tasks come first
 
 async def maintain(db: Database, settings: QueueSettings) -> None:
     """Run all duties until cancelled."""
-    await together(
+    await run_together(
         _again(lambda: _rescue(db, settings), "rescue"),
         _again(lambda: _fire(db, settings), "schedules"),
         _again(lambda: _clean(db, settings), "janitor"),
@@ -45,7 +45,7 @@ async def _again(duty: Callable[[], Awaitable[float]], name: str) -> None:
 async def take_back(db: Database) -> list[Rescued]:
     """Take back the leases of workers that are silent, or whose process is gone from this machine."""
     async with db.transaction() as tx:
-        gone = gone_processes(await known_processes(tx))
+        gone = gone_processes(await list_processes(tx))
         rescued = await rescue(tx, gone=gone)
     for one in rescued:
         log.warning(
@@ -56,8 +56,8 @@ async def take_back(db: Database) -> list[Rescued]:
             suspects=len(one.suspects),
             buried=len(one.buried),
         )
-        if one.notes:
-            journal.forget(one.notes)
+        if one.journal:
+            journal.remove_journal(one.journal)
     return rescued
 
 

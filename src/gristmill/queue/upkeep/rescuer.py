@@ -7,14 +7,11 @@ from typing import Any, Literal
 
 from gristmill.db import Tx, queries
 from gristmill.ids import TaskId, WorkerId
-from gristmill.processes import gone_processes, process_key
 from gristmill.queue import journal
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.groups import conclude
-from gristmill.queue.letters import dumped
+from gristmill.queue.letters import to_json
 from gristmill.queue.limiter import release_holds
-
-__all__ = ["Rescued", "Verdict", "gone_processes", "known_processes", "process_key", "rescue", "verdict"]
 
 SQL = queries("gristmill.queue.upkeep", "rescuer.sql")
 
@@ -30,7 +27,7 @@ class Rescued:
     worker: WorkerId
     name: str
     dead: bool
-    notes: str = field(default="", compare=False)
+    journal: str = field(default="", compare=False)
     back: tuple[TaskId, ...] = ()
     suspects: tuple[TaskId, ...] = ()
     buried: tuple[TaskId, ...] = ()
@@ -57,21 +54,21 @@ def verdict(
     return "suspect"
 
 
-async def known_processes(tx: Tx) -> list[str]:
+async def list_processes(tx: Tx) -> list[str]:
     """The processes of all workers that are believed to live: what `gone_processes` wants to know."""
     return [row.process for row in await tx.all(SQL["processes"])]
 
 
-async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read) -> list[Rescued]:
+async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_begun) -> list[Rescued]:
     """Take back every lease whose worker is silent for too long, or whose process is in `gone`.
 
     Any number of rescuers may do this at the same time; each dead worker is rescued by one of them. What a worker had
     begun stands in its notes; if they cannot be read, everything it held counts as begun.
     """
     dead = {row.id: row for row in await tx.all(SQL["lose_workers"], gone=list(gone))}
-    begun = {worker: read(row.notes) for worker, row in dead.items()}
+    begun = {worker: read(row.journal) for worker, row in dead.items()}
     orphans = await tx.all(SQL["orphans"])
-    started = [(row, _started(row, begun)) for row in orphans]
+    started = [(row, _has_started(row, begun)) for row in orphans]
     held = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
     # of a straggler's company nothing is known any more, so it is never said to have been alone
@@ -80,13 +77,13 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read)
     judged: list[Judged] = [(row, yes, _judge(row, yes, alone, seen_dead)) for row, yes in started]
     await _end(tx, [one for one in judged if one[2] in ("bury", "cancel")])
     await _put_back(tx, [one for one in judged if one[2] in ("back", "suspect")], company)
-    await tx.execute(SQL["empty_hands"])
+    await tx.execute(SQL["delete_empty_leases"])
     for worker in dead:
         await release_holds(tx, WorkerId(worker))
-    return _reported(dead, judged)
+    return _report(dead, judged)
 
 
-def _started(row: Any, begun: Mapping[int, frozenset[TaskId] | None]) -> bool:
+def _has_started(row: Any, begun: Mapping[int, frozenset[TaskId] | None]) -> bool:
     known = begun.get(row.worker)
     return known is None or row.id in known
 
@@ -105,12 +102,12 @@ def _judge(row: Any, started: bool, alone: set[int], seen_dead: set[int]) -> Ver
 
 async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
     if judged:
-        rows = [_buried(row) if sentence == "bury" else _cancelled(row) for row, _, sentence in judged]
-        ended = [row.id for row in await tx.all(SQL["end_orphans"], rows=dumped(rows))]
+        rows = [_bury_row(row) if sentence == "bury" else _cancel_row(row) for row, _, sentence in judged]
+        ended = [row.id for row in await tx.all(SQL["end_orphans"], rows=to_json(rows))]
         await conclude(tx, ended, was="processing")
 
 
-def _buried(row: Any) -> dict[str, Any]:
+def _bury_row(row: Any) -> dict[str, Any]:
     error = (
         f"killed its worker (worker {row.worker} on {row.name}) on attempt {row.attempts} of "
         f"{row.max_attempts}; it ran alone, so nothing else can have done it"
@@ -120,18 +117,18 @@ def _buried(row: Any) -> dict[str, Any]:
     return {"id": row.id, "worker": row.worker, "outcome": "failed", "error": error, "fingerprint": named}
 
 
-def _cancelled(row: Any) -> dict[str, Any]:
+def _cancel_row(row: Any) -> dict[str, Any]:
     error = "cancelled; its worker died before it could stop it"
     return {"id": row.id, "worker": row.worker, "outcome": "cancelled", "error": error, "fingerprint": None}
 
 
 async def _put_back(tx: Tx, judged: Sequence[Judged], company: Mapping[int, int]) -> None:
     if judged:
-        rows = [_returned(one, company.get(one[0].worker, 0)) for one in judged]
-        await tx.one(SQL["put_back"], rows=dumped(rows))
+        rows = [_return_row(one, company.get(one[0].worker, 0)) for one in judged]
+        await tx.one(SQL["put_back"], rows=to_json(rows))
 
 
-def _returned(one: Judged, together: int) -> dict[str, Any]:
+def _return_row(one: Judged, together: int) -> dict[str, Any]:
     row, started, sentence = one
     company = f" beside {together - 1} other{'s' if together > 2 else ''}" if together > 1 else ""
     return {
@@ -144,7 +141,7 @@ def _returned(one: Judged, together: int) -> dict[str, Any]:
     }
 
 
-def _reported(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued]:
+def _report(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued]:
     found: dict[int, dict[Verdict, list[TaskId]]] = {worker: defaultdict(list) for worker in dead}
     names = {worker: row.name for worker, row in dead.items()}
     for row, _, sentence in judged:
@@ -155,7 +152,7 @@ def _reported(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued
             WorkerId(worker),
             names[worker],
             worker in dead,
-            dead[worker].notes if worker in dead else "",
+            dead[worker].journal if worker in dead else "",
             back=tuple(tasks["back"]),
             suspects=tuple(tasks["suspect"]),
             buried=tuple(tasks["bury"]),

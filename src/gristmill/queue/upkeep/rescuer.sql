@@ -11,7 +11,7 @@ WITH dead AS MATERIALIZED (
    ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE worker w SET state = 'lost' FROM dead WHERE w.id = dead.id AND w.state IN ('live', 'stopping')
-RETURNING w.id, w.name, w.journal AS notes, w.process;
+RETURNING w.id, w.name, w.journal, w.process;
 
 -- name: held_by
 -- also what a zombie is settling right now and we cannot lock
@@ -30,8 +30,8 @@ SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempt
  WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
  ORDER BY k.id FOR UPDATE OF k SKIP LOCKED;
 
--- name: empty_hands
--- of workers that do not live, what holds nothing any more
+-- name: delete_empty_leases
+-- of workers that do not live: nothing of these leases is held any more
 DELETE FROM lease l
  WHERE NOT EXISTS (SELECT FROM worker x WHERE x.id = l.worker AND x.state IN ('live', 'stopping'))
    AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = l.worker AND k.lease = l.number);
@@ -51,17 +51,17 @@ WITH given AS (
   SELECT b.id, t.scope, b.attempts, clock(), b.worker, b.error, b.fingerprint
     FROM back b JOIN task t ON t.id = b.id WHERE b.started
 ), counted AS (  -- under nobody's name: a zombie may hold the row of its own for as long as it sleeps
-  INSERT INTO queue_tally AS y (queue, worker, retried)
-  SELECT queue, 0, count(*) FROM back WHERE started GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE SET retried = y.retried + excluded.retried
+  INSERT INTO queue_tally AS y (queue, scope, worker, retried)
+  SELECT b.queue, t.scope, 0, count(*) FROM back b JOIN task t ON t.id = b.id WHERE b.started GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (queue, scope, worker) DO UPDATE SET retried = y.retried + excluded.retried
 ), groups AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
     FROM (SELECT t.parent, count(*)::int AS n FROM back JOIN task t USING (id) WHERE t.parent IS NOT NULL GROUP BY 1) p
   HAVING count(*) > 0
 )
 SELECT (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS lines,
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS ready,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects;
 
 -- name: end_orphans
@@ -85,11 +85,11 @@ WITH given AS (
   INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
   SELECT id, scope, attempts, clock(), worker, error, fingerprint FROM closed WHERE outcome = 'failed'
 ), counted AS (
-  INSERT INTO queue_tally AS y (queue, worker, failed, cancelled, prunable)
-  SELECT queue, 0, count(*) FILTER (WHERE outcome = 'failed'), count(*) FILTER (WHERE outcome = 'cancelled'),
+  INSERT INTO queue_tally AS y (queue, scope, worker, failed, cancelled, prunable)
+  SELECT queue, scope, 0, count(*) FILTER (WHERE outcome = 'failed'), count(*) FILTER (WHERE outcome = 'cancelled'),
          count(*) FILTER (WHERE prunable)
-    FROM closed GROUP BY queue ORDER BY queue
-  ON CONFLICT (queue, worker) DO UPDATE
+    FROM closed GROUP BY queue, scope ORDER BY queue, scope
+  ON CONFLICT (queue, scope, worker) DO UPDATE
      SET failed = y.failed + excluded.failed, cancelled = y.cancelled + excluded.cancelled,
          prunable = y.prunable + excluded.prunable
 )

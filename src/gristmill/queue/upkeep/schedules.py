@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId, TaskId
-from gristmill.queue.letters import Envelope, Letter, dumped, encode, lane, queue_of
+from gristmill.queue.letters import Envelope, Letter, encode, lane, queue_of, to_json
 from gristmill.queue.send import MAX_PAYLOAD, NAME, ensure_queues
 from gristmill.queue.send import SQL as SEND
 from gristmill.queue.sender import find_sender
@@ -80,7 +80,7 @@ async def add_schedule(
     Replacing keeps the history and whether it is enabled. While its times stay the same it keeps its next run
     too, so that a program that states its schedules at every start loses nothing it missed while it was off.
     """
-    kind, queue, payload = _posted(letter)
+    kind, queue, payload = _unpack_letter(letter)
     if follows is not None:
         delay = delay or timedelta(0)
     wanted = Schedule(name, kind, queue, payload, cron, zone, once_at, follows, delay)
@@ -91,7 +91,7 @@ async def add_schedule(
     old = await _find(tx, name)
     if old and not replace:
         raise Refused(f"There is already a schedule “{name}”: replace it, or choose another name.")
-    enabled, next_at = await _resumed(tx, old, wanted)
+    enabled, next_at = await _next_state(tx, old, wanted)
     await tx.execute(
         SQL["write"],
         name=name,
@@ -113,7 +113,7 @@ async def add_schedule(
 async def remove_schedule(tx: Tx, name: str, *, cascade: bool = False) -> list[str]:
     """Remove a schedule, and with `cascade` all that follow it; the names of those removed."""
     await tx.one(SQL["lock"])
-    await _known(tx, name)
+    await _get_schedule(tx, name)
     followers = [row.name for row in await tx.all(SQL["followers"], name=name)]
     if followers and not cascade:
         raise Refused(f"The schedule “{name}” is followed by {', '.join(followers)}: remove those first, or all.")
@@ -124,7 +124,7 @@ async def remove_schedule(tx: Tx, name: str, *, cascade: bool = False) -> list[s
 async def enable_schedule(tx: Tx, name: str, enabled: bool) -> None:
     """Let it fire, from its next run after now; or let it rest."""
     await tx.one(SQL["lock"])
-    schedule = await _known(tx, name)
+    schedule = await _get_schedule(tx, name)
     if schedule.enabled == enabled:
         return  # and a missed run stays missed, to be fired
     now = await tx.value(SQL["now"])
@@ -137,7 +137,7 @@ async def enable_schedule(tx: Tx, name: str, enabled: bool) -> None:
 async def run_schedule(tx: Tx, name: str) -> TaskId:
     """Send its letter now, also if it is disabled; its next run stays where it is, and nothing follows it."""
     await tx.one(SQL["lock"])
-    schedule = await _known(tx, name)
+    schedule = await _get_schedule(tx, name)
     task = await _post(tx, schedule)
     await tx.execute(SQL["ran"], name=name, task=task)
     return task
@@ -210,10 +210,10 @@ async def _post(tx: Tx, schedule: Schedule) -> TaskId:
     return row.ids[0]
 
 
-def _posted(letter: Letter | Posted) -> tuple[str, str, str]:
+def _unpack_letter(letter: Letter | Posted) -> tuple[str, str, str]:
     if isinstance(letter, tuple):
         kind, queue, payload = letter
-        body = dumped(payload)
+        body = to_json(payload)
         if len(body.encode()) > MAX_PAYLOAD:
             raise Refused(f"The payload of {len(body):,} bytes is too large (limit {MAX_PAYLOAD:,}).")
         return kind, queue, body
@@ -249,13 +249,13 @@ async def _check_leader(tx: Tx, name: str, follows: str) -> None:
     if name == follows:
         raise Refused(f"“{name}” cannot follow itself.")
     if not leaders:
-        await _known(tx, follows)
+        await _get_schedule(tx, follows)
     if name in leaders:
         way = " → ".join([name, *leaders[: leaders.index(name) + 1]])
         raise Refused(f"“{name}” cannot follow “{follows}”, which follows it: {way}.")
 
 
-async def _resumed(tx: Tx, old: Schedule | None, wanted: Schedule) -> tuple[bool, datetime | None]:
+async def _next_state(tx: Tx, old: Schedule | None, wanted: Schedule) -> tuple[bool, datetime | None]:
     """Whether it is enabled and when it runs next, given what it was before."""
     if old and old.timing == wanted.timing:
         return old.enabled, old.next_at
@@ -269,7 +269,7 @@ async def _find(tx: Tx, name: str) -> Schedule | None:
     return None if row is None else Schedule(*row)
 
 
-async def _known(tx: Tx, name: str) -> Schedule:
+async def _get_schedule(tx: Tx, name: str) -> Schedule:
     schedule = await _find(tx, name)
     if schedule is None:
         near = get_close_matches(name, [row.name for row in await tx.all(SQL["names"])], n=2)

@@ -8,13 +8,13 @@ from typing import Any
 from gristmill.db import Connection, Tx, array, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
-from gristmill.queue.config import QueueConfig, locked_limits
-from gristmill.queue.rates import Rate, Recent, after, free
+from gristmill.queue.config import QueueConfig, lock_limits
+from gristmill.queue.rates import Rate, Recent, free_starts, remember_starts
 from gristmill.queue.upkeep.breaker import half_open
 from gristmill.queue.worker.give_back import give_back_leases
-from gristmill.queue.worker.lane_marks import Lane, Line
+from gristmill.queue.worker.lane_marks import Lane, LaneMarks
 from gristmill.queue.worker.plans import PLANNED_ONCE
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.workload import Workload
 
 SQL = queries("gristmill.queue.worker", "claimer.sql")
 
@@ -22,32 +22,32 @@ SQL = queries("gristmill.queue.worker", "claimer.sql")
 CLAIM_SESSION = {"synchronous_commit": "off", **PLANNED_ONCE}
 
 
-class Feeder:
-    """Knows the line and the limits; hands over claims."""
+class Claimer:
+    """Knows the line and the limits; workload over claims."""
 
     def __init__(
         self,
         worker: WorkerId,
-        hands: Hands,
-        line: Line,
+        workload: Workload,
+        lane_marks: LaneMarks,
         share: Callable[[str], int],
         *,
         solo: bool = False,
-        width: Callable[[str], int] = lambda _: 1,
-        lonely: bool = False,
+        batch_size: Callable[[str], int] = lambda _: 1,
+        unsupervised: bool = False,
     ) -> None:
         self._worker = worker
-        self._hands = hands
-        self._line = line
+        self._workload = workload
+        self._lane_marks = lane_marks
         self._share = share
-        self._width = width  # how many tasks of a queue fill a slot
+        self._batch_size = batch_size  # how many tasks of a queue fill a slot
         self._solo = solo
-        self._lonely = lonely  # no supervisor runs suspects for us
+        self._unsupervised = unsupervised  # no supervisor runs suspects for us
         self._looked = False  # before the first look, an empty line means nothing
         self._lease = 0
         self._turn = 0
-        self._under_way: set[int] = set()  # claims that are not in our hands yet
-        self._unheard: set[int] = set()  # claims of which we do not know whether they were made
+        self._under_way: set[int] = set()  # claims that are not in our workload yet
+        self._unacknowledged: set[int] = set()  # claims of which we do not know whether they were made
         self.held_back: set[str] = set()  # queues whose limits gave nothing when they were last asked
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
@@ -55,43 +55,43 @@ class Feeder:
         self.held_back.clear()  # or a queue whose limits were taken away would be in it for ever
         if self._solo:
             return await self._claim_suspect(connection, configs)
-        await self._lay_down(connection)
-        self._hands.alone = False
+        await self._delete_spent_leases(connection)
+        self._workload.alone = False
         claims: list[Claim] = []
         for portion in self._portions([config for config in configs if not config.paused]):
             if (left := n - self._slots(claims)) <= 0:
                 break
             claims += await self._claim_portion(connection, portion, left)
-        if not claims and self._lonely and self._looked and self._hands.empty:
+        if not claims and self._unsupervised and self._looked and self._workload.empty:
             # nobody else runs suspects here: do it now, when nothing runs beside them
             claims = await self._claim_suspect(connection, configs)
-            self._hands.alone = bool(claims)
+            self._workload.alone = bool(claims)
         return claims
 
     def _portions(self, configs: Sequence[QueueConfig]) -> list[list[QueueConfig]]:
         """Queues that share a claim: all easy ones together, each with a limit or batches by itself; taking turns."""
-        single = [[one] for one in configs if one.limited or self._width(one.name) > 1]
-        easy = [one for one in configs if not one.limited and self._width(one.name) == 1]
+        single = [[one] for one in configs if one.limited or self._batch_size(one.name) > 1]
+        easy = [one for one in configs if not one.limited and self._batch_size(one.name) == 1]
         portions = [*single, easy] if easy else single
         self._turn = (self._turn + 1) % (len(portions) or 1)
         turned = portions[self._turn :] + portions[: self._turn]
-        return sorted(turned, key=lambda portion: self._line.best([one.name for one in portion]))
+        return sorted(turned, key=lambda portion: self._lane_marks.foremost_lane([one.name for one in portion]))
 
     async def _claim_portion(self, connection: Connection, portion: Sequence[QueueConfig], slots: int) -> list[Claim]:
         first = portion[0]
         if first.limited:
             return await self._claim_limited(connection, first, slots)
-        width = self._width(first.name)
-        most = slots if width == 1 else min(slots, self._hands.free) * width
-        lanes = self._line.lanes([one.name for one in portion])
-        return await self._claim_lanes(connection, lanes, min(most, self._hands.batch))
+        batch_size = self._batch_size(first.name)
+        most = slots if batch_size == 1 else min(slots, self._workload.free) * batch_size
+        lanes = self._lane_marks.lanes([one.name for one in portion])
+        return await self._claim_lanes(connection, lanes, min(most, self._workload.batch))
 
     def _slots(self, claims: Sequence[Claim]) -> int:
         """How many slots these take, once they are gathered into batches."""
-        return sum(-(-n // self._width(queue)) for queue, n in Counter([claim.queue for claim in claims]).items())
+        return sum(-(-n // self._batch_size(queue)) for queue, n in Counter([claim.queue for claim in claims]).items())
 
     async def _claim_lanes(self, connection: Connection, lanes: Sequence[tuple[Lane, int]], n: int) -> list[Claim]:
-        wanted, later = self._asked(lanes, n)
+        wanted, later = self._split_lanes(lanes, n)
         if not wanted:
             return []
         lease = self._next_lease()
@@ -111,13 +111,13 @@ class Feeder:
         rows = await cursor.fetchall()
         rows.sort(key=itemgetter(2, 1, 0))  # lane, place, age: SQL promises no order
         claims = [Claim(*row, lease=lease) for row in rows]
-        self._hands.leases.opened(lease, len(claims))
-        self._line.handed(claims)
+        self._workload.leases.add(lease, len(claims))
+        self._lane_marks.advance(claims)
         if len(claims) < n:
-            self._line.drained([key for key, _, _ in wanted], claims)
+            self._lane_marks.forget_drained([key for key, _, _ in wanted], claims)
         return claims if claims or not later else await self._claim_lanes(connection, later, n)
 
-    def _asked(
+    def _split_lanes(
         self, lanes: Sequence[tuple[Lane, int]], n: int
     ) -> tuple[list[tuple[Lane, int, int]], list[tuple[Lane, int]]]:
         """The lanes to claim from with the share of each, and those for when these are empty: a queue that has less
@@ -138,11 +138,11 @@ class Feeder:
         return now, later
 
     async def _claim_limited(self, connection: Connection, config: QueueConfig, n: int) -> list[Claim]:
-        lanes = self._line.lanes([config.name])
+        lanes = self._lane_marks.lanes([config.name])
 
         async def take(allowed: int) -> list[Claim]:
             # what a limit counts starts at once: nothing of it is claimed ahead
-            most = min(allowed, min(n, self._hands.free) * self._width(config.name), self._hands.batch)
+            most = min(allowed, min(n, self._workload.free) * self._batch_size(config.name), self._workload.batch)
             return await self._claim_lanes(connection, lanes, most) if most > 0 else []
 
         return await self._within_limits(connection, config, take) if lanes else []
@@ -153,7 +153,7 @@ class Feeder:
         """Under the lock of the queue's row, so that all workers together stay within the limit."""
         async with connection.transaction():
             tx = Tx(connection)
-            row = await locked_limits(tx, config.name)
+            row = await lock_limits(tx, config.name)
             if row is None:
                 return []
             allowed = await _allowance(tx, row)
@@ -164,7 +164,7 @@ class Feeder:
             if claims and row.rate_count:
                 # counted from when they were claimed, not from when we asked: no window may hold more than it should
                 now = await tx.value(SQL["now"])
-                used = after(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
+                used = remember_starts(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
                 await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
                 await tx.flush()
             return claims
@@ -194,41 +194,41 @@ class Feeder:
         cursor = connection.cursor(binary=True)
         await cursor.execute(SQL["claim_suspect"], {"queues": list(queues), "worker": self._worker, "lease": lease})
         claims = [Claim(*row, lease=lease) for row in await cursor.fetchall()]
-        self._hands.leases.opened(lease, len(claims))
+        self._workload.leases.add(lease, len(claims))
         return claims
 
-    async def _lay_down(self, connection: Connection) -> None:
-        if spent := self._hands.leases.spent():
-            await connection.execute(SQL["lay_down"], {"worker": self._worker, "leases": array(spent)})
+    async def _delete_spent_leases(self, connection: Connection) -> None:
+        if spent := self._workload.leases.take_spent():
+            await connection.execute(SQL["delete_leases"], {"worker": self._worker, "leases": array(spent)})
 
     def _next_lease(self) -> int:
         self._lease += 1
         self._under_way.add(self._lease)
         return self._lease
 
-    def heard(self) -> None:
-        """What was claimed is in our hands, or given back."""
+    def acknowledge(self) -> None:
+        """What was claimed is in our workload, or given back."""
         self._under_way.clear()
 
-    def not_heard(self) -> None:
+    def mark_unacknowledged(self) -> None:
         """What was under way failed: whether anything was claimed, nobody has told us."""
-        self._unheard |= self._under_way
+        self._unacknowledged |= self._under_way
         self._under_way.clear()
 
-    async def give_back_unheard(self, tx: Tx) -> int:
+    async def give_back_unacknowledged(self, tx: Tx) -> int:
         """Hand back what was claimed for us by a statement whose answer never came; how many those were.
 
         Such a task is leased to a worker that lives and does not know of it: nobody else would ever take it back. The
         numbers are kept, for the server may still be at it when we ask.
         """
-        if not self._unheard:
+        if not self._unacknowledged:
             return 0
-        return await give_back_leases(tx, self._worker, self._unheard)
+        return await give_back_leases(tx, self._worker, self._unacknowledged)
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:
         """Look at the whole line, in case a notification was missed."""
         for row in await tx.all(SQL["lanes"], queues=list(queues)):
-            self._line.note(row.queue, row.lane, row.seq)
+            self._lane_marks.note_ready(row.queue, row.lane, row.seq)
         self._looked = True
 
 
@@ -251,7 +251,7 @@ async def _allowance(tx: Tx, row: Any) -> int:
     if row.breaker_state != "closed":
         allowed = min(allowed, 1 - row.running)
     if row.rate_count is not None:
-        allowed = min(allowed, free(Rate(row.rate_count, row.rate_period), _recent(row), row.now)[0])
+        allowed = min(allowed, free_starts(Rate(row.rate_count, row.rate_period), _recent(row), row.now)[0])
     return allowed
 
 

@@ -72,8 +72,8 @@ WITH RECURSIVE step AS (
 )
 SELECT queue, lane, seq FROM step;
 
--- name: lay_down
--- of these claims nothing is in hand any more
+-- name: delete_leases
+-- everything claimed under these leases is settled or given back
 DELETE FROM lease WHERE worker = %(worker)s AND number = ANY (%(leases)s::bigint[]);
 
 -- name: suspects_waiting

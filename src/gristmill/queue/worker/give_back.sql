@@ -14,8 +14,8 @@ WITH back AS (
   HAVING count(*) > 0
 )
 SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f) AS lines
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back GROUP BY queue, lane) f) AS ready
   FROM back;
 
 -- name: give_back_leases
@@ -32,7 +32,7 @@ WITH back AS (
   HAVING count(*) > 0
 )
 SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT count(*) FROM groups) AS groups,
-       (SELECT count(pg_notify('gristmill', 'line ' || queue || ' ' || lane || ' ' || seq)::text)
-          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS lines,
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || seq)::text)
+          FROM (SELECT queue, lane, min(seq) AS seq FROM back WHERE NOT suspect GROUP BY queue, lane) f) AS ready,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects
   FROM back;

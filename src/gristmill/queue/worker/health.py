@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
-Answer = tuple[HTTPStatus, str, bytes]
+Page = tuple[HTTPStatus, str, bytes]
 TEXT = "text/plain; charset=utf-8"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,7 +25,7 @@ class HealthPort:
         ready: Callable[[], bool],
         metrics: Callable[[], bytes],
     ) -> None:
-        pages: dict[str, Callable[[], Answer]] = {
+        pages: dict[str, Callable[[], Page]] = {
             "/healthz": lambda: _verdict(alive()),
             "/readyz": lambda: _verdict(ready()),
             "/metrics": lambda: (HTTPStatus.OK, METRICS, metrics()),
@@ -46,11 +46,11 @@ class HealthPort:
         self._server.server_close()
 
 
-def _verdict(good: bool) -> Answer:
+def _verdict(good: bool) -> Page:
     return (HTTPStatus.OK, TEXT, b"ok\n") if good else (HTTPStatus.SERVICE_UNAVAILABLE, TEXT, b"no\n")
 
 
-def _handler(pages: dict[str, Callable[[], Answer]]) -> type[BaseHTTPRequestHandler]:
+def _handler(pages: dict[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Three pages, nothing else."""
 

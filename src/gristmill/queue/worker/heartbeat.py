@@ -91,7 +91,7 @@ class Heartbeat:
                 pause = self._every
             except (*LOST, psycopg.Error) as error:
                 log.warning("heartbeat.failed", worker=self._worker, error=str(error).strip()[:200])
-                connection = await self._closed(connection)
+                connection = await self._close(connection)
                 pause = min(1.0, self._every / 4)
             if time.monotonic() - self.renewed > self._trusted:
                 why = "it could not renew its leases in time"
@@ -99,7 +99,7 @@ class Heartbeat:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(pause, self._left())):
                         await self._end.wait()
-        await self._closed(connection)
+        await self._close(connection)
         if why is not None:
             self._lost(why)
 
@@ -115,7 +115,7 @@ class Heartbeat:
         return await self._db.connect("heartbeat", statement_timeout=str(limit))
 
     @staticmethod
-    async def _closed(connection: Connection | None) -> None:
+    async def _close(connection: Connection | None) -> None:
         if connection is not None:
             await connection.close()
 

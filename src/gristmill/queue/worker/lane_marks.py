@@ -18,7 +18,7 @@ class Lane(NamedTuple):
     lane: int
 
 
-class Line:
+class LaneMarks:
     """The lanes this worker knows of, with a mark each."""
 
     def __init__(self) -> None:
@@ -26,25 +26,25 @@ class Line:
         self._news: dict[Lane, int] = {}  # noted since the last claim was sent off
         self._turn = 0
 
-    def note(self, queue: str, lane: int, seq: int) -> None:
+    def note_ready(self, queue: str, lane: int, seq: int) -> None:
         """There is a ready ticket at `seq`."""
         key = Lane(queue, lane)
         self._marks[key] = min(self._marks.get(key, seq), seq)
         self._news[key] = min(self._news.get(key, seq), seq)
 
-    def best(self, queues: Iterable[str]) -> int:
+    def foremost_lane(self, queues: Iterable[str]) -> int:
         """The foremost lane in which these queues are known to hold something."""
         wanted = set(queues)
         return min((key.lane for key in self._marks if key.queue in wanted), default=LAST)
 
-    def drained(self, asked: Iterable[Lane], claims: Iterable[Claim]) -> None:
+    def forget_drained(self, asked: Iterable[Lane], claims: Iterable[Claim]) -> None:
         """A claim that was not filled found nothing more in these lanes: forget them until somebody tells of one."""
         fruitful = {(claim.queue, claim.lane) for claim in claims}
         for key in asked:
             if key not in self._news and tuple(key) not in fruitful:
                 self._marks.pop(key, None)
 
-    def handed(self, claims: Iterable[Claim]) -> None:
+    def advance(self, claims: Iterable[Claim]) -> None:
         """These were claimed, in order: what stands before the last of a lane has been handed out, to us or others."""
         for key, seq in {(claim.queue, claim.lane): claim.seq for claim in claims}.items():
             self._marks[Lane(*key)] = seq

@@ -15,11 +15,11 @@ class Leases:
         self._open: dict[int, int] = {}
         self._spent: list[int] = []
 
-    def opened(self, lease: int, n: int) -> None:
+    def add(self, lease: int, n: int) -> None:
         if n:
             self._open[lease] = n
 
-    def closed(self, claims: Iterable[Claim]) -> None:
+    def release(self, claims: Iterable[Claim]) -> None:
         for lease, n in Counter([claim.lease for claim in claims]).items():
             left = self._open.pop(lease, 0) - n
             if left > 0:
@@ -27,7 +27,7 @@ class Leases:
             elif left == 0:
                 self._spent.append(lease)
 
-    def spent(self) -> list[int]:
+    def take_spent(self) -> list[int]:
         """Once there are enough of them, all that are spent; they are told once."""
         if len(self._spent) < ENOUGH:
             return []

@@ -13,21 +13,21 @@ from typing import Any, Self
 
 from gristmill.errors import Overloaded, Permanent, Transient, Unreachable
 from gristmill.ids import TaskId
-from gristmill.processes import Guarded, ProcessPool, TimedOut, end_copy, generation
+from gristmill.processes import ForkSafe, ProcessPool, TimedOut, end_copy, fork_generation
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
-from gristmill.queue.context import Progress, Running, about, enter
+from gristmill.queue.context import Progress, Running, describe_members, set_current
 from gristmill.queue.handlers import Handler, Handlers
-from gristmill.queue.journal import Notes
+from gristmill.queue.journal import Journal
 from gristmill.queue.letters import Letter, decode
 from gristmill.queue.limiter import Limiters
 from gristmill.queue.outcome import Bury, Outcome, Retry, Snooze, Stop
-from gristmill.queue.retry import decide, described
+from gristmill.queue.retry import decide, describe_error
 from gristmill.queue.sender import enter_scopes
 from gristmill.queue.upkeep.breaker import Health
-from gristmill.queue.worker.answers import expect_all, read, read_all, read_placed
+from gristmill.queue.worker.answers import check_all_answered, read_answer, read_batch, read_placed_answer
 from gristmill.queue.worker.threads import DaemonThreads
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.workload import Workload
 from gristmill.telemetry import WorkerMetrics, log
 
 UNJUDGED = (Snooze, Stop)
@@ -36,8 +36,8 @@ BREATH = 50  # handlers that never await would keep the loop for themselves
 
 
 @dataclass(frozen=True)
-class Room:
-    """What the handlers of one queue have room for."""
+class Capacity:
+    """What the handlers of one queue can take."""
 
     slots: int | None = None  # None: as many as the worker has
     batch: int = 1
@@ -55,7 +55,7 @@ class Runner:
 
     def __init__(
         self,
-        hands: Hands,
+        workload: Workload,
         handlers: Handlers,
         configs: Mapping[str, QueueConfig],
         health: Health,
@@ -63,53 +63,59 @@ class Runner:
         *,
         processes: ProcessPool,
         limiters: Limiters,
-        ripe: asyncio.Event,
-        notes: Notes,
-        answered: Callable[[], None],
+        settle_soon: asyncio.Event,
+        journal: Journal,
+        on_slot_free: Callable[[], None],
     ) -> None:
-        self._hands = hands
+        self._workload = workload
         self._handlers = handlers
         self._configs = configs
         self._health = health
         self._metrics = metrics
         self._limiters = limiters
-        self._ripe = ripe
-        self._notes = notes
-        self._answered = answered
-        self._threads = DaemonThreads(hands.concurrency)
+        self._settle_soon = settle_soon
+        self._journal = journal
+        self._on_slot_free = on_slot_free
+        self._threads = DaemonThreads(workload.concurrency)
         self._processes = processes
-        self._rooms = {handler.queue: Room.of(handlers, handler.queue, processes.size) for handler in handlers.values()}
+        self._capacities = {
+            handler.queue: Capacity.of(handlers, handler.queue, processes.size) for handler in handlers.values()
+        }
         self._slots: set[asyncio.Task[None]] = set()
         self._in_queue: Counter[str] = Counter()
-        self._born = generation()
+        self._born = fork_generation()
         self.progress: dict[TaskId, Progress] = {}
 
-    def width(self, queue: str) -> int:
+    def batch_size(self, queue: str) -> int:
         """How many tasks of a queue one call takes."""
-        return self._rooms.get(queue, Room()).batch
+        return self._capacities.get(queue, Capacity()).batch
 
     def share(self, queue: str) -> int:
         """How much of a queue to claim now: fast work ahead of time, batches and child processes never."""
-        room = self._rooms.get(queue, Room())
-        if room.slots is None and room.batch == 1:
-            return self._hands.free + self._hands.ahead()
-        slots = self._hands.free if room.slots is None else min(self._hands.free, room.slots - self._taken(queue, room))
-        return max(0, slots) * room.batch
+        capacity = self._capacities.get(queue, Capacity())
+        if capacity.slots is None and capacity.batch == 1:
+            return self._workload.free + self._workload.ahead()
+        slots = (
+            self._workload.free
+            if capacity.slots is None
+            else min(self._workload.free, capacity.slots - self._slots_taken(queue, capacity))
+        )
+        return max(0, slots) * capacity.batch
 
-    def _taken(self, queue: str, room: Room) -> int:
-        """How many slots a queue has, or will have when what is in our hands has begun."""
-        waiting = sum(claim.queue == queue for claim in self._hands.waiting)
-        return self._in_queue[queue] + -(-waiting // room.batch)
+    def _slots_taken(self, queue: str, capacity: Capacity) -> int:
+        """How many slots a queue has, or will have when what is in our workload has begun."""
+        waiting = sum(claim.queue == queue for claim in self._workload.waiting)
+        return self._in_queue[queue] + -(-waiting // capacity.batch)
 
     def dispatch(self) -> None:
-        """Open a slot, if there is a task and room for it.
+        """Open a slot, if there is a task and a slot is free.
 
         One at a time: a slot that has begun asks for the next when the loop turns, so handlers that never wait are all
-        answered by a single slot instead of one each.
+        on_slot_free by a single slot instead of one each.
         """
-        if self._hands.waiting and self._hands.free > 0:
-            self._hands.busy += 1
-            slot = asyncio.create_task(Guarded(self._slot()))
+        if self._workload.waiting and self._workload.free > 0:
+            self._workload.busy += 1
+            slot = asyncio.create_task(ForkSafe(self._slot()))
             self._slots.add(slot)
             slot.add_done_callback(self._slots.discard)
 
@@ -119,11 +125,11 @@ class Runner:
         loop = asyncio.get_running_loop()
         turns = 0
         try:
-            while self._hands.waiting:
-                first = self._hands.waiting.popleft()
+            while self._workload.waiting:
+                first = self._workload.waiting.popleft()
                 handler = self._handlers.get(first.kind)
-                work = self._gathered(first, handler.batch) if handler and handler.batch else [first]
-                if self._hands.waiting and turns % BREATH == 0:
+                work = self._gather_batch(first, handler.batch) if handler and handler.batch else [first]
+                if self._workload.waiting and turns % BREATH == 0:
                     loop.call_soon(self.dispatch)
                 await self._answer(handler, work, me, loop)
                 if first.end:
@@ -132,15 +138,15 @@ class Runner:
                 if turns % BREATH == 0:
                     await asyncio.sleep(0)
         finally:
-            self._hands.busy -= 1
-            self._answered()
+            self._workload.busy -= 1
+            self._on_slot_free()
 
-    def _gathered(self, first: Claim, batch: int) -> list[Claim]:
+    def _gather_batch(self, first: Claim, batch: int) -> list[Claim]:
         """A task with others of its kind, as many as its handler takes at once; the last of several attempts is made
         alone, so that nobody is buried because another member of its batch hangs."""
         if self._is_last(first):
             return [first]
-        waiting = self._hands.waiting
+        waiting = self._workload.waiting
         alike = [claim for claim in waiting if claim.kind == first.kind and not self._is_last(claim)][: batch - 1]
         for claim in alike:
             waiting.remove(claim)
@@ -157,14 +163,14 @@ class Runner:
         slot: asyncio.Task[None] | None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        queue, running = work[0].queue, self._hands.running
+        queue, running = work[0].queue, self._workload.running
         began, since = time.perf_counter(), loop.time()  # the loop's clock stands still while a handler does not wait
         self._in_queue[queue] += 1
         try:
             for claim in work:
                 claim.slot, claim.together, claim.since = slot, len(work), since
                 running[claim.id] = claim
-                self._notes.begin(claim)
+                self._journal.begin(claim)
             if handler is not None and handler.batch:
                 async for claim, outcome in self._batch(handler, work):
                     self._deliver(claim, outcome)
@@ -174,37 +180,37 @@ class Runner:
             self._in_queue[queue] -= 1
             for claim in work:
                 running.pop(claim.id, None)
-        self._metrics.took(queue, time.perf_counter() - began)
+        self._metrics.observe_duration(queue, time.perf_counter() - began)
 
     def _deliver(self, claim: Claim, outcome: Outcome) -> None:
-        self._hands.running.pop(claim.id, None)
+        self._workload.running.pop(claim.id, None)
         if claim.end == "lost":
-            self._notes.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
+            self._journal.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
             return
-        self._hands.answers.append((claim, outcome))
+        self._workload.answers.append((claim, outcome))
         if self._configs[claim.queue].breaker:
-            self._note(claim, outcome)
-        self._ripe.set()
+            self._count_for_breaker(claim, outcome)
+        self._settle_soon.set()
 
     async def _one(self, handler: Handler | None, claim: Claim) -> Outcome:
         try:
             if handler is None:
                 raise Transient(f"no handler answers {claim.kind}: is this worker older than the sender?")
             letter = decode(handler.letter, claim.payload)
-            enter(Running((claim,), self._report, self._limiters, self._metrics))
+            set_current(Running((claim,), self._report, self._limiters, self._metrics))
             enter_scopes([claim.scope])
             if handler.mode != "async":
-                return read(await self._call(handler, letter, (claim,)))
+                return read_answer(await self._call(handler, letter, (claim,)))
             try:  # as most are: one coroutine less a task
-                return read(await handler.run(letter))
+                return read_answer(await handler.run(letter))
             finally:
                 end_copy(self._born)
         except asyncio.CancelledError:
-            return self._ended(claim)
+            return self._outcome_of_interruption(claim)
         except Exception as error:  # noqa: BLE001 an unknown error is the handler's bug: retried, counted, shown
-            return self._decided(claim, error)
+            return self._decide_failure(claim, error)
         except BaseException as wish:  # noqa: BLE001 a handler does not decide about its worker
-            return self._decided(claim, _a_wish_to_end(wish))
+            return self._decide_failure(claim, _refuse_to_end(wish))
 
     async def _batch(self, handler: Handler, work: Sequence[Claim]) -> AsyncIterator[tuple[Claim, Outcome]]:
         """One call for all; if the call as a whole fails, one call each, so that each gets an answer of its own."""
@@ -215,27 +221,27 @@ class Runner:
                 letters.append(decode(handler.letter, claim.payload))
                 fitting.append(claim)
             except Permanent as error:
-                yield claim, self._decided(claim, error)
+                yield claim, self._decide_failure(claim, error)
         waiting = dict(enumerate(fitting))
         try:
             if fitting:
-                enter(Running(fitting, self._report, self._limiters, self._metrics, batch=True))
+                set_current(Running(fitting, self._report, self._limiters, self._metrics, batch=True))
                 enter_scopes([claim.scope for claim in fitting])
                 async with aclosing(self._answers(handler, letters, fitting)) as answers:
                     async for placed in answers:
-                        place, answer = read_placed(placed, waiting, handler.letter.kind)
+                        place, answer = read_placed_answer(placed, waiting, handler.letter.kind)
                         claim = waiting.pop(place)
-                        yield claim, self._member(claim, answer)
-                        _begin_anew(waiting.values())
-                expect_all(len(fitting) - len(waiting), len(fitting), handler.letter.kind)
+                        yield claim, self._read_member(claim, answer)
+                        _restart_clock(waiting.values())
+                check_all_answered(len(fitting) - len(waiting), len(fitting), handler.letter.kind)
         except asyncio.CancelledError:
             for claim in waiting.values():
-                yield claim, self._ended(claim)
+                yield claim, self._outcome_of_interruption(claim)
         except Exception as error:  # noqa: BLE001 as above
             rest = list(waiting.values())
             if len(fitting) == 1 or isinstance(error, NOBODYS):
                 for claim in rest:
-                    yield claim, self._decided(claim, error)
+                    yield claim, self._decide_failure(claim, error)
             else:
                 async for claim, outcome in self._one_by_one(handler, rest):
                     yield claim, outcome
@@ -243,7 +249,7 @@ class Runner:
     async def _answers(self, handler: Handler, letters: Sequence[Letter], work: Sequence[Claim]) -> AsyncGenerator[Any]:
         """The answers of a batch, each with the place of its letter: as they come, or all at the end."""
         if not handler.streams:
-            answers = read_all(await self._call(handler, letters, work), len(work), handler.letter.kind)
+            answers = read_batch(await self._call(handler, letters, work), len(work), handler.letter.kind)
             for placed in enumerate(answers):
                 yield placed
             return
@@ -255,7 +261,7 @@ class Runner:
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as wish:
-            raise _a_wish_to_end(wish) from wish
+            raise _refuse_to_end(wish) from wish
         finally:
             end_copy(self._born)
 
@@ -264,23 +270,23 @@ class Runner:
             claim.since = math.inf  # not before its turn: nobody is late because another took its time
         for claim in work:
             if claim.end:  # we were interrupted: no more calls
-                yield claim, self._ended(claim)
+                yield claim, self._outcome_of_interruption(claim)
                 continue
             if claim.cancelled:
                 yield claim, Stop()
                 continue
             claim.together = 1  # so that it can be stopped, too
-            _begin_anew([claim])
+            _restart_clock([claim])
             async for _, outcome in self._batch(handler, [claim]):
                 yield claim, outcome
 
-    def _member(self, claim: Claim, answer: Any) -> Outcome:
+    def _read_member(self, claim: Claim, answer: Any) -> Outcome:
         if claim.cancelled:
             return Stop()
         try:
-            return self._decided(claim, answer) if isinstance(answer, Exception) else read(answer)
+            return self._decide_failure(claim, answer) if isinstance(answer, Exception) else read_answer(answer)
         except Exception as error:  # noqa: BLE001 a result that cannot be written is this member's trouble alone
-            return self._decided(claim, error)
+            return self._decide_failure(claim, error)
 
     async def _call(self, handler: Handler, what: Any, work: Sequence[Claim]) -> Any:
         match handler.mode:
@@ -290,7 +296,7 @@ class Runner:
                 except (Exception, asyncio.CancelledError):
                     raise
                 except BaseException as wish:
-                    raise _a_wish_to_end(wish) from wish
+                    raise _refuse_to_end(wish) from wish
                 finally:
                     end_copy(self._born)
             case "thread":
@@ -301,29 +307,29 @@ class Runner:
                     what,
                     timeout=self.timeout(handler, work[0].queue).total_seconds(),
                     memory=handler.memory,
-                    context=about(work, batch=bool(handler.batch)),
+                    context=describe_members(work, batch=bool(handler.batch)),
                     hear=self._hear,
                 )
 
-    def _ended(self, claim: Claim) -> Outcome:
+    def _outcome_of_interruption(self, claim: Claim) -> Outcome:
         """Its handler was interrupted from outside: what does that make of the task?"""
         match claim.end:
             case "timeout":
                 after = self.timeout(self._handlers.get(claim.kind), claim.queue).total_seconds()
-                return self._decided(claim, TimedOut(f"it took longer than {after:g} s"))
+                return self._decide_failure(claim, TimedOut(f"it took longer than {after:g} s"))
             case "cancel":
                 return Stop()
             case "stop" | "lost":
                 return Snooze(timedelta(0))
             case None:
                 # the handler itself let a cancellation escape: an error like any other
-                return self._decided(claim, Transient("the handler was cancelled from within"))
+                return self._decide_failure(claim, Transient("the handler was cancelled from within"))
 
-    def _decided(self, claim: Claim, error: Exception) -> Outcome:
+    def _decide_failure(self, claim: Claim, error: Exception) -> Outcome:
         policy = self._configs[claim.queue].retry.of(claim.max_attempts)
         outcome = decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
         if isinstance(error, TimedOut) and self._configs[claim.queue].breaker:
-            self._health.timed_out(claim.queue)
+            self._health.count_time_out(claim.queue)
         known = isinstance(error, Transient | Permanent)
         report = log.info if known else log.warning
         report(
@@ -331,12 +337,12 @@ class Runner:
             task=claim.id,
             kind=claim.kind,
             attempt=claim.attempt,
-            error=described(error)[:200],
+            error=describe_error(error)[:200],
             exc_info=None if known else error,
         )
         return outcome
 
-    def _note(self, claim: Claim, outcome: Outcome) -> None:
+    def _count_for_breaker(self, claim: Claim, outcome: Outcome) -> None:
         """What a breaker should know of; bad input, and what only comes back later, are no sign that a stage is ill."""
         if not isinstance(outcome, UNJUDGED):
             broken = isinstance(outcome, Retry) or (isinstance(outcome, Bury) and not outcome.permanent)
@@ -358,7 +364,7 @@ class Runner:
     def end_overdue(self) -> None:
         """Interrupt handlers that take too long; those in child processes are watched by their pool."""
         now = asyncio.get_running_loop().time()
-        for claim in list(self._hands.running.values()):
+        for claim in list(self._workload.running.values()):
             handler = self._handlers.get(claim.kind)
             overdue = now - claim.since > self.timeout(handler, claim.queue).total_seconds()
             if overdue and (handler is None or handler.mode != "process"):
@@ -366,19 +372,19 @@ class Runner:
 
     def forget(self, claim: Claim) -> None:
         """It is not ours any more; whoever has it next shall not suspect it for having run here."""
-        self._notes.end(claim)
+        self._journal.end(claim)
 
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
 
 
-def _begin_anew(waiting: Iterable[Claim]) -> None:
+def _restart_clock(waiting: Iterable[Claim]) -> None:
     """The time of those whose turn comes now does not begin before it."""
     now = asyncio.get_running_loop().time()
     for claim in waiting:
         claim.since = now
 
 
-def _a_wish_to_end(wish: BaseException) -> Transient:
-    return Transient(f"the handler wanted to end its worker ({described(wish)})")
+def _refuse_to_end(wish: BaseException) -> Transient:
+    return Transient(f"the handler wanted to end its worker ({describe_error(wish)})")

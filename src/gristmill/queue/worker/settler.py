@@ -12,16 +12,16 @@ from gristmill.errors import LeaseLost, Transient
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
-from gristmill.queue.journal import Notes
+from gristmill.queue.journal import Journal
 from gristmill.queue.link import LOST
 from gristmill.queue.outcome import Bury, Outcome, Retry
 from gristmill.queue.retry import decide
 from gristmill.queue.send import MAX_PAYLOAD
 from gristmill.queue.settle import SQL as SETTLE
-from gristmill.queue.settle import Settled, completion, fenced, is_plain, settle, status_of, writes
+from gristmill.queue.settle import Settled, completion_params, has_write, is_plain, run_fenced, settle, status_of
 from gristmill.queue.worker.give_back import give_back_claims
 from gristmill.queue.worker.plans import PLANNED_ONCE
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.workload import Workload
 from gristmill.telemetry import WorkerMetrics, log
 
 SQL = queries("gristmill.queue.worker", "settler.sql")
@@ -52,23 +52,23 @@ class Settler:
     def __init__(
         self,
         worker: WorkerId,
-        hands: Hands,
+        workload: Workload,
         configs: Mapping[str, QueueConfig],
         metrics: WorkerMetrics,
-        notes: Notes,
+        journal: Journal,
         max_payload: int = MAX_PAYLOAD,
     ) -> None:
         self._worker = worker
-        self._hands = hands
+        self._workload = workload
         self._configs = configs
         self._metrics = metrics
-        self._notes = notes
+        self._journal = journal
         self._max_payload = max_payload
         self._stuck = False  # the last batch was not settled in time: one of its writes may never end
 
     async def flush(self, connection: Connection) -> None:
         """Settle what waits, all in one transaction if possible."""
-        batch = list(islice(self._hands.answers, self._hands.batch))
+        batch = list(islice(self._workload.answers, self._workload.batch))
         if not batch:
             return
         settled: Sequence[Settled] = batch
@@ -102,7 +102,7 @@ class Settler:
         clears = self._having("clear_payload")
         if is_plain(batch, clears):
             claims = sorted([claim for claim, _ in batch], key=BY_ID)  # one order of locking for everybody
-            await fenced(connection.execute(SETTLE["complete"], completion(self._worker, claims)))
+            await run_fenced(connection.execute(SETTLE["complete"], completion_params(self._worker, claims)))
             return
         async with connection.transaction():
             tx = Tx(connection)
@@ -133,7 +133,7 @@ class Settler:
             await self._commit(connection, [(claim, outcome)])
         except TooLong:
             # without a write of its own it only waited for somebody else's lock: no fault of the task
-            if writes(outcome):
+            if has_write(outcome):
                 late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
                 self._answer_instead(claim, self._failed(claim, late))
             raise
@@ -149,9 +149,9 @@ class Settler:
         return [(claim, outcome)]
 
     def _answer_instead(self, claim: Claim, outcome: Outcome) -> None:
-        for place, (held, _) in enumerate(self._hands.answers):
+        for place, (held, _) in enumerate(self._workload.answers):
             if held is claim:
-                self._hands.answers[place] = (claim, outcome)
+                self._workload.answers[place] = (claim, outcome)
 
     def _failed(self, claim: Claim, error: Exception) -> Outcome:
         policy = self._configs[claim.queue].retry.of(claim.max_attempts)
@@ -164,26 +164,26 @@ class Settler:
         return {row[0] for row in await cursor.fetchall()}
 
     def _done(self, batch: Sequence[Settled], settled: Sequence[Settled]) -> None:
-        del self._hands.answers[: len(batch)]
+        del self._workload.answers[: len(batch)]
         for claim, _ in batch:
-            self._notes.end(claim)
-        self._hands.leases.closed([claim for claim, _ in batch])
-        self._hands.pace.note(len(batch))
-        self._metrics.settled(len(batch))
+            self._journal.end(claim)
+        self._workload.leases.release([claim for claim, _ in batch])
+        self._workload.pace.note(len(batch))
+        self._metrics.observe_settled(len(batch))
         for (queue, outcome), n in Counter([(claim.queue, type(outcome)) for claim, outcome in settled]).items():
-            self._metrics.processed(queue, status_of(outcome), n)
+            self._metrics.count_processed(queue, status_of(outcome), n)
 
     def forget(self) -> None:
         """The leases are lost: these answers are nobody's any more, and those who gave them are not to blame."""
-        for claim, _ in self._hands.answers:
-            self._notes.end(claim)
-        self._hands.answers.clear()
+        for claim, _ in self._workload.answers:
+            self._journal.end(claim)
+        self._workload.answers.clear()
 
     async def give_back(self, connection: Connection, claims: Sequence[Claim]) -> None:
         if claims:
             async with connection.transaction():
                 await give_back_claims(Tx(connection), self._worker, claims)
-            self._hands.leases.closed(claims)
+            self._workload.leases.release(claims)
 
     def _having(self, flag: str) -> frozenset[str]:
         return frozenset(name for name, config in self._configs.items() if getattr(config, flag))

@@ -13,19 +13,19 @@ from gristmill.processes import ProcessPool
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig, load_configs
 from gristmill.queue.handlers import Handlers
-from gristmill.queue.journal import Notes
-from gristmill.queue.letters import dumped
+from gristmill.queue.journal import Journal
+from gristmill.queue.letters import to_json
 from gristmill.queue.limiter import Limiters
 from gristmill.queue.link import LOST, Link
-from gristmill.queue.loops import together
+from gristmill.queue.loops import run_together
 from gristmill.queue.outcome import Stop
 from gristmill.queue.upkeep.breaker import Health
-from gristmill.queue.worker.claimer import CLAIM_SESSION, Feeder, has_suspects
-from gristmill.queue.worker.lane_marks import Line
+from gristmill.queue.worker.claimer import CLAIM_SESSION, Claimer, has_suspects
+from gristmill.queue.worker.lane_marks import LaneMarks
 from gristmill.queue.worker.plans import PLANNED_ONCE
 from gristmill.queue.worker.runner import Runner
 from gristmill.queue.worker.settler import Settler
-from gristmill.queue.worker.workload import Hands
+from gristmill.queue.worker.workload import Workload
 from gristmill.settings import QueueSettings
 from gristmill.telemetry import WorkerMetrics, log
 
@@ -56,8 +56,8 @@ class Shift:
         concurrency: int,
         processes: int,
         solo: bool,
-        lonely: bool,
-        notes: Notes,
+        unsupervised: bool,
+        journal: Journal,
     ) -> None:
         self.worker = worker
         self._db = db
@@ -65,29 +65,35 @@ class Shift:
         self._metrics = metrics
         self._queues = list(queues)
         self._configs: dict[str, QueueConfig] = {name: QueueConfig(name) for name in queues}
-        self._hands = Hands(concurrency, settings.batch, alone=solo)
-        self._line = Line()
+        self._workload = Workload(concurrency, settings.batch, alone=solo)
+        self._lane_marks = LaneMarks()
         self._health = Health()
-        self._limiters = Limiters(db, worker=worker, on_hit=metrics.rate_limited)
-        self._hungry = asyncio.Event()
-        self._ripe = asyncio.Event()
-        self._emptier = asyncio.Event()  # something left our hands
+        self._limiters = Limiters(db, worker=worker, on_hit=metrics.count_rate_limit_hit)
+        self._claim_soon = asyncio.Event()
+        self._settle_soon = asyncio.Event()
+        self._less_held = asyncio.Event()  # something left our workload
         self._runner = Runner(
-            self._hands,
+            self._workload,
             handlers,
             self._configs,
             self._health,
             metrics,
             limiters=self._limiters,
-            ripe=self._ripe,
-            notes=notes,
-            answered=self._on_slot_free,
+            settle_soon=self._settle_soon,
+            journal=journal,
+            on_slot_free=self._on_slot_free,
             processes=ProcessPool(processes, nice=settings.nice),
         )
-        self._feeder = Feeder(
-            worker, self._hands, self._line, self._runner.share, solo=solo, width=self._runner.width, lonely=lonely
+        self._claimer = Claimer(
+            worker,
+            self._workload,
+            self._lane_marks,
+            self._runner.share,
+            solo=solo,
+            batch_size=self._runner.batch_size,
+            unsupervised=unsupervised,
         )
-        self._settler = Settler(worker, self._hands, self._configs, metrics, notes, settings.max_payload)
+        self._settler = Settler(worker, self._workload, self._configs, metrics, journal, settings.max_payload)
         self._solo = solo
         self._ending = False
         self._lost = False
@@ -99,11 +105,11 @@ class Shift:
 
     async def work(self) -> None:
         """Run until cancelled."""
-        await together(
-            self._feed(),
+        await run_together(
+            self._claim_on(),
             self._settle(),
             self._listen(),
-            self._every(0.25, self._tend),
+            self._every(0.25, self._end_overdue),
             self._every(0.5, self._write_progress),
             self._every(1.0, self._report_health),
             self._promote(),
@@ -118,18 +124,18 @@ class Shift:
         self._ending = True
         loop = asyncio.get_running_loop()
         bound = loop.time() + within.total_seconds()
-        given_back = await self._given_back(self._hands.unstarted(), within.total_seconds())
-        emptied = await self._emptied(bound - loop.time())
+        given_back = await self._try_give_back(self._workload.unstarted(), within.total_seconds())
+        emptied = await self._wait_until_empty(bound - loop.time())
         if not emptied:
-            for claim in list(self._hands.running.values()):
+            for claim in list(self._workload.running.values()):
                 claim.finish_early("stop")
-            emptied = await self._emptied(INTERRUPT_LIMIT) or await self._leave_the_stubborn()
+            emptied = await self._wait_until_empty(INTERRUPT_LIMIT) or await self._leave_the_stubborn()
         with suppress(*LOST):  # or a breaker would not learn how its last task went
             async with asyncio.timeout(CLOSE_LIMIT):
                 await self._report_health()
         return given_back and emptied
 
-    async def _given_back(self, claims: Sequence[Claim], within: float) -> bool:
+    async def _try_give_back(self, claims: Sequence[Claim], within: float) -> bool:
         with suppress(*LOST):
             async with asyncio.timeout(within):  # the database may be away just now
                 await self._give_back(claims)
@@ -138,8 +144,8 @@ class Shift:
 
     async def _leave_the_stubborn(self) -> bool:
         """Handlers that will not be interrupted go on without their tasks; whether all of those are anybody's again."""
-        stubborn = list(self._hands.running.values())
-        if self._hands.answers or not await self._given_back(stubborn, CLOSE_LIMIT):
+        stubborn = list(self._workload.running.values())
+        if self._workload.answers or not await self._try_give_back(stubborn, CLOSE_LIMIT):
             return False
         log.warning("shift.left_behind", worker=self.worker, tasks=[claim.id for claim in stubborn])
         for claim in stubborn:
@@ -147,86 +153,86 @@ class Shift:
             self._runner.forget(claim)
         return True
 
-    async def _emptied(self, within: float) -> bool:
+    async def _wait_until_empty(self, within: float) -> bool:
         """Wait until nothing is in hand; whether that came true in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                while not self._hands.empty:
-                    self._emptier.clear()
-                    await self._emptier.wait()
-        return self._hands.empty
+                while not self._workload.empty:
+                    self._less_held.clear()
+                    await self._less_held.wait()
+        return self._workload.empty
 
     def abandon(self) -> None:
         """The leases are lost: whatever is computed from now on is not ours to write."""
         self._ending = self._lost = True
-        self._hands.unstarted()
+        self._workload.unstarted()
         self._settler.forget()
-        for claim in list(self._hands.running.values()):
+        for claim in list(self._workload.running.values()):
             claim.finish_early("lost")
 
     async def close(self) -> None:
         """After the loops have ended: the last claim may have been made and not been heard."""
         if not self._lost:
-            self._feeder.not_heard()
+            self._claimer.mark_unacknowledged()
             with suppress(*LOST):
                 async with asyncio.timeout(CLOSE_LIMIT):
-                    await self._give_back_unheard()
+                    await self._give_back_unacknowledged()
         await self._runner.close()
 
     # --- feeding
 
-    async def _feed(self) -> None:
+    async def _claim_on(self) -> None:
         async with Link(self._db, "claim", **CLAIM_SESSION) as link:
             while True:
                 with suppress(TimeoutError):
                     # not wait_for: before Python 3.12 it loses a cancellation that comes together with the event
                     async with asyncio.timeout(self._settings.poll.total_seconds()):
-                        await self._hungry.wait()
-                self._hungry.clear()
+                        await self._claim_soon.wait()
+                self._claim_soon.clear()
                 try:
-                    await self._feed_all(link)
+                    await self._claim_all(link)
                     link.ok()
                 except LOST as error:
-                    self._feeder.not_heard()
+                    self._claimer.mark_unacknowledged()
                     await link.drop(error)
                     with suppress(*LOST):
-                        await self._give_back_unheard()
-                    self._hungry.set()
+                        await self._give_back_unacknowledged()
+                    self._claim_soon.set()
 
-    async def _give_back_unheard(self) -> None:
+    async def _give_back_unacknowledged(self) -> None:
         async with self._db.transaction() as tx:
-            if n := await self._feeder.give_back_unheard(tx):
-                log.warning("claim.unheard", worker=self.worker, tasks=n)
+            if n := await self._claimer.give_back_unacknowledged(tx):
+                log.warning("claim.unacknowledged", worker=self.worker, tasks=n)
 
-    async def _feed_all(self, link: Link) -> None:
+    async def _claim_all(self, link: Link) -> None:
         """Claim until there is enough in hand or nothing more to be had."""
         while not self._ending:
-            room = self._hands.room()
-            if room == 0:
+            wanted = self._workload.to_claim()
+            if wanted == 0:
                 return None
             connection = await link.connection()
             began = time.monotonic()
             async with asyncio.timeout(CLAIM_LIMIT):
-                claims = await self._feeder.claim(connection, list(self._configs.values()), room)
-            self._metrics.claimed(len(claims), time.monotonic() - began)
+                claims = await self._claimer.claim(connection, list(self._configs.values()), wanted)
+            self._metrics.observe_claim(len(claims), time.monotonic() - began)
             if self._ending:
                 await self._give_back(claims)
             else:
                 self._take(claims)
-            self._feeder.heard()
-            if len(claims) < room:
-                return self._note_idleness(claims)
+            self._claimer.acknowledge()
+            if len(claims) < wanted:
+                return self._note_if_idle(claims)
         return None
 
     def _take(self, claims: Sequence[Claim]) -> None:
         if claims:
             self.idle.clear()
-            self._hands.accept(claims)
+            self._workload.accept(claims)
             self._runner.dispatch()
-            self._metrics.active(self._hands.busy)
+            self._metrics.set_active(self._workload.busy)
 
-    def _note_idleness(self, claims: Sequence[Claim]) -> None:
-        if not claims and self._hands.empty:
+    def _note_if_idle(self, claims: Sequence[Claim]) -> None:
+        if not claims and self._workload.empty:
             self.idle.set()
 
     async def _give_back(self, claims: Sequence[Claim]) -> None:
@@ -235,31 +241,31 @@ class Shift:
                 await self._settler.give_back(await link.connection(), claims)
 
     def _on_slot_free(self) -> None:
-        self._ripe.set()
-        if self._hands.room():
-            self._hungry.set()
+        self._settle_soon.set()
+        if self._workload.to_claim():
+            self._claim_soon.set()
 
     # --- settling
 
     async def _settle(self) -> None:
         async with Link(self._db, "settle", **PLANNED_ONCE) as link:
             while True:
-                await self._ripe.wait()
-                self._ripe.clear()
+                await self._settle_soon.wait()
+                self._settle_soon.clear()
                 try:
                     await self._settler.flush(await link.connection())
                     link.ok()
                 except LOST as error:
                     await link.drop(error)
-                    self._ripe.set()
+                    self._settle_soon.set()
                     continue
-                self._emptier.set()
+                self._less_held.set()
                 self._runner.dispatch()
-                self._metrics.active(self._hands.busy)
-                if self._hands.answers:
-                    self._ripe.set()
-                if self._hands.room():
-                    self._hungry.set()
+                self._metrics.set_active(self._workload.busy)
+                if self._workload.answers:
+                    self._settle_soon.set()
+                if self._workload.to_claim():
+                    self._claim_soon.set()
 
     # --- listening
 
@@ -271,15 +277,15 @@ class Shift:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     await self._catch_up()
                     link.ok()
-                    await self._hear(connection)
+                    await self._handle_notices(connection)
                 except LOST as error:
                     await link.drop(error)
 
-    async def _hear(self, connection: Connection) -> None:
+    async def _handle_notices(self, connection: Connection) -> None:
         """Heed what is said; in silence, make sure now and then that the line is not dead."""
         while True:
             async for notice in connection.notifies(timeout=QUIET):
-                await self._heed(notice.payload)
+                await self._handle_notice(notice.payload)
             async with asyncio.timeout(CLAIM_LIMIT):
                 await connection.execute("SELECT")
 
@@ -287,49 +293,49 @@ class Shift:
         """What may have been said while nobody listened."""
         await self._reload()
         async with self._db.transaction() as tx:
-            await self._feeder.look(tx, self._queues)
+            await self._claimer.look(tx, self._queues)
             cancelled = [row.id for row in await tx.all(SQL["cancelled_in_hand"], worker=self.worker)]
         for task in cancelled:
             self._cancel(task)
-        self._hungry.set()
+        self._claim_soon.set()
 
-    async def _heed(self, payload: str) -> None:
+    async def _handle_notice(self, payload: str) -> None:
         match payload.split(" "):
-            case ["line", queue, *place] if queue in self._configs and INTEGERS.fullmatch(" ".join(place)):
-                self._line.note(queue, int(place[0]), int(place[1]))
-                self._hungry.set()
+            case ["ready", queue, *place] if queue in self._configs and INTEGERS.fullmatch(" ".join(place)):
+                self._lane_marks.note_ready(queue, int(place[0]), int(place[1]))
+                self._claim_soon.set()
             case ["cancel", task] if task.isdecimal():
                 self._cancel(TaskId(int(task)))
             case ["queue", queue] if queue in self._configs:
                 await self._reload()
-                self._hungry.set()
+                self._claim_soon.set()
             case ["limiter", name]:
                 self._limiters.wake(name)
             case ["suspects"]:
-                self._hungry.set()
+                self._claim_soon.set()
             case _:
                 pass
 
     def _cancel(self, task: TaskId) -> None:
-        claim = self._hands.running.get(task)
+        claim = self._workload.running.get(task)
         if claim is not None:
             claim.cancelled = True
             claim.finish_early("cancel")
-        for unstarted in self._hands.take([task]):
-            self._hands.answers.append((unstarted, Stop("cancelled before it started")))
-            self._ripe.set()
+        for unstarted in self._workload.take([task]):
+            self._workload.answers.append((unstarted, Stop("cancelled before it started")))
+            self._settle_soon.set()
 
     async def _reload(self) -> None:
         async with self._db.transaction() as tx:
             self._configs.update(await load_configs(tx, self._queues))
         held_back = {name for name, config in self._configs.items() if config.paused or config.limited}
-        returned = [claim for claim in self._hands.waiting if claim.queue in held_back]
-        for _ in self._hands.take(claim.id for claim in returned):
+        returned = [claim for claim in self._workload.waiting if claim.queue in held_back]
+        for _ in self._workload.take(claim.id for claim in returned):
             pass
         try:
             await self._give_back(returned)
         except BaseException:
-            self._hands.accept(returned)  # still ours: the next look tries again
+            self._workload.accept(returned)  # still ours: the next look tries again
             raise
 
     # --- duties on a timer
@@ -340,10 +346,10 @@ class Shift:
             with suppress(*LOST):
                 await duty()
 
-    async def _tend(self) -> None:
+    async def _end_overdue(self) -> None:
         self._runner.end_overdue()
-        if self._feeder.held_back:
-            self._hungry.set()
+        if self._claimer.held_back:
+            self._claim_soon.set()
 
     async def _write_progress(self) -> None:
         if not self._runner.progress:
@@ -354,7 +360,7 @@ class Shift:
         ]
         try:
             async with self._db.transaction() as tx:
-                await tx.execute(SQL["note_progress"], rows=dumped(rows), worker=self.worker)
+                await tx.execute(SQL["note_progress"], rows=to_json(rows), worker=self.worker)
         except LOST:
             raise
         except Exception as error:  # noqa: BLE001 half a page, a NUL: whatever a handler says is not worth a worker
@@ -387,14 +393,14 @@ class Shift:
             began = time.monotonic()
             with suppress(*LOST):
                 await self._catch_up()
-                await self._give_back_unheard()
+                await self._give_back_unacknowledged()
                 await self._measure_depths()
             self._look_every = max(FULL_LOOK, 20 * (time.monotonic() - began))
 
     async def _measure_depths(self) -> None:
         async with self._db.transaction() as tx:
             for row in await tx.all(SQL["depths"], queues=self._queues):
-                self._metrics.depth(row.queue, row.depth)
+                self._metrics.set_depth(row.queue, row.depth)
 
     async def anything_left(self) -> bool:
         """Whether these queues hold anything that will still run by itself."""

@@ -81,7 +81,7 @@ class Supervisor:
             if self._stopping.is_set() or (code == 0 and self._once):
                 return
             deaths = 1 if loop.time() - began > STEADY else deaths + 1
-            log.error("worker.died", place=place, how=_told(code), deaths=deaths)
+            log.error("worker.died", place=place, how=_describe_exit(code), deaths=deaths)
             await self._take_back()
             with suppress(TimeoutError):
                 async with asyncio.timeout(BACKOFF[min(deaths - 1, len(BACKOFF) - 1)]):
@@ -121,7 +121,7 @@ class Supervisor:
         if waiting and not self._stopping.is_set():
             code = await self._run_child(["--solo"])
             if code != 0 and not self._stopping.is_set():
-                log.error("suspect.killed_its_worker", how=_told(code))
+                log.error("suspect.killed_its_worker", how=_describe_exit(code))
                 await self._take_back()
         return waiting
 
@@ -137,7 +137,7 @@ class Supervisor:
         self._signal(signal.SIGKILL)
 
 
-def _told(code: int) -> str:
+def _describe_exit(code: int) -> str:
     known = {number.value: number.name for number in signal.Signals}
     if code < 0:
         return f"killed by {known.get(-code, f'signal {-code}')}"

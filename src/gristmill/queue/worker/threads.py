@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gristmill.errors import Transient
-from gristmill.processes import end_copy, generation
+from gristmill.processes import end_copy, fork_generation
 
 R = TypeVar("R")
 
@@ -31,7 +31,7 @@ class DaemonThreads:
         self._threads = asyncio.Semaphore(size * (1 + ABANDONED))
         self._idle: list[SimpleQueue[Job | None]] = []
         self._closed = False
-        self._born = generation()
+        self._born = fork_generation()
 
     async def run(self, function: Callable[..., R], *args: Any) -> R:
         """Calls the function in a thread, with the caller's context variables."""
@@ -42,7 +42,7 @@ class DaemonThreads:
                 raise Transient("the threads were closed")
             answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
             call = partial(contextvars.copy_context().run, function, *args)
-            inbox = self._idle.pop() if self._idle else _thread()
+            inbox = self._idle.pop() if self._idle else _start_thread()
             inbox.put(partial(self._work, inbox, call, answer))
             return await answer
 
@@ -60,11 +60,11 @@ class DaemonThreads:
             settle = partial(_fail, answer, error)
         end_copy(self._born)
         try:
-            answer.get_loop().call_soon_threadsafe(self._finished, inbox, settle)
+            answer.get_loop().call_soon_threadsafe(self._on_finished, inbox, settle)
         except RuntimeError:  # the loop was closed: nobody waits for this answer, nobody will call again
             inbox.put(None)
 
-    def _finished(self, inbox: SimpleQueue[Job | None], settle: Job) -> None:
+    def _on_finished(self, inbox: SimpleQueue[Job | None], settle: Job) -> None:
         if self._closed or len(self._idle) >= self._size:
             inbox.put(None)
         else:
@@ -73,7 +73,7 @@ class DaemonThreads:
         settle()
 
 
-def _thread() -> SimpleQueue[Job | None]:
+def _start_thread() -> SimpleQueue[Job | None]:
     """Starts a thread; it does what comes into this inbox, until that is None."""
     inbox: SimpleQueue[Job | None] = SimpleQueue()
     threading.Thread(target=_work_off, args=[inbox], name="gristmill-handler", daemon=True).start()

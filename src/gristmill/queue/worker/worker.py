@@ -11,9 +11,9 @@ from gristmill.db import Database, Tx, queries
 from gristmill.ids import WorkerId
 from gristmill.processes import process_key
 from gristmill.queue.handlers import Handlers
-from gristmill.queue.journal import Notes
+from gristmill.queue.journal import Journal
 from gristmill.queue.link import LOST, Link
-from gristmill.queue.loops import ended
+from gristmill.queue.loops import end_tasks
 from gristmill.queue.send import ensure_queues
 from gristmill.queue.upkeep.maintenance import maintain
 from gristmill.queue.worker.heartbeat import TAKEN_BACK, Heartbeat
@@ -60,7 +60,7 @@ class Worker:
         self.id: WorkerId | None = None
         self._stopping = asyncio.Event()
         self._lost = asyncio.Event()
-        self._taken_back = False  # … because a rescuer took them, who has read our notes
+        self._taken_back = False  # … because a rescuer took them, who has read our journal
         self._heartbeat: Heartbeat | None = None
 
     def stop(self) -> None:
@@ -86,10 +86,10 @@ class Worker:
 
     async def _shift(self) -> None:
         """From registering to stopping, or to the loss of the leases."""
-        notes = Notes(self._concurrency)
-        registered = await self._unless_stopped(self._register(notes.name))
+        journal = Journal(self._concurrency)
+        registered = await self._unless_stopped(self._register(journal.name))
         if registered is None:
-            notes.close()
+            journal.close()
             return
         self.id = registered
         shift = Shift(
@@ -102,8 +102,8 @@ class Worker:
             concurrency=self._concurrency,
             processes=self._processes,
             solo=self._solo,
-            lonely=not self._supervised,
-            notes=notes,
+            unsupervised=not self._supervised,
+            journal=journal,
         )
         heartbeat = self._start_heartbeat(self.id)
         working = asyncio.create_task(shift.work())
@@ -119,12 +119,12 @@ class Worker:
                 await self._say("stopping")
                 finished = await shift.finish(self._settings.stop)
         finally:
-            await ended([working, *duties])
+            await end_tasks([working, *duties])
             heartbeat.stop()
             await shift.close()
             nothing_left = self._taken_back or (finished and await self._say("stopped"))
             # whoever takes back what we still hold will want to know what of it had begun
-            notes.close(leave=not nothing_left)
+            journal.close(leave=not nothing_left)
         self._heartbeat = None
         self.id = None
 
@@ -136,7 +136,7 @@ class Worker:
             await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
             return task.result() if task.done() else None
         finally:
-            await ended([task, stopping])
+            await end_tasks([task, stopping])
 
     async def _until_the_end(self, shift: Shift, working: asyncio.Task[None]) -> None:
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(event.wait()) for event in (self._stopping, self._lost)]
@@ -159,7 +159,7 @@ class Worker:
                     return
             await asyncio.sleep(0.1)
 
-    async def _register(self, notes: str) -> WorkerId:
+    async def _register(self, journal: str) -> WorkerId:
         async with Link(self._db, "register") as link:
             while True:
                 try:
@@ -173,7 +173,7 @@ class Worker:
                             {
                                 "name": self.name,
                                 "process": process_key(),
-                                "notes": notes,
+                                "journal": journal,
                                 "queues": self._queues,
                                 "concurrency": self._concurrency,
                                 "solo": self._solo,

@@ -2,7 +2,7 @@
 
 -- name: register
 INSERT INTO worker (name, process, journal, queues, concurrency, solo, lease_for)
-VALUES (%(name)s, %(process)s, %(notes)s, %(queues)s, %(concurrency)s, %(solo)s, %(lease)s) RETURNING id;
+VALUES (%(name)s, %(process)s, %(journal)s, %(queues)s, %(concurrency)s, %(solo)s, %(lease)s) RETURNING id;
 
 -- name: set_worker_state
 UPDATE worker SET state = %(state)s WHERE id = %(worker)s AND state IN ('live', 'stopping') RETURNING id;

@@ -1,4 +1,4 @@
-"""What a worker has in its hands: tasks that wait to start, that run, and answers that wait to be settled."""
+"""What a worker has in its workload: tasks that wait to start, that run, and answers that wait to be settled."""
 
 import time
 from collections import deque
@@ -32,7 +32,7 @@ class Pace:
         return self._sum / self.SPAN
 
 
-class Hands:
+class Workload:
     """Bounded by the pace: slow work is claimed when it can start, fast work a few milliseconds ahead."""
 
     def __init__(self, concurrency: int, batch: int, *, alone: bool = False) -> None:
@@ -53,7 +53,7 @@ class Hands:
     def ahead(self) -> int:
         return min(self.batch, int(self.pace.per_second() * AHEAD))
 
-    def room(self) -> int:
+    def to_claim(self) -> int:
         """How many more tasks to claim now; 0 while there is enough to do."""
         if self.alone:
             return 1 if self.empty else 0
@@ -75,7 +75,7 @@ class Hands:
             self.waiting = deque(sorted(self.waiting, key=lambda claim: claim.lane))
 
     def unstarted(self) -> list[Claim]:
-        """Everything that has not begun, given up by the hands."""
+        """Everything that has not begun, given up by the workload."""
         claims = list(self.waiting)
         self.waiting.clear()
         return claims

@@ -8,31 +8,37 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from gristmill.errors import Refused
-from gristmill.settings.environment import environment
-from gristmill.settings.explain import FILE, broken_json, complaint, names_of, strangers
+from gristmill.settings.explain import (
+    FILE,
+    Sources,
+    explain_error,
+    explain_unknown_variables,
+    find_broken_json,
+    map_variables,
+)
 from gristmill.settings.settings import Settings
+from gristmill.settings.variables import environment
 
 
 def load() -> Settings:
-    """The settings, or one sentence about the first that is wrong."""
-    file = _file()
+    """Read the settings, or refuse with one sentence about the first that is wrong."""
+    file = _read_file()
     try:
         return Settings()
     except SettingsError as wrong:
-        raise Refused(_not_json(wrong)) from wrong
+        raise Refused(_explain_broken_json(wrong)) from wrong
     except ValidationError as wrong:
-        known = names_of(Settings)
-        first = complaint(wrong.errors()[0], environment=environment(), file=file, known=known)
-        raise Refused(first) from wrong
+        names = frozenset(name.upper() for name in environment())
+        raise Refused(explain_error(wrong.errors()[0], Sources(names, file, map_variables(Settings)))) from wrong
 
 
 def unknown_names() -> list[str]:
-    """A sentence for each `GRISTMILL_*` of the environment that sets nothing: a slip of the pen, most often."""
-    return strangers(environment(), names_of(Settings))
+    """One sentence for each variable `GRISTMILL_*` that sets nothing; most often its name is misspelt."""
+    return explain_unknown_variables(environment(), map_variables(Settings))
 
 
-def _file() -> dict[str, Any]:
-    """What stands in gristmill.toml, if there is one."""
+def _read_file() -> dict[str, Any]:
+    """The content of gristmill.toml; empty if there is no such file."""
     path = Path(FILE)
     if path.exists() and not path.is_file():
         raise Refused(f"{path.resolve()} is not a file: move it away, or write your settings into a file of that name.")
@@ -44,7 +50,7 @@ def _file() -> dict[str, Any]:
         raise Refused(f"{path.resolve()} cannot be read ({wrong.strerror}).") from wrong
 
 
-def _not_json(wrong: SettingsError) -> str:
-    """Tables and lists are JSON in the environment."""
-    name = broken_json(Settings, environment()) or "of the environment"
+def _explain_broken_json(wrong: SettingsError) -> str:
+    """The sentence about a variable that must hold a table or a list as JSON, and does not."""
+    name = find_broken_json(Settings, environment()) or "of the environment"
     return f"The setting {name} is wrong: it is not JSON ({wrong.__cause__}). See docs/settings.md."
