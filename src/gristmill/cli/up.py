@@ -21,14 +21,15 @@ from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
-from gristmill.cli.search import find, hits_view
+from gristmill.cli.search import hits_view
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.documents import Progress, at_work, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
-from gristmill.knowledge import chunks, graph
+from gristmill.knowledge import Finder, chunks, graph
 from gristmill.scopes import Scope
 from gristmill.settings import environment
 from gristmill.sources import check_folder, find_first_files, watch_folder
+from gristmill.web import open_search_service
 from gristmill.wording import format_count
 
 GRACE = 30.0
@@ -72,7 +73,8 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
         if once:
             assert folder is not None
             return await _grind(at, folder, scope, as_json)
-        await _serve(at, folder, scope, worker, as_json)
+        async with open_search_service(at.db, at.settings):
+            await _serve(at, folder, scope, worker, as_json)
     return False
 
 
@@ -169,7 +171,8 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     query = await sample(at, found)
     if query:
         out.print(Text(f"\n$ {command(query, scope)}"), soft_wrap=True)
-        hits = await find(at, query, scope, limit=3)
+        async with Finder(at.db, at.settings) as finder:
+            hits = await finder.find(query, scope, limit=3)
         if hits.note:
             warn(hits.note)
         out.print(hits_view(hits, query))

@@ -1,6 +1,7 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
 from gristmill.documents.blobs import clear_copies
+from gristmill.documents.finding import explain_lack, find_in_documents
 from gristmill.documents.intake import Added, add_again, add_file, advise_reindex, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
@@ -44,7 +45,9 @@ __all__ = [
     "advise_reindex",
     "at_work",
     "clear_copies",
+    "explain_lack",
     "failures",
+    "find_in_documents",
     "holds_anything",
     "listing",
     "load",

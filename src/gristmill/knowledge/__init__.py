@@ -2,6 +2,7 @@
 
 from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
+from gristmill.knowledge.finder import Finder
 from gristmill.knowledge.notebook import index_document, search_hybrid, store_chunk
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
@@ -10,6 +11,7 @@ from gristmill.knowledge.vectors import Embedders, make_searchable
 __all__ = [
     "Chunk",
     "Embedders",
+    "Finder",
     "Hit",
     "Hits",
     "Piece",
