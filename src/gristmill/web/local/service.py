@@ -7,10 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
-from aiohttp import web
 
 from gristmill.db import Database
 from gristmill.documents import find_in_documents
@@ -19,6 +18,9 @@ from gristmill.knowledge import Finder, Hits
 from gristmill.settings import Settings
 from gristmill.web.local.messages import SEARCH, Refusal, SearchRequest, encode_hits, identify_target
 from gristmill.web.local.sockets import bind_socket, socket_in
+
+if TYPE_CHECKING:  # the commands that only ask pass through this file, too, and aiohttp takes a tenth of a second
+    from aiohttp import web
 
 GRACE = 1.0  # seconds for searches that run while the service ends
 
@@ -66,6 +68,8 @@ class LocalService:
 
     async def _listen(self) -> None:
         """Whoever holds the lock is the only one: a socket that lies there was left by a process that is gone."""
+        from aiohttp import web  # noqa: PLC0415 as above
+
         self._path.unlink(missing_ok=True)
         listening = bind_socket(self._path)
         app = web.Application()
@@ -83,22 +87,24 @@ class LocalService:
         if self._lock is not None:
             os.close(self._lock)
 
-    async def _search(self, http: web.Request) -> web.Response:
+    async def _search(self, http: "web.Request") -> "web.Response":
         try:
             request = msgspec.json.decode(await http.read(), type=SearchRequest)
         except msgspec.DecodeError:  # of another version of the program
-            return web.Response(status=400)
+            return _reply(400)
         if request.target != self._target:
-            return web.Response(status=409)
+            return _reply(409)
         try:
             return _reply(200, encode_hits(await self._answer(request)))
         except Refused as refused:
             return _reply(422, msgspec.json.encode(Refusal(str(refused))))
         except GristmillError:
-            return web.Response(status=503)
+            return _reply(503)
 
 
-def _reply(status: int, body: bytes) -> web.Response:
+def _reply(status: int, body: bytes = b"") -> "web.Response":
+    from aiohttp import web  # noqa: PLC0415 as above
+
     return web.Response(status=status, body=body, content_type="application/json")
 
 
