@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-import numpy as np
-
 from gristmill.models import Embedder, tokens
 
 
@@ -31,6 +29,8 @@ def mean_vector(vectors: Sequence[bytes]) -> bytes:
     """The mean direction of these vectors, of unit length; the first of them if they cancel each other out."""
     if len(vectors) == 1:
         return vectors[0]
+    import numpy as np  # noqa: PLC0415 it takes a sixth of a second, and most texts have one part
+
     middle = np.mean([np.frombuffer(one, "<f4") for one in vectors], axis=0, dtype=np.float64)
     length = float(np.linalg.norm(middle))
     return (middle / length).astype("<f4").tobytes() if length else vectors[0]
