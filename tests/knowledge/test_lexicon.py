@@ -125,11 +125,8 @@ async def test_what_is_deleted_is_not_found_and_its_terms_go(db: Database) -> No
     assert set(await scored(db)) == set(expected(kept, QUERY))
     await fold_terms(FoldTerms(scope), db=db)
     assert await count(db, "gone_chunk") == 0
-    assert await scored(db) == pytest.approx(
-        expected(kept, QUERY),
-        rel=0.02,
-        # a rewritten segment keeps the mean length only roughly
-    )
+    # a rewritten segment keeps the mean length only roughly
+    assert await scored(db) == pytest.approx(expected(kept, QUERY), rel=0.02)
     async with db.transaction() as tx:
         left = await tx.value("SELECT sum(octet_length(data)) / 9 FROM posting")
     assert left == sum(len(set(one)) for one in kept.values())
