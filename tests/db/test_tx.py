@@ -1,4 +1,4 @@
-"""What nobody waits for is sent together, in the order in which it was said."""
+"""Statements without a result are sent together, in their order; rows can be typed."""
 
 from typing import NamedTuple
 

@@ -57,9 +57,7 @@ _MARKED = (
 _WHOLE = r"[A-Za-z](?:\+\+|#)(?!\w)|{0}+(?:(?:[._/@:#+&=?%~'’\\-]+|,(?=\d)){0}+)*"
 ASCII, ANY = (re.compile(_WHOLE.format(one)) for one in (_CHARACTER, _MARKED))
 ASCII_WORD, ANY_WORD = (re.compile(f"{one}++") for one in (_CHARACTER, _MARKED))  # some letters are marks as well
-FOREIGN_WORD = re.compile(
-    rf"(?<!{_MARKED})(?=.{{0,2}}[^\x00-\x7f]){_MARKED}++"
-)  # a word with other than ASCII among its first letters
+FOREIGN_WORD = re.compile(rf"(?<!{_MARKED})(?=.{{0,2}}[^\x00-\x7f]){_MARKED}++")  # not all its first letters are ASCII
 SOLID = re.compile(r"[/@?&=:\\]+")  # the signs of an address, between its host, path and names
 NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 HUMPS = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]{2,}){2,}")
