@@ -4,9 +4,11 @@ from gristmill.documents.blobs import Staged, stage
 from gristmill.documents.intake import add_file, files_at, files_in, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
+from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
+    PageProgress,
     PhaseProgress,
     Progress,
     Skipped,
@@ -14,6 +16,7 @@ from gristmill.documents.progress import (
     at_work,
     failures,
     holds_anything,
+    list_columns,
     listing,
     names_of,
     pages,
@@ -26,17 +29,20 @@ from gristmill.documents.progress import (
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import clear_copies
-from gristmill.documents.store import load, retry
+from gristmill.documents.store import OPEN, load, retry
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
     "MOST_FAILURES",
+    "OPEN",
     "ORDINARY",
     "Document",
     "Failure",
     "Item",
     "Note",
+    "PageProgress",
+    "Phase",
     "PhaseProgress",
     "Progress",
     "Removed",
@@ -55,6 +61,8 @@ __all__ = [
     "files_in",
     "holds_anything",
     "index_document",
+    "list_columns",
+    "list_phases",
     "listing",
     "load",
     "name_of",
