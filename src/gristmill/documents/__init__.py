@@ -5,9 +5,11 @@ from gristmill.documents.finding import explain_lack, find_in_documents
 from gristmill.documents.intake import add_file, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
+from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
+    PageProgress,
     PhaseProgress,
     Progress,
     Skipped,
@@ -15,6 +17,7 @@ from gristmill.documents.progress import (
     at_work,
     failures,
     holds_anything,
+    list_columns,
     listing,
     names_of,
     pages,
@@ -27,17 +30,20 @@ from gristmill.documents.progress import (
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import clear_copies
-from gristmill.documents.store import load, retry
+from gristmill.documents.store import OPEN, load, retry
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
     "MOST_FAILURES",
+    "OPEN",
     "ORDINARY",
     "Document",
     "Failure",
     "Item",
     "Note",
+    "PageProgress",
+    "Phase",
     "PhaseProgress",
     "Progress",
     "Removed",
@@ -56,6 +62,8 @@ __all__ = [
     "find_in_documents",
     "holds_anything",
     "index_document",
+    "list_columns",
+    "list_phases",
     "listing",
     "load",
     "name_of",

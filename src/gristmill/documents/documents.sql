@@ -37,8 +37,9 @@ SELECT id FROM document WHERE scope = %(scope)s AND urn = %(urn)s ORDER BY id;
 -- name: set_tasks
 UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
 
--- name: insert_phase
-INSERT INTO phase (document, name, scope, ordinal, task) VALUES (%(document)s, %(name)s, %(scope)s, %(ordinal)s, %(task)s);
+-- name: insert_phases
+INSERT INTO phase (document, name, scope, task)
+SELECT %(document)s, p.name, %(scope)s, p.task FROM unnest(%(names)s::text[], %(tasks)s::bigint[]) AS p (name, task);
 
 -- name: documents
 SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta,
@@ -48,7 +49,8 @@ SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.c
           SELECT d.container AS id UNION ALL
           SELECT c.container FROM above a JOIN document c ON c.id = a.id)
         SELECT count(id)::int FROM above) AS depth,
-       (SELECT coalesce(jsonb_object_agg(p.name, p.task), '{}') FROM phase p WHERE p.document = d.id) AS phases
+       (SELECT coalesce(jsonb_agg(jsonb_build_array(p.name, p.task, k.kind) ORDER BY k.ordinal), '[]')
+          FROM phase p JOIN phase_kind k USING (name) WHERE p.document = d.id) AS phases
   FROM document d
   JOIN scope s ON s.id = d.scope
   JOIN blob b ON b.hash = d.hash
@@ -155,19 +157,17 @@ SELECT count(*)::int AS documents, coalesce(array_agg(DISTINCT scope), '{}') AS 
 SELECT DISTINCT hash FROM document WHERE id = ANY (%(ids)s);
 
 -- name: progress
-SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
-       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+       added_at, completed_at, status, total_pages AS pages, phases
   FROM document_progress
  WHERE id = ANY (%(ids)s) ORDER BY id;
 
 -- name: listing
 -- all, or those that are completed
-SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
-       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+       added_at, completed_at, status, total_pages AS pages, phases
   FROM document_progress
  WHERE id < %(before)s AND (%(status)s::text IS NULL OR completed_at IS NOT NULL)
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
@@ -175,10 +175,9 @@ SELECT id, filename, client, project, urn, version, type, title, container, adde
 
 -- name: listing_incomplete
 -- of those that are not: what most look for, and few of many
-SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
-       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+       added_at, completed_at, status, total_pages AS pages, phases
   FROM document_progress
  WHERE id < %(before)s AND completed_at IS NULL AND status = %(status)s::task_status
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
@@ -195,7 +194,8 @@ SELECT EXISTS (
      AND (EXISTS (SELECT FROM document d WHERE d.scope = s.id) OR EXISTS (SELECT FROM entity e WHERE e.scope = s.id)));
 
 -- name: pages_of
-SELECT * FROM page_status WHERE document_id = %(id)s ORDER BY page_number;
+SELECT page, method, chunks, phase, label, status, error, worker, started_at, finished_at, retries, heartbeat_at
+  FROM page_phase WHERE document = %(id)s ORDER BY page, ordinal;
 
 -- name: skipped_of
 -- a phase without a unit has none because no page has text, and why that is says the first phase
@@ -207,8 +207,8 @@ WITH told AS (
 SELECT phase, reason, units FROM told
 UNION ALL
 SELECT p.phase, coalesce(t.reason, 'it has no pages'), 0
-  FROM phase_progress p LEFT JOIN told t ON t.phase = 'ocr'
- WHERE p.document = %(id)s AND p.status = 'skipped' AND p.total = 0 AND p.phase <> 'split'
+  FROM phase_progress p LEFT JOIN told t ON t.phase = (SELECT name FROM phase_kind ORDER BY ordinal LIMIT 1)
+ WHERE p.document = %(id)s AND p.status = 'skipped' AND p.total = 0 AND p.shown
  ORDER BY 1, 3 DESC, 2;
 
 -- name: setbacks_of

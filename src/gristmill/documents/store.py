@@ -7,17 +7,20 @@ from typing import Any
 
 import orjson
 
-from gristmill.db import Tx, queries
+from gristmill.db import Row, Tx, queries
 from gristmill.documents.blobs import hold_bytes
-from gristmill.documents.letters import FinishDocument, OpenDocument, ReadPage, SealPhase
-from gristmill.documents.model import OCR, PHASES, Document, owner_of
+from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
+from gristmill.documents.model import Document, PhaseGroup, owner_of
+from gristmill.documents.phases.definition import OCR, list_phases, queue_of_kind
 from gristmill.documents.reading import Bookmark, Inspection, PageText
 from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
+from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
 
 SQL = queries("gristmill.documents", "documents.sql")
+OPEN = "open"  # what comes before the phases, where one of them is asked for
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,9 @@ async def create(tx: Tx, version: Version) -> DocumentId:
     owner = owner_of(id_)
     place: dict[str, Any] = {**asdict(version.urgency), "scope": version.scope}
     root = await open_group(tx, owner=owner, label=version.name, scope=version.scope)
-    groups = await open_groups(tx, PHASES, parent=root, owner=owner, scope=version.scope)
-    for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
-        await tx.execute(
-            SQL["insert_phase"], document=id_, name=phase, scope=version.scope, ordinal=ordinal, task=group
-        )
+    phases = [phase.name for phase in await list_phases(tx)]
+    groups = await open_groups(tx, phases, parent=root, owner=owner, scope=version.scope)
+    await tx.execute(SQL["insert_phases"], document=id_, scope=version.scope, names=phases, tasks=groups)
     opening = await send(tx, OpenDocument(id_, refusal=version.refusal), parent=root, owner=owner, **place)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
     await send_many(
@@ -82,7 +83,7 @@ async def create(tx: Tx, version: Version) -> DocumentId:
         [
             *(
                 Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
-                for before, phase in zip(groups[:-1], PHASES[1:], strict=True)
+                for before, phase in zip(groups[:-1], phases[1:], strict=True)
             ),
             Envelope(FinishDocument(id_), after=root, owner=owner, **place),
         ],
@@ -93,7 +94,13 @@ async def create(tx: Tx, version: Version) -> DocumentId:
 async def load(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
     """Those of them that (still) exist."""
     rows = await tx.all(SQL["documents"], ids=list(set(ids)))
-    return {row.id: Document(**row._asdict()) for row in rows}
+    return {row.id: _document(row) for row in rows}
+
+
+def _document(row: Row) -> Document:
+    fields: dict[str, Any] = row._asdict()
+    fields["phases"] = {name: PhaseGroup(name, task, kind) for name, task, kind in row.phases}
+    return Document(**fields)
 
 
 async def save_inspection(tx: Tx, document: Document, seen: Inspection) -> None:
@@ -109,8 +116,8 @@ async def save_inspection(tx: Tx, document: Document, seen: Inspection) -> None:
     )
     each = SCAN if seen.scanned else 1
     pages = range(1, seen.pages + 1)
-    await send_many(tx, [document.unit(OCR, ReadPage(document.id, page), page * each) for page in pages])
-    await seal(tx, document.phases[OCR])
+    await send_many(tx, [document.unit(OCR, page * each, page) for page in pages])
+    await seal(tx, document.phases[OCR].task)
     await seal(tx, document.task)
 
 
@@ -122,13 +129,22 @@ async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
     await tx.execute(SQL["set_opening"], id=document.id, opening=opening)
 
 
-async def retry(tx: Tx, document: Document, queue: str | None = None) -> Revived:
-    """Try again what has failed of it, in all queues or in one."""
+async def retry(tx: Tx, document: Document, phase: str | None = None) -> Revived:
+    """Try again what has failed of it: all of it, its opening (`open`), or one phase."""
+    if not document.phases:
+        return Revived()
+    queue = _queue_of(document, phase) if phase else None
     kinds = [SealPhase.kind, FinishDocument.kind]
-    ends = await tx.all(SQL["dead_ends"], owner=document.owner, kinds=kinds) if queue in (None, "documents") else []
-    return (
-        await retry_tasks(tx, [document.task, *(row.id for row in ends)], queue=queue) if document.phases else Revived()
-    )
+    ends = await tx.all(SQL["dead_ends"], owner=document.owner, kinds=kinds) if phase in (None, OPEN) else []
+    return await retry_tasks(tx, [document.task, *(row.id for row in ends)], queue=queue)
+
+
+def _queue_of(document: Document, phase: str) -> str:
+    if phase == OPEN:
+        return queue_of_kind(OpenDocument.kind)
+    if phase not in document.phases:
+        raise Refused(f"A phase is one of {', '.join([OPEN, *document.phases])}.")
+    return queue_of_kind(document.phases[phase].kind)
 
 
 async def find_pages(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
@@ -219,7 +235,8 @@ async def mend_parts(tx: Tx, container: Document) -> None:
 
 async def was_cancelled(tx: Tx, document: Document) -> bool:
     """Whether some of it was, so that it will never be whole."""
-    return await tx.value(SQL["was_cancelled"], groups=[document.task, *document.phases.values()])
+    groups = [document.task, *(phase.task for phase in document.phases.values())]
+    return await tx.value(SQL["was_cancelled"], groups=groups)
 
 
 async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:

@@ -8,8 +8,9 @@ from functools import partial
 from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.desk import Desk, Sheet
-from gristmill.documents.letters import ReadPage, SplitPage
-from gristmill.documents.model import SPLIT, Document
+from gristmill.documents.letters import ReadPage
+from gristmill.documents.model import Document
+from gristmill.documents.phases.definition import OCR
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
 from gristmill.documents.spool import Spool
@@ -103,8 +104,7 @@ def _sheet(document: Document, file: str, page: int) -> Sheet:
 def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes) -> Done | Skip:
     document = documents[letter.document]
     write = partial(store.save_page, document=document, number=letter.page, page=page, key=key)
-    splitting = SplitPage(letter.document, letter.page)
-    then = (document.unit(SPLIT, splitting, letter.page),)
+    then = document.unit_after(OCR, letter.page)
     if page.silence:
         if page.method == "ocr":  # there is something, and nobody else would notice
             log.warning("page.silent", document=document.id, name=document.name, page=letter.page)

@@ -53,7 +53,7 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
         document = (await store.load(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
-    return Done(seals=(document.phases[letter.phase],))
+    return Done(seals=(document.phases[letter.phase].task,))
 
 
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:

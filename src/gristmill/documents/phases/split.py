@@ -6,8 +6,9 @@ from functools import partial
 from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.desk import Desk
-from gristmill.documents.letters import EmbedChunk, SplitPage
-from gristmill.documents.model import VECTOR, Document
+from gristmill.documents.letters import SplitPage
+from gristmill.documents.model import Document
+from gristmill.documents.phases.definition import SPLIT
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.knowledge import Piece
 from gristmill.queue import Done, Skip
@@ -33,7 +34,5 @@ async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk)
 
 
 def _outcome(document: Document, page: int, pieces: Sequence[Piece], key: bytes) -> Done:
-    then = [
-        document.unit(VECTOR, EmbedChunk(document.id, page, ordinal), page + ordinal) for ordinal in range(len(pieces))
-    ]
+    then = [unit for ordinal in range(len(pieces)) for unit in document.unit_after(SPLIT, page, ordinal)]
     return Done(partial(store.save_chunks, document=document, number=page, pieces=pieces, key=key), then)

@@ -51,12 +51,29 @@ CREATE INDEX document_by_hash ON document (hash);
 CREATE INDEX document_by_scope ON document (scope, id);
 CREATE INDEX document_incomplete ON document (id) WHERE completed_at IS NULL;
 
--- The group of each phase of a document. A new phase is a new row, not a new column.
+-- The phases that documents go through, in this order. A row here and a handler for its letter are all that a phase is: the
+-- views, the seals, the progress and the commands go by these rows. They are part of the schema, and not stated by whoever
+-- starts first, because commands add and list documents also where no worker has ever run.
+CREATE TABLE phase_kind (
+  name    text COLLATE "C" PRIMARY KEY,
+  ordinal smallint NOT NULL UNIQUE,
+  label   text NOT NULL,                           -- as people see it
+  unit    text COLLATE "C" NOT NULL CHECK (unit IN ('page', 'chunk')),  -- no page comes after a chunk
+  kind    text COLLATE "C" NOT NULL UNIQUE,        -- of the letter about one unit; the queue is the part before the dot
+  shown   boolean NOT NULL DEFAULT true,           -- a hidden phase is told of as a part of the shown one behind it
+  written task_status NOT NULL DEFAULT 'skipped'   -- how it is shown of documents that were written down as a whole
+);
+INSERT INTO phase_kind (name, ordinal, label, unit, kind, shown, written)
+VALUES ('ocr', 10, 'ocr', 'page', 'ocr.read', true, 'skipped'),
+       ('split', 20, 'split', 'page', 'vector.split', false, 'skipped'),
+       ('vector', 30, 'vector', 'chunk', 'vector.embed', true, 'completed'),
+       ('graph', 40, 'graph', 'chunk', 'graph.build', true, 'skipped');
+
+-- The group of each phase of a document.
 CREATE TABLE phase (
   document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
-  name     text COLLATE "C" NOT NULL,
+  name     text COLLATE "C" NOT NULL REFERENCES phase_kind,
   scope    int NOT NULL,
-  ordinal  smallint NOT NULL,
   task     bigint NOT NULL,
   PRIMARY KEY (document, name)
 );

@@ -7,5 +7,8 @@ SELECT protect('document'), protect('phase'), protect('page'), protect('kept_par
 SELECT protect('blob', seen => 'EXISTS (SELECT FROM document d WHERE d.hash = blob.hash)', own => 'false'),
        protect('blob_piece', seen => 'EXISTS (SELECT FROM blob b WHERE b.id = blob_piece.blob)', own => 'false');
 SELECT share('blob', 'SELECT'), share('blob_piece', 'SELECT');
-SELECT share('phase_progress', 'SELECT'), share('document_progress', 'SELECT'), share('chunk_status', 'SELECT'),
-       share('page_status', 'SELECT');
+-- phases are the program's, and no client's
+SELECT share('phase_kind', 'SELECT');
+SELECT share('phase_progress', 'SELECT'), share('document_progress', 'SELECT'), share('page_phase', 'SELECT'),
+       share('chunk_phase', 'SELECT'), share('document_status', 'SELECT'), share('page_status', 'SELECT'),
+       share('chunk_status', 'SELECT');
