@@ -315,7 +315,7 @@ class Lanes:
         if ticket.priority is Priority.BACKGROUND:
             self.waiting.trickled(now)
         elif ticket.priority is Priority.CRITICAL and backend.gpu:
-            self.memory.reserve(backend, ticket.session, now)
+            self.memory.reserve(backend, ticket.session, ticket.model, now)
         if offer.act is Act.RUN:
             self._start(lease, now)
         elif offer.act is Act.SWITCH:

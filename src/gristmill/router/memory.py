@@ -100,9 +100,11 @@ class Memory:
 
     # ── reservations and sets ───────────────────────────────────────────────
 
-    def reserve(self, backend: Backend, session: str, now: float) -> None:
+    def reserve(self, backend: Backend, session: str, model: str, now: float) -> None:
         backend.wants = ()
-        backend.reservations.setdefault(session, Reservation(now, now)).seen = now
+        held = backend.reservations.setdefault(session, Reservation(now, now))
+        held.seen = now
+        held.models.add(model)
 
     def touch(self, session: str, now: float) -> None:
         for backend in self._backends:

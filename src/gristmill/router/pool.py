@@ -85,6 +85,7 @@ class Reservation:
 
     since: float
     seen: float
+    models: set[str] = field(default_factory=set[str])  # those its P0 requests asked for
 
 
 @dataclass(slots=True, eq=False)
