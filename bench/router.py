@@ -182,7 +182,8 @@ class Talker:
         text = json.dumps(body).encode()
         began = time.perf_counter()
         self.connection.sendall(
-            f"POST /api/chat HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {len(text)}\r\n\r\n".encode() + text
+            f"POST /api/chat HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {len(text)}\r\n\r\n".encode()
+            + text
         )
         seen, first = b"", 0.0
         while not seen.endswith(b"0\r\n\r\n"):

@@ -244,6 +244,14 @@ class RouterSettings(Slice):
     admin_key: Key | None = Field(
         default=None, description="The key for /router/*, needed unless it listens on loopback and no key is admin."
     )
+    origins: tuple[str, ...] = Field(
+        default=(),
+        description="Web pages that may call the router, besides this machine's: https://*.example.org.",
+    )
+    hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Names to call the router by, besides this machine's and bare addresses: *.example.org.",
+    )
     reserve_for: Duration = Field(
         default=timedelta(minutes=30), description="How long a P0 session may hold a GPU at most."
     )

@@ -104,6 +104,19 @@ async def test_a_port_that_is_taken_is_one_sentence_and_a_non_zero_exit() -> Non
     assert errors.decode().strip().splitlines()[-1].startswith("The router cannot listen on 127.0.0.1:")
 
 
+@pytest.mark.parametrize("wrong", ["99999", "-1"])
+async def test_a_port_that_is_none_is_one_sentence_and_exit_code_2(wrong: str) -> None:
+    arguments = ("-m", "gristmill", "router", f"--port={wrong}")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=pipe, stderr=pipe)
+    _, errors = await process.communicate()
+    assert process.returncode == 2
+    assert (
+        errors.decode().split()
+        == f"--port {wrong} is none: ports go from 0, which takes any free one, to 65535.".split()
+    )
+
+
 async def test_the_command_says_where_it_listens_once_it_does(scene: Scene) -> None:
     gpu = await scene.backend()
     env = {**os.environ, "GRISTMILL_ROUTER_GPU_BACKENDS": f'[{{"name": "g", "url": "{gpu.url}"}}]'}

@@ -11,7 +11,7 @@ from gristmill.router.priority import Priority, Sender
 from gristmill.router.requests import Request
 from gristmill.router.scheduler import Scheduler, TurnedAway
 from gristmill.router.status import status
-from gristmill.router.wire import BadRequest, canonical, read_object
+from gristmill.router.wire import BadRequest, canonical, model_missing, read_object
 from gristmill.settings import RouterSettings
 
 Json = dict[str, Any]
@@ -30,7 +30,8 @@ class Admin:
         body = read_object(request.body or b"{}")
         model = self._announced_model(body)
         if not any(self._scheduler.lanes.serving(model)):
-            raise BadRequest(f"model {model!r} not found", 404)
+            known = {name for adapter in self._scheduler.adapters.values() for name in adapter.models or ()}
+            raise model_missing(model, known)
         now = self._now()
         ticket = Ticket(
             next(self._ids),

@@ -6,7 +6,7 @@ from typing import Any
 from gristmill.router.backends import Adapter
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import BadRequest, canonical
+from gristmill.router.wire import BadRequest, canonical, model_missing
 
 Json = dict[str, Any]
 
@@ -24,6 +24,9 @@ class Catalogue:
             for name, item in self._listed(adapter).items():
                 found.setdefault(name, item)
         return {"models": [found[name] for name in sorted(found)]}
+
+    def names(self) -> list[str]:
+        return [item["name"] for item in self.tags()["models"]]
 
     def _listed(self, adapter: Adapter) -> dict[str, Json]:
         models = adapter.models or {}
@@ -60,8 +63,7 @@ class Catalogue:
                 except AttemptFailed:
                     continue
         if not having:
-            names = ", ".join(item["name"] for item in self.tags()["models"])
-            raise BadRequest(f"model {model[:200]!r} not found; available: {names or 'none'}", 404)
+            raise model_missing(model, self.names())
         return {
             "modelfile": "",
             "parameters": "",
@@ -78,7 +80,7 @@ class Catalogue:
     def openai_model(self, model: str) -> Json:
         """/v1/models/{model}."""
         if not any(adapter.serves(canonical(model)) for adapter in self._adapters.values()):
-            raise BadRequest(f"model {model[:200]!r} not found", 404)
+            raise model_missing(model, self.names())
         return _as_openai(model)
 
 

@@ -273,8 +273,12 @@ class Line(asyncio.Protocol):
         """Look at a head that is not the one before, and keep it if it is admitted."""
         method, url, version, headers = said
         small = [(name.lower(), value) for name, value in headers]
-        head = Head(method.decode(), _path(url), small, modern=version == "1.1", remote=self._remote)
+        path, query = _path_and_query(url)
+        modern = version == "1.1"
+        head = Head(method.decode(), path, small, query=query, modern=modern, remote=self._remote)
         self._request = Request(self, head)
+        if (named := sum(name == b"host" for name, _ in small)) != 1 and (modern or named):
+            raise BadRequest("a request of HTTP/1.1 names its host, once")
         if self._size > MOST_HEAD and sum(map(len, (url, *(part for pair in headers for part in pair)))) > MOST_HEAD:
             raise _too_wordy()
         self._front.admit(head)
@@ -346,12 +350,12 @@ class Line(asyncio.Protocol):
     def _tell(self, wrong: BadRequest) -> None:
         """Say what is wrong and stop listening, but let the client read it before hanging up."""
         known = self._url if self._url.startswith(b"/") else b"/"  # it may be the address that is wrong
-        request = self._request or Request(self, Head("GET", _path(known), []))
+        request = self._request or Request(self, Head("GET", _path_and_query(known)[0], []))
         request.keeps = False
         self._parting, self._since = True, self._front.now
         if self._transport is None or self._transport.is_closing():
             return
-        request.answer(wrong.status, error_body(api_of(request.path), wrong.status, str(wrong)))
+        request.answer(wrong.status, error_body(api_of(request.path), wrong.status, str(wrong), wrong.code))
         self._transport.write_eof()
 
     def _too_large(self) -> BadRequest:
@@ -367,13 +371,16 @@ def _without_upgrade(method: bytes, url: bytes, headers: list[tuple[bytes, bytes
     return b"%b %b HTTP/1.1\r\n%b\r\n" % (method, url, b"".join([b"%b: %b\r\n" % item for item in kept]))
 
 
-def _path(url: bytes) -> str:
-    """The path a request line names, without its query; a proxy's client names the host too."""
+def _path_and_query(url: bytes) -> tuple[str, str]:
+    """The path and the query that a request line names; a proxy's client names the host too."""
+    query = b""
     if not url.startswith(b"/"):
         try:
-            url = urlsplit(url).path
+            _, _, url, query, _ = urlsplit(url)
         except ValueError:
             raise BadRequest("the address is none") from None
-    if b"?" in url or b"%" in url:
-        url = unquote_to_bytes(url.partition(b"?")[0])
-    return url.decode("utf-8", "replace")
+    elif b"?" in url:
+        url, _, query = url.partition(b"?")
+    if b"%" in url:
+        url = unquote_to_bytes(url)
+    return url.decode("utf-8", "replace"), query.decode("latin-1")

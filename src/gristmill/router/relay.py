@@ -13,6 +13,7 @@ from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange, whole
 from gristmill.router.wire import (
+    MODEL_NOT_FOUND,
     BadRequest,
     Call,
     Question,
@@ -20,6 +21,7 @@ from gristmill.router.wire import (
     error_line,
     error_text,
     header,
+    model_missing,
     read_question,
     returned,
 )
@@ -80,10 +82,8 @@ class Relay:
         adapters = self._scheduler.adapters.values()
         if any(adapter.models is None and not adapter.spec.models for adapter in adapters):
             raise BadRequest("a backend has not told yet which models it serves; try again in a moment", 503)
-        known = sorted({name for adapter in adapters for name in (adapter.models or adapter.spec.models)})
-        raise BadRequest(
-            f"model {model.removesuffix(':latest')[:200]!r} not found; available: {', '.join(known) or 'none'}", 404
-        )
+        known = {name for adapter in adapters for name in (adapter.models or adapter.spec.models)}
+        raise model_missing(model, known)
 
     def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
         model = question.full_model
@@ -95,7 +95,7 @@ class Relay:
             question.embeds,
         )
         if urgency is None:
-            raise BadRequest("X-Ollama-Priority must be P0, P1, P2, P3 or a number from 50 to 100")
+            raise BadRequest("X-Ollama-Priority must be P0, P1, P2, P3 or a whole number from 50 to 100")
         now, priority = self._now(), urgency.priority
         patient = priority is Priority.CODING and not urgency.auto
         ticket = Ticket(
@@ -239,7 +239,8 @@ class Relay:
         if failure is not None and failure.kind is Failure.ABSENT:
             self._must_be_served(visit.ticket.model)
         later: Headers = [(b"Retry-After", b"%d" % refusal.retry_after)] if status in (429, 503) else ()
-        visit.request.answer(status, error_body(visit.question.call.api, status, message), more=later)
+        code = MODEL_NOT_FOUND if status == 404 else None
+        visit.request.answer(status, error_body(visit.question.call.api, status, message, code), more=later)
 
 
 def _seconds(value: str | None) -> float | None:

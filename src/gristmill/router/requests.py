@@ -33,6 +33,7 @@ class Head:
 
     __slots__ = (
         "_session",
+        "cors",
         "expects",
         "fields",
         "method",
@@ -40,20 +41,29 @@ class Head:
         "passed_on",
         "path",
         "priority",
+        "query",
         "remote",
         "sender",
     )
 
     def __init__(
-        self, method: str, path: str, headers: list[tuple[bytes, bytes]], *, modern: bool = True, remote: str = ""
+        self,
+        method: str,
+        path: str,
+        headers: list[tuple[bytes, bytes]],
+        *,
+        query: str = "",
+        modern: bool = True,
+        remote: str = "",
     ) -> None:
-        self.method, self.path, self.remote = method, path, remote
+        self.method, self.path, self.query, self.remote = method, path, query, remote
         self.modern = modern  # HTTP/1.1: chunks are understood
         self.fields = dict(headers)  # names in small letters
         self.passed_on = forwarded(headers)
         self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
         self.priority = self.header(b"x-ollama-priority")
         self.sender: Sender | None = None  # who asks, once that is known
+        self.cors = b""  # header lines of the answer that a browser needs
         self._session = (self.header(b"x-router-session") or "")[:200]
 
     def header(self, name: bytes) -> str | None:
@@ -85,8 +95,20 @@ class Request:
         """The whole answer in one write."""
         self.status, self.ended = status, True
         start = _start(status, content_type, self.keeps, self.head.modern)
-        head = b"%bContent-Length: %d\r\n%b%b\r\n" % (start, len(body), _date(int(time.time())), _lines(more))
+        head = b"%bContent-Length: %d\r\n%b%b%b\r\n" % (
+            start,
+            len(body),
+            _date(int(time.time())),
+            self.head.cors,
+            _lines(more),
+        )
         self._line.write(head if self.head.method == "HEAD" else head + body)
+
+    def answer_without_body(self, status: int, more: Headers = ()) -> None:
+        """An answer of a kind that never has a body, like 204."""
+        self.status, self.ended = status, True
+        start = _start(status, "", self.keeps, self.head.modern)
+        self._line.write(b"%b%b%b%b\r\n" % (start, _date(int(time.time())), self.head.cors, _lines(more)))
 
     def begin(self, content_type: str, more: Headers = ()) -> None:
         """The answer will come in pieces; its head goes with the first of them."""
@@ -95,7 +117,7 @@ class Request:
         framing = b"Transfer-Encoding: chunked\r\n" if modern else b""
         self.keeps = self.keeps and modern  # without chunks the end of the connection is the end of the answer
         start = _start(200, content_type, self.keeps, modern)
-        self._start = b"%b%b%b%b\r\n" % (start, framing, _date(int(time.time())), _lines(more))
+        self._start = b"%b%b%b%b%b\r\n" % (start, framing, _date(int(time.time())), self.head.cors, _lines(more))
 
     async def write(self, data: bytes) -> None:
         """A piece of the answer; waits for a client who reads slowly."""
@@ -118,7 +140,8 @@ class Request:
 def _start(status: int, content_type: str, keeps: bool, modern: bool) -> bytes:
     connection = "Connection: close\r\n" if not keeps else "" if modern else "Connection: keep-alive\r\n"
     phrase = PHRASES.get(status, "Unknown")
-    return f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {content_type}\r\n{connection}".encode()
+    kind = f"Content-Type: {content_type}\r\n" if content_type else ""
+    return f"HTTP/1.1 {status} {phrase}\r\n{kind}{connection}".encode()
 
 
 def _lines(headers: Headers) -> bytes:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import signal
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -18,6 +17,7 @@ from gristmill.errors import Refused
 from gristmill.router.admin import Admin
 from gristmill.router.catalogue import Catalogue
 from gristmill.router.front import Front
+from gristmill.router.origins import Origins, is_loopback, preflight_headers
 from gristmill.router.priority import Priority, Sender, Senders
 from gristmill.router.relay import Relay
 from gristmill.router.requests import Head, Request
@@ -40,7 +40,8 @@ class Server:
         self._relay = Relay(settings, scheduler)
         self._catalogue = Catalogue(scheduler)
         keyed = settings.admin_key is not None or any(key.admin for key in settings.keys)
-        self._open_to_loopback = _is_loopback(settings.host) and not keyed
+        self._open_to_loopback = is_loopback(settings.host) and not keyed
+        self._origins = Origins(settings)
         admin = Admin(settings, scheduler)
         self._admin: dict[tuple[str, str], Handler] = {
             ("POST", "/router/announce"): admin.announce,
@@ -58,9 +59,10 @@ class Server:
 
     def admit(self, head: Head) -> None:
         """Refuse what can be refused before its body has come."""
+        self._origins.check(head)
         if head.fields.get(b"content-encoding", b"identity") != b"identity":
             raise BadRequest("bodies must come as they are, without Content-Encoding", 415)
-        if head.path in CALLS:
+        if head.path in CALLS and head.method != "OPTIONS":
             if head.method != "POST":
                 raise BadRequest("use POST", 405)
             head.sender = self._sender(head)
@@ -73,7 +75,7 @@ class Server:
             else:
                 await self._relay.serve(request, CALLS[path], sender)
         except BadRequest as wrong:
-            _refuse(request, wrong.status, str(wrong))
+            _refuse(request, wrong.status, str(wrong), wrong.code)
         except ConnectionResetError:
             raise
         except Exception as bug:  # noqa: BLE001 the last resort, so that a client gets an answer
@@ -82,9 +84,11 @@ class Server:
 
     async def _other(self, request: Request, path: str) -> None:
         method = "GET" if request.head.method == "HEAD" else request.head.method
-        if path.startswith("/router/"):
+        if method == "OPTIONS":
+            request.answer_without_body(204, preflight_headers(request.head))
+        elif path.startswith("/router/"):
             if (handler := self._admin.get((method, path))) is None:
-                raise BadRequest("no such call", 404)
+                raise _no_such_call(request)
             _json(request, await handler(request, self._administrator(request.head)))
         elif (about := self._about.get((method, path))) is not None:
             if path != "/healthz":
@@ -105,7 +109,7 @@ class Server:
             return await self._catalogue.show(read_object(request.body))
         if method == "GET" and path.startswith("/v1/models/"):
             return self._catalogue.openai_model(path.removeprefix("/v1/models/"))
-        raise BadRequest("no such call", 404)
+        raise _no_such_call(request)
 
     def _ready(self, request: Request) -> None:
         lanes = self._scheduler.lanes
@@ -136,11 +140,15 @@ def _json(request: Request, body: Any, status: int = 200) -> None:
     request.answer(status, orjson.dumps(body))
 
 
-def _refuse(request: Request, status: int, message: str) -> None:
+def _no_such_call(request: Request) -> BadRequest:
+    return BadRequest(f"there is no call {request.head.method} {request.path[:200]} here", 404, "unknown_url")
+
+
+def _refuse(request: Request, status: int, message: str, code: str | None = None) -> None:
     """An error in the style of the API that was called; a stream that has begun is cut off instead."""
     if not request.status:
         later = ((b"Retry-After", b"1"),) if status == 503 else ()
-        request.answer(status, error_body(api_of(request.path), status, message), more=later)
+        request.answer(status, error_body(api_of(request.path), status, message, code), more=later)
 
 
 def _place(bug: BaseException) -> str:
@@ -149,15 +157,6 @@ def _place(bug: BaseException) -> str:
         f"{Path(frame.filename).name}:{frame.lineno}"
         for frame in reversed(traceback.extract_tb(bug.__traceback__)[-4:])
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @asynccontextmanager

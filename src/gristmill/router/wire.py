@@ -1,11 +1,13 @@
 """What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 import msgspec
 import orjson
 
 Fields = dict[str, msgspec.Raw]
+MODEL_NOT_FOUND = "model_not_found"
 
 HOP_BY_HOP = frozenset(
     (
@@ -79,11 +81,18 @@ def as_list(value: Any) -> list[Any] | None:
 
 
 class BadRequest(Exception):
-    """The client's request is wrong; the text says how."""
+    """The client's request is wrong; the text says how, and the code says it to a program."""
 
-    def __init__(self, message: str, status: int = 400) -> None:
+    def __init__(self, message: str, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
+
+
+def model_missing(model: str, available: Iterable[str]) -> BadRequest:
+    """What a client is told who asks for a model that nobody serves."""
+    names = ", ".join(sorted(available)) or "none"
+    text = f"model {model.removesuffix(':latest')[:200]!r} not found; available: {names}"
+    return BadRequest(text, 404, MODEL_NOT_FOUND)
 
 
 class Question(msgspec.Struct, eq=False):
@@ -178,11 +187,10 @@ def api_of(path: str) -> str:
     return "openai" if path.startswith("/v1/") else "ollama"
 
 
-def error_body(api: str, status: int, message: str) -> bytes:
+def error_body(api: str, status: int, message: str, code: str | None = None) -> bytes:
     """An error as clients of that API expect it."""
     if api == "ollama":
         return orjson.dumps({"error": message})
-    code = "model_not_found" if status == 404 else None
     return orjson.dumps(
         {
             "error": {
