@@ -157,6 +157,10 @@ class BackendSettings(Slice):
         default=False,
         description="Whether an openai backend takes llama.cpp's parameters (top_k, min_p, repeat_penalty).",
     )
+    responses: bool = Field(
+        default=False,
+        description="Whether an openai backend has /v1/responses; without it, these requests are put as chats.",
+    )
     gguf: Path | None = Field(default=None, description="The model file of an embedded backend.")
     context: int = Field(
         default=4096, ge=256, description="The context of one request on an embedded backend, in tokens."

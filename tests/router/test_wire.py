@@ -77,7 +77,9 @@ async def test_malformed_bodies_are_400_in_the_style_of_the_api(scene: Scene, bo
             "model": "plain",
             "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}],
         },
-        {"model": "plain", "messages": [], "n": 2},
+        {"model": "plain", "messages": [], "n": 0},
+        {"model": "plain", "messages": [], "n": "two"},
+        {"model": "plain", "messages": [], "n": 1000},
     ],
 )
 async def test_a_body_that_cannot_be_translated_is_400_and_takes_no_slot(scene: Scene, body: dict) -> None:

@@ -14,10 +14,23 @@ import orjson
 from gristmill.router.breaker import Failure
 from gristmill.router.embedded import Child
 from gristmill.router.plain import PlainClient
+from gristmill.router.responses import as_chat
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
 from gristmill.router.upstream import AttemptFailed, Client, Exchange, whole
-from gristmill.router.wire import EMBED, BadRequest, Call, Fields, Question, as_object, canonical, error_text
+from gristmill.router.wire import (
+    EMBED,
+    V1_CHAT,
+    V1_RESPONSES,
+    BadRequest,
+    Call,
+    Fields,
+    Question,
+    as_object,
+    canonical,
+    choices_asked,
+    error_text,
+)
 from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
 
 Json = dict[str, Any]
@@ -33,6 +46,8 @@ class Outgoing(msgspec.Struct, frozen=True):
     call: Call
     body: bytes
     usage: bool  # whether the client wants token counts within a stream
+    more: tuple[bytes, ...] = ()  # further requests, when a backend gives one choice at a time
+    choices: int = 1
 
 
 @dataclass(slots=True)
@@ -151,16 +166,16 @@ class Adapter:
 
     # ── requests ────────────────────────────────────────────────────────────
 
-    def sent(self, question: Question, outgoing: Outgoing) -> Exchange | None:
+    def send_at_once(self, question: Question, call: Call, body: bytes) -> Exchange | None:
         """Send a request at once, if a connection is open."""
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        return self._client.sent("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+        return self._client.send_at_once("POST", call.path, self._headers + question.extra, body)
 
-    async def send(self, question: Question, outgoing: Outgoing) -> Exchange:
+    async def send(self, question: Question, call: Call, body: bytes) -> Exchange:
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        return await self._client.send("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+        return await self._client.send("POST", call.path, self._headers + question.extra, body)
 
     def prepare(self, question: Question) -> Outgoing:
         """A client's request in this backend's own words."""
@@ -180,13 +195,17 @@ class Adapter:
                 fields["stream"] = TRUE
             fields["keep_alive"] = self._pins.keep_alive_raw(model)
             return Outgoing(call, msgspec.json.encode(fields), usage=True)
+        choices_asked(question)  # is the number one that can be served?
         body = question.decoded()
         usage = bool((as_object(body.get("stream_options")) or {}).get("include_usage"))
-        call, sent = to_ollama(call, body)
-        if (pinned := self._pins.num_ctx(model)) is not None:
-            sent["options"] = {**(as_object(sent.get("options")) or {}), "num_ctx": pinned}
-        sent |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
-        return Outgoing(call, orjson.dumps(sent), usage)
+        call, sent = to_ollama(V1_CHAT, as_chat(body)) if call is V1_RESPONSES else to_ollama(call, body)
+        pinned = self._pins.num_ctx(model)
+        for one in sent:
+            if pinned is not None:
+                one["options"] = {**(as_object(one.get("options")) or {}), "num_ctx": pinned}
+            one |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
+        first, *more = map(orjson.dumps, sent)
+        return Outgoing(call, first, usage, tuple(more), len(sent))
 
     def _with_context(self, model: str, options: bytes) -> msgspec.Raw:
         asked = as_object(orjson.loads(options)) or {}
@@ -199,6 +218,8 @@ class Adapter:
         if call.api == "ollama":
             call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
             return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
+        if call is V1_RESPONSES:
+            return self._responses_for_openai(question, model)
         usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(b" ", b"")
         fields: Fields = {
             **question.fields,
@@ -206,7 +227,16 @@ class Adapter:
         }
         if model != question.model:
             fields["model"] = msgspec.Raw(orjson.dumps(model))
-        return Outgoing(call, msgspec.json.encode(fields), usage)
+        return Outgoing(call, msgspec.json.encode(fields), usage, choices=choices_asked(question))
+
+    def _responses_for_openai(self, question: Question, model: str) -> Outgoing:
+        """As they are for a backend that has /v1/responses, else as a chat."""
+        if self.spec.responses:
+            fields: Fields = {**question.fields, "stream": TRUE, "model": msgspec.Raw(orjson.dumps(model))}
+            return Outgoing(question.call, msgspec.json.encode(fields), usage=True)
+        streams = {"stream": True, "stream_options": {"include_usage": True}}
+        sent = {**as_chat(question.decoded()), **streams, "model": model}
+        return Outgoing(V1_CHAT, orjson.dumps(sent), usage=True)
 
     # ── probes and models ───────────────────────────────────────────────────
 
@@ -281,7 +311,7 @@ class Adapter:
         if self._control is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
         message = (method, path, self._headers, orjson.dumps(body) if body is not None else b"")
-        exchange = self._control.sent(*message) or await self._control.send(*message)
+        exchange = self._control.send_at_once(*message) or await self._control.send(*message)
         try:
             await exchange.begun()
             text = await whole(exchange)

@@ -33,7 +33,7 @@ class PlainClient:
         self._interval = min(1.0, header_timeout / 4, idle_timeout / 4)
         self._sweeper = self.loop.call_later(self._interval, self._sweep)
 
-    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange | None:
+    def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange | None:
         if (connection := self._reused()) is None:
             return None
         message = self._message(method, path, headers, body)

@@ -5,10 +5,11 @@ import time
 
 import msgspec
 
+from gristmill.router.backends import Adapter, Outgoing
 from gristmill.router.breaker import Failure
-from gristmill.router.pool import Lease, Ticket
+from gristmill.router.pool import Lease, Phase, Ticket
 from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
-from gristmill.router.replies import Sink, sink
+from gristmill.router.replies import Sink, end_part, sink
 from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange, whole
@@ -44,6 +45,15 @@ class Visit(msgspec.Struct, eq=False):
     first: float = 0.0
 
 
+class Attempt(msgspec.Struct, eq=False):
+    """A request at one backend."""
+
+    visit: Visit
+    lease: Lease
+    adapter: Adapter
+    outgoing: Outgoing
+
+
 class Relay:
     """Serves the calls that reach a model."""
 
@@ -67,7 +77,7 @@ class Relay:
         holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != b"0")
         outcome = "gone"
         try:
-            await self._answered(Visit(request, question, ticket, holds_back))
+            await self._answer(Visit(request, question, ticket, holds_back))
             outcome = str(request.status)
         except BadRequest as wrong:
             outcome = str(wrong.status)
@@ -112,40 +122,37 @@ class Relay:
 
     # ── attempts ────────────────────────────────────────────────────────────
 
-    async def _answered(self, visit: Visit) -> None:
+    async def _answer(self, visit: Visit) -> None:
         lease = self._scheduler.submit(visit.ticket)
         while True:
             try:
                 lease = lease or await self._scheduler.turn(visit.ticket)
             except TurnedAway as away:
-                return self._given_up(visit, away)
+                return self._give_up(visit, away)
             if not visit.ticket.preemptions and not visit.ticket.failures:
                 self._metrics.queue_wait[visit.ticket.priority].observe(lease.since - visit.ticket.arrived)
             try:
-                return await self._attempted(visit, lease)
+                return await self._attempt(visit, lease)
             except Preempted:
                 lease = None
             except Ended as why:
-                return self._broken_off(visit, str(why))
+                return self._break_off(visit, str(why))
             except AttemptFailed as failure:
                 visit.failure = failure
                 self._scheduler.fail(lease, failure)
                 if visit.request.status:
-                    return self._broken_off(visit, f"the backend failed: {failure}")
+                    return self._break_off(visit, f"the backend failed: {failure}")
                 lease = None
 
-    async def _attempted(self, visit: Visit, lease: Lease) -> None:
+    async def _attempt(self, visit: Visit, lease: Lease) -> None:
         adapter = self._scheduler.adapters[lease.backend.name]
-        outgoing = adapter.prepare(visit.question)
-        exchange = adapter.sent(visit.question, outgoing) or await adapter.send(visit.question, outgoing)
-        self._scheduler.attach(lease, exchange)
-        await exchange.begun()
-        if exchange.status != 200:
-            await self._refused(lease, exchange)
-        into = sink(visit.question, outgoing.call, outgoing.usage)
+        attempt = Attempt(visit, lease, adapter, adapter.prepare(visit.question))
+        outgoing = attempt.outgoing
+        exchange = await self._begin_exchange(attempt, outgoing.body)
+        into = sink(visit.question, outgoing.call, outgoing.usage, outgoing.choices)
         outcome = "aborted"
         try:
-            await self._relayed(visit, lease, exchange, into)
+            await self._pass_on(attempt, exchange, into)
             outcome = "done"
         except Preempted:
             outcome = "preempted"
@@ -154,7 +161,17 @@ class Relay:
             tally = into.tally()
             self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
 
-    async def _refused(self, lease: Lease, exchange: Exchange) -> None:
+    async def _begin_exchange(self, attempt: Attempt, body: bytes) -> Exchange:
+        """Send one request to the backend; its reply, once it has begun to come."""
+        question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
+        exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
+        self._scheduler.attach(attempt.lease, exchange)
+        await exchange.begun()
+        if exchange.status != 200:
+            await self._sort_refusal(attempt.lease, exchange)
+        return exchange
+
+    async def _sort_refusal(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
         status = exchange.status
         text = error_text(await whole(exchange, MOST_ERROR))
@@ -174,18 +191,23 @@ class Relay:
         self._scheduler.finish(lease)
         raise BadRequest(text, status)  # the client gets the backend's words and nobody else is asked
 
-    async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> None:
+    async def _pass_on(self, attempt: Attempt, exchange: Exchange, into: Sink) -> None:
+        """Take the backend's reply to its end, and give the client what it becomes."""
+        visit, lease = attempt.visit, attempt.lease
         request, held, size, kept = visit.request, list[bytes](), 0, 0
+        more = list(attempt.outgoing.more)
         while True:
             if (data := exchange.taken()) is None:
                 await exchange.news()
                 continue
-            if not data:
+            if not data and not more:
                 break
             try:
-                out = into.feed(data)
+                out = into.feed(data) if data else end_part(into)
             except MISSHAPEN as error:
                 raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
+            if not data:
+                exchange = await self._begin_next_part(attempt, more.pop(0))
             if not visit.first:
                 self._note_first(visit)
             if not out:
@@ -216,6 +238,12 @@ class Relay:
             self._begin(visit, exchange, into)
         request.end(last)
 
+    async def _begin_next_part(self, attempt: Attempt, body: bytes) -> Exchange:
+        """The next of several choices, from a backend that gives one at a time."""
+        if attempt.lease.phase is Phase.LEAVING:
+            raise Preempted
+        return await self._begin_exchange(attempt, body)
+
     def _note_first(self, visit: Visit) -> None:
         visit.first = self._now()
         self._metrics.first_token[visit.ticket.priority].observe(visit.first - visit.ticket.arrived)
@@ -226,11 +254,11 @@ class Relay:
 
     # ── endings ─────────────────────────────────────────────────────────────
 
-    def _broken_off(self, visit: Visit, why: str) -> None:
+    def _break_off(self, visit: Visit, why: str) -> None:
         """A stream that has begun ends with an explicit error, never with a false `done`."""
-        visit.request.end(error_line(visit.question.call.api, why))
+        visit.request.end(error_line(visit.question.call, why))
 
-    def _given_up(self, visit: Visit, away: TurnedAway) -> None:
+    def _give_up(self, visit: Visit, away: TurnedAway) -> None:
         refusal, failure = away.refusal, visit.failure
         status, message = refusal.status, refusal.reason
         if failure is not None:

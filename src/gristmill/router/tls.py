@@ -91,7 +91,7 @@ class TlsClient:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
         self._session = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
 
-    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> None:
+    def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> None:
         """Which connections are open is aiohttp's to know."""
         del method, path, headers, body
 

@@ -51,7 +51,7 @@ class Exchange(Protocol):
 class Client(Protocol):
     """Sends requests to one backend."""
 
-    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange | None:
+    def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange | None:
         """Send a request at once, on a connection that is open already, if there is one."""
         ...
 

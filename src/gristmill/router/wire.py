@@ -7,6 +7,7 @@ import msgspec
 import orjson
 
 Fields = dict[str, msgspec.Raw]
+MOST_CHOICES = 128  # of one request, as OpenAI has it
 MODEL_NOT_FOUND = "model_not_found"
 
 HOP_BY_HOP = frozenset(
@@ -67,7 +68,10 @@ EMBEDDINGS = Call("/api/embeddings", "ollama", "vectors", streams=False)
 V1_CHAT = Call("/v1/chat/completions", "openai", "chat", streams=False)
 V1_COMPLETIONS = Call("/v1/completions", "openai", "text", streams=False)
 V1_EMBEDDINGS = Call("/v1/embeddings", "openai", "vectors", streams=False)
-CALLS = {call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)}
+V1_RESPONSES = Call("/v1/responses", "openai", "chat", streams=False)
+OLLAMA_CALLS = (CHAT, GENERATE, EMBED, EMBEDDINGS)
+OPENAI_CALLS = (V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS, V1_RESPONSES)
+CALLS = {call.path: call for call in (*OLLAMA_CALLS, *OPENAI_CALLS)}
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
@@ -138,10 +142,33 @@ def read_question(call: Call, body: bytes) -> Question:
         fields,
         model,
         _wants_stream(call, fields),
-        b'"images"' in body or b'"image_url"' in body,
+        b'"images"' in body or b'"image_url"' in body or b'"input_image"' in body,
         canonical(model),
         call.shape == "vectors",
     )
+
+
+def choices_asked(question: Question) -> int:
+    """How many choices a question asks for: `n` for each of its prompts."""
+    if "n" not in question.fields and question.call is not V1_COMPLETIONS:
+        return 1
+    asked: Any = orjson.loads(bytes(question.fields.get("n", b"null"))) if "n" in question.fields else None
+    count = 1 if asked is None else asked
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_CHOICES:
+        raise BadRequest(f"n must be a whole number from 1 to {MOST_CHOICES}")
+    if question.call is not V1_COMPLETIONS:
+        return count
+    return count * len(prompts_of(orjson.loads(bytes(question.fields.get("prompt", b'""')))))
+
+
+def prompts_of(prompt: Any) -> list[Any]:
+    """A text completion's prompts: one text or a list of them, as text or as lists of tokens."""
+    several = as_list(prompt)
+    if several is None or (several and isinstance(several[0], int)):
+        return [prompt]
+    if not 1 <= len(several) <= MOST_CHOICES:
+        raise BadRequest(f"prompt must be one text or a list of 1 to {MOST_CHOICES} texts")
+    return several
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -203,10 +230,13 @@ def error_body(api: str, status: int, message: str, code: str | None = None) -> 
     )
 
 
-def error_line(api: str, message: str) -> bytes:
+def error_line(call: Call, message: str) -> bytes:
     """An error within a stream that has begun: an explicit line, never a false end."""
-    body = error_body(api, 500, message)
-    return body + b"\n" if api == "ollama" else b"data: " + body + b"\n\n"
+    if call is V1_RESPONSES:
+        event = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
+        return b"event: error\ndata: " + orjson.dumps(event) + b"\n\n"
+    body = error_body(call.api, 500, message)
+    return body + b"\n" if call.api == "ollama" else b"data: " + body + b"\n\n"
 
 
 def error_text(body: bytes) -> str:
