@@ -47,6 +47,12 @@ async def at_any_pace(in_time: Callable[[float], Awaitable[None]]) -> None:
     return await in_time(8)
 
 
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 async def spawned(*arguments: str, env: dict[str, str] | None = None) -> tuple[asyncio.subprocess.Process, bytes]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -156,8 +156,10 @@ def openai_pieces(path: str, body: Json, model: str, index: int, said: Said) -> 
     chat = path == "/v1/chat/completions"
     if said.thinking:
         yield chunk(path, model, index, {"reasoning_content": said.thinking}, None)
-    for number, word in enumerate(said.words):
-        probs = openai_logprobs(chat, body, [word], len("".join(said.words[:number])))
+    offset = 0
+    for word in said.words:
+        probs = openai_logprobs(chat, body, [word], offset)
+        offset += len(word)
         yield chunk(path, model, index, {"content": word}, None, probs)
     for number, name in enumerate(said.tools):
         text = json.dumps(CALLED)

@@ -10,7 +10,7 @@ import sys
 import aiohttp
 import pytest
 
-from .conftest import Fake, Scene, until
+from .conftest import Fake, Scene, free_port, until
 
 
 async def started(port: int, *backends: str, stop: str = "10s") -> asyncio.subprocess.Process:
@@ -23,12 +23,6 @@ async def started(port: int, *backends: str, stop: str = "10s") -> asyncio.subpr
     arguments = ("-m", "gristmill.router")
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env, stdout=pipe, stderr=pipe)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 @pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

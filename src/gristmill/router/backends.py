@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate as as_regex
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import orjson
@@ -102,6 +103,7 @@ class Adapter:
         self.models: dict[str, Json] | None = None  # None until it has told
         self.loaded: dict[str, Json] = {}
         self.version = ""
+        self.trouble = ""  # why the last probe failed; empty when it did not
         self.absent: set[str] = set()
         self._patterns = [re.compile(as_regex(pattern)) for pattern in spec.models]
         self._client: Client | None = None
@@ -109,6 +111,11 @@ class Adapter:
         self._child = Child(spec, self.embedded_model) if spec.kind == "embedded" else None
         key = f"Authorization: Bearer {spec.key.get_secret_value()}\r\n" if spec.key is not None else ""
         self._headers = f"Content-Type: application/json\r\nAccept: */*\r\n{key}".encode("latin-1")
+
+    @property
+    def shown_url(self) -> str:
+        """Where it is, without a password that its URL may hold."""
+        return self.spec.url.replace(f"{urlsplit(self.spec.url).netloc.rpartition('@')[0]}@", "")
 
     @property
     def embedded_model(self) -> str:

@@ -188,9 +188,10 @@ class Lanes:
             lease.phase, lease.ticket.ended, lease.ticket.lease = Phase.LEAVING, True, None
             self._out.append(End(lease))
         for ticket in [ticket for ticket in self.waiting if now >= ticket.deadline]:
+            why = self._place(ticket, NOBODY_WAITS, now).why
             self.waiting.remove(ticket)
             ticket.ended = True
-            self._out.append(Refuse(ticket, 503, "no backend had room in time", self.retry_after()))
+            self._out.append(Refuse(ticket, 503, f"no place in time: {why or 'others came first'}", self.retry_after()))
         self.memory.expire(now)
         return self._pumped(now)
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from gristmill.router.breaker import Failure
 from gristmill.router.connection import Connection, PlainExchange
-from gristmill.router.upstream import AttemptFailed
+from gristmill.router.upstream import AttemptFailed, cause_of
 
 
 class PlainClient:
@@ -76,7 +76,7 @@ class PlainClient:
                     lambda: Connection(self.loop, self._kept, self._all.discard), self._host, self._port
                 )
         except (OSError, TimeoutError) as error:
-            raise AttemptFailed(Failure.CONNECT, "the backend cannot be reached") from error
+            raise AttemptFailed(Failure.CONNECT, f"it cannot be reached ({cause_of(error)})") from error
         self._all.add(connection)
         return connection
 

@@ -90,8 +90,8 @@ class Relay:
         if any(self._scheduler.lanes.serving(model)):
             return
         adapters = self._scheduler.adapters.values()
-        if any(adapter.models is None and not adapter.spec.models for adapter in adapters):
-            raise BadRequest("a backend has not told yet which models it serves; try again in a moment", 503)
+        if silent := [adapter for adapter in adapters if adapter.models is None and not adapter.spec.models]:
+            raise BadRequest(_about_silent(silent), 503)
         known = {name for adapter in adapters for name in (adapter.models or adapter.spec.models)}
         raise model_missing(model, known)
 
@@ -269,6 +269,17 @@ class Relay:
         later: Headers = [(b"Retry-After", b"%d" % refusal.retry_after)] if status in (429, 503) else ()
         code = MODEL_NOT_FOUND if status == 404 else None
         visit.request.answer(status, error_body(visit.question.call.api, status, message, code), more=later)
+
+
+def _about_silent(adapters: list[Adapter]) -> str:
+    """What somebody can do whose model may be on a backend that has never answered."""
+    if not all(adapter.trouble for adapter in adapters):
+        return "a backend has not told yet which models it serves; try again in a moment"
+    troubles = "; ".join(f"{adapter.name}: {adapter.trouble}" for adapter in adapters)
+    return (
+        f"the router gets no answer from its backends ({troubles}): start Ollama there (ollama serve),"
+        " or correct router.gpu_backends in the router's settings"
+    )
 
 
 def _seconds(value: str | None) -> float | None:

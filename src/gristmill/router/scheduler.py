@@ -152,7 +152,10 @@ class Scheduler:
             self._do(self._confirm(lease, exchange))
         if not lease.ticket.ended:
             self.metrics.reruns["failover",] += 1
-        log.warning("attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status)
+        # only of a failed connection, because other texts may repeat a part of the request
+        cause = {"cause": str(failure)} if failure.kind is Failure.CONNECT else {}
+        name, kind = lease.backend.name, failure.kind.value
+        log.warning("attempt failed", backend=name, kind=kind, status=failure.status, **cause)
         self._carry_out(effects)
         self._note_breaker(lease.backend)
 
@@ -268,9 +271,11 @@ class Scheduler:
         before = adapter.models
         try:
             seen = await adapter.probe()
-        except (AttemptFailed, TimeoutError):
+        except (AttemptFailed, TimeoutError) as failure:
+            self._note_trouble(adapter, str(failure) or "it did not answer in time")
             self._carry_out(self.lanes.probed(adapter.name, False, self._now()))
         else:
+            self._note_trouble(adapter, "")
             if before is None or before.keys() != seen.models.keys():
                 self.lanes.catalogue_changed()
             self._learn_sizes(adapter, seen)
@@ -278,6 +283,16 @@ class Scheduler:
             self._carry_out(self.lanes.observed(adapter.name, loaded, asked, self._now()))
             self._carry_out(self.lanes.probed(adapter.name, True, self._now()))
         self._note_breaker(self.lanes.backends[adapter.name])
+
+    def _note_trouble(self, adapter: Adapter, trouble: str) -> None:
+        """Say once why a backend cannot be used, and once that it can be used again."""
+        if trouble == adapter.trouble:
+            return
+        if trouble:
+            log.warning("backend does not answer", backend=adapter.name, url=adapter.shown_url, cause=trouble)
+        else:
+            log.info("backend answers again", backend=adapter.name, url=adapter.shown_url)
+        adapter.trouble = trouble
 
     def _learn_sizes(self, adapter: Adapter, seen: Seen) -> None:
         sizes = self.lanes.backends[adapter.name].sizes

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from gristmill.router.breaker import Failure
-from gristmill.router.upstream import AttemptFailed
+from gristmill.router.upstream import AttemptFailed, cause_of
 
 T = TypeVar("T")
 
@@ -62,9 +62,10 @@ class TlsExchange:
                 raise self._error from None
             raise
         except aiohttp.ClientError as error:
-            unreachable = isinstance(error, aiohttp.ClientConnectorError)
-            message = "the backend cannot be reached" if unreachable else "the backend broke off"
-            raise AttemptFailed(Failure.CONNECT if unreachable else Failure.BROKEN, message) from error
+            if not isinstance(error, aiohttp.ClientConnectorError):
+                raise AttemptFailed(Failure.BROKEN, "the backend broke off") from error
+            message = f"it cannot be reached ({cause_of(error.os_error)})"
+            raise AttemptFailed(Failure.CONNECT, message) from error
 
     def interrupt(self, error: BaseException) -> None:
         if self._error is None:

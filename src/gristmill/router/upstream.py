@@ -1,5 +1,6 @@
 """What every HTTP client of ours can do for the router, whichever way it reaches its backend."""
 
+import os
 from typing import Protocol
 
 from gristmill.router.breaker import Failure
@@ -19,6 +20,16 @@ class AttemptFailed(Exception):
     ) -> None:
         super().__init__(message)
         self.kind, self.status, self.body, self.retry_after = kind, status, body, retry_after
+
+
+def cause_of(error: BaseException) -> str:
+    """Why a connection failed, in the system's words."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    number = error.errno if isinstance(error, OSError) else None
+    if number is not None and number > 0:  # asyncio's own text names addresses instead of the reason
+        return os.strerror(number)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 class Exchange(Protocol):
