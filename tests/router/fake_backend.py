@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import hashlib
 import json
 import os
 import signal
@@ -69,6 +70,7 @@ class Fake:
             "bodies": [],
             "headers": [],
             "sent": 0,
+            "blobs": {},
         }
         self.running = 0
 
@@ -87,7 +89,9 @@ class Fake:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, path, _ = head.split("\r\n", 1)[0].split(" ")
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in head.split("\r\n")[1:] if line)}
-        raw = await reader.readexactly(int(headers.get("content-length") or 0))
+        raw = await self.body(reader, headers)
+        if path.startswith("/api/blobs/"):
+            return self.blob(method, path.removeprefix("/api/blobs/"), raw, writer)
         body = json.loads(raw) if raw else {}
         if path.startswith("/fake/"):
             await self.control(path, body, writer)
@@ -106,6 +110,57 @@ class Fake:
         await asyncio.gather(work, return_exceptions=True)
         return False
 
+    async def body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+        if headers.get("transfer-encoding") != "chunked":
+            return await reader.readexactly(int(headers.get("content-length") or 0))
+        raw = bytearray()
+        while size := int(await reader.readline(), 16):
+            raw += await reader.readexactly(size)
+            await reader.readline()
+        await reader.readline()
+        return bytes(raw)
+
+    def blob(self, method: str, digest: str, raw: bytes, writer: asyncio.StreamWriter) -> bool:
+        if method == "HEAD":
+            known = digest in self.stats["blobs"]
+            writer.write(f"HTTP/1.1 {200 if known else 404} X\r\nContent-Length: 0\r\n\r\n".encode())
+            return True
+        if digest != f"sha256:{hashlib.sha256(raw).hexdigest()}":
+            return self.reply(writer, 400, {"error": "digest mismatch"})
+        self.stats["blobs"][digest] = len(raw)
+        writer.write(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+        return True
+
+    def library(self, path: str, body: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+        """The calls that change which models there are."""
+        if path == "/api/copy":
+            source = self.full(body["source"])
+            if source not in self.be.models:
+                return self.reply(writer, 404, {"error": f"model '{body['source']}' not found"})
+            self.be.models[self.full(body["destination"])] = self.be.models[source]
+            return self.empty(writer)
+        model = self.full(body.get("model") or body["name"])
+        if path in ("/api/delete", "/api/push") and model not in self.be.models:
+            return self.reply(writer, 404, {"error": f"model '{model}' not found"})
+        if path == "/api/delete":
+            del self.be.models[model]
+            self.loaded.pop(model, None)
+            return self.empty(writer)
+        if path != "/api/push":
+            self.be.models[model] = GB
+        if body.get("stream") is False:
+            return self.reply(writer, 200, {"status": "success"})
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for status in ({"status": "pulling manifest"}, {"status": "downloading", "total": 9, "completed": 4}):
+            self.chunk(writer, replies.line(status))
+        self.chunk(writer, replies.line({"status": "success"}))
+        writer.write(b"0\r\n\r\n")
+        return True
+
+    def empty(self, writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        return True
+
     async def dispatch(
         self,
         method: str,
@@ -120,6 +175,8 @@ class Fake:
         self.stats["headers"] = [*self.stats["headers"][-20:], headers]
         if self.be.mode == "hang":
             await asyncio.sleep(3600)
+        if path in ("/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete"):
+            return self.library(path, body, writer)
         model = self.full(body.get("model", ""))
         if path == "/api/show":
             return (
@@ -143,9 +200,8 @@ class Fake:
             return self.reply(writer, 200, nothing_said(model, "unload"))
         if path in ("/api/generate", "/api/chat") and "embed" in model:
             return self.reply(writer, 400, {"error": f'"{model}" does not support generate'})
-        loads_only = (path == "/api/generate" and not body.get("prompt")) or (
-            path == "/api/embed" and not body.get("input")
-        )
+        said = {"/api/generate": "prompt", "/api/chat": "messages", "/api/embed": "input"}.get(path)
+        loads_only = said is not None and not body.get(said)
         if not loads_only and self.be.mode == "error":
             return self.reply(writer, 500, {"error": "the model runner has unexpectedly stopped"})
         if not loads_only and self.be.mode == "throttle":
@@ -155,7 +211,8 @@ class Fake:
             if path == "/api/embed" and not body.get("input"):
                 return self.reply(writer, 200, {"model": model, "embeddings": []})
             if loads_only:
-                return self.reply(writer, 200, nothing_said(model, "load"))
+                spoken = {"message": {"role": "assistant", "content": ""}} if path == "/api/chat" else {}
+                return self.reply(writer, 200, {**nothing_said(model, "load"), **spoken})
             return await self.run(path, body, model, writer)
         finally:
             holder.users -= 1

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import httptools
 from typing_extensions import override
 
-from gristmill.router.requests import Head, Request
+from gristmill.router.requests import BodyPieces, Head, Request
 from gristmill.router.wire import BadRequest, api_of, error_body
 
 MOST_HEAD = 64 * 1024  # bytes of a request's first line and headers
@@ -156,7 +156,8 @@ class Line(asyncio.Protocol):
         if self.full:
             self._check_reading(silent, now)
         elif self._serving or self._ready:
-            return
+            if self._request is not None and self._request.pieces is not None and silent > self._front.patience:
+                self.hang_up()  # in the middle of a body that is taken while it comes
         elif self._receiving and not self._parting:
             if silent > self._front.patience:
                 self._refuse(BadRequest("the request did not come to its end in time", 408))
@@ -264,7 +265,9 @@ class Line(asyncio.Protocol):
         else:
             self._meet(said)
         self._url, self._size = b"", 0
-        if self._length > self._front.body_limit:
+        if self._head.streams_body:
+            self._begin_body(self._request)
+        elif self._length > self._front.body_limit:
             raise self._too_large()
         if self._head.expects and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -284,7 +287,22 @@ class Line(asyncio.Protocol):
         self._front.admit(head)
         self._head, self._said = head, said
 
+    def _begin_body(self, request: Request | None) -> None:
+        """Serve a request whose body is taken while it comes."""
+        assert request is not None
+        request.pieces = BodyPieces(self._resume)
+        request.keeps = False  # until the body has come to its end
+        self._hand_over(request)
+
+    def _resume(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+
     def on_body(self, body: bytes) -> None:
+        if self._request is not None and (pieces := self._request.pieces) is not None:
+            if pieces.add(body) and self._transport is not None:
+                self._transport.pause_reading()
+            return
         if not self._body:
             self._body = body  # as good as every body comes in one piece
         elif isinstance(self._body, bytes):
@@ -299,8 +317,15 @@ class Line(asyncio.Protocol):
         request, self._request, self._receiving = self._request, None, False
         if request is None:
             return
-        request.body, self._body, self._size = bytes(self._body), b"", 0
         request.keeps = self._parser.should_keep_alive()
+        if request.pieces is not None:
+            request.pieces.finish()
+            return
+        request.body, self._body, self._size = bytes(self._body), b"", 0
+        self._hand_over(request)
+
+    def _hand_over(self, request: Request) -> None:
+        """It is the turn of a request once those before it are answered."""
         self._ready.append(request)
         if self._arrival is not None:
             self._arrival.set_result(None)

@@ -18,13 +18,16 @@ from gristmill.router.wire import (
     BadRequest,
     Call,
     Question,
+    asks_nothing,
     error_body,
     error_line,
     error_text,
     header,
     model_missing,
+    nothing_said,
     read_question,
     returned,
+    unloads,
 )
 from gristmill.settings import RouterSettings
 
@@ -72,6 +75,8 @@ class Relay:
         question = read_question(call, request.body)
         question.extra = request.head.passed_on
         self._must_be_served(question.full_model)
+        if call.api == "ollama" and asks_nothing(question) and await self._moved_only(request, question, sender):
+            return
         ticket, auto = self._ticket(request, question, sender)
         asked = request.head.fields.get(b"x-router-holdback")
         holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != b"0")
@@ -85,6 +90,21 @@ class Relay:
         finally:
             self._metrics.requests[LABELS[ticket.priority], call.api, outcome] += 1
             self._scheduler.over(ticket)
+
+    async def _moved_only(self, request: Request, question: Question, sender: Sender) -> bool:
+        """Answer a request that only unloads a model, or loads one that is always there; true when that was all."""
+        model = question.full_model
+        if unloads(question):
+            if not sender.admin:
+                raise BadRequest("to unload a model needs the router's admin key, as a bearer token", 403)
+            for adapter in self._scheduler.adapters.values():
+                if self._scheduler.may_unload(adapter, model):
+                    await self._scheduler.unload(adapter, model)
+        elif any(backend.manages for kind in self._scheduler.lanes.serving(model) for backend in kind):
+            return False
+        reason = "unload" if unloads(question) else "load"
+        request.answer(200, nothing_said(question, reason), "application/json; charset=utf-8")
+        return True
 
     def _must_be_served(self, model: str) -> None:
         if any(self._scheduler.lanes.serving(model)):

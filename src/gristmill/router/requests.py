@@ -1,7 +1,9 @@
 """One request of a client and the answer to it, which is written in as few pieces as can be."""
 
+import asyncio
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -11,6 +13,7 @@ from gristmill.router.priority import Sender
 from gristmill.router.wire import forwarded
 
 PHRASES = {item.value: item.phrase for item in HTTPStatus}
+MOST_WAITING = 1024**2  # bytes of a body that is taken while it comes, before its client is paused
 JSON_TYPE = "application/json; charset=utf-8"
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -44,6 +47,7 @@ class Head:
         "query",
         "remote",
         "sender",
+        "streams_body",
     )
 
     def __init__(
@@ -63,6 +67,7 @@ class Head:
         self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
         self.priority = self.header(b"x-ollama-priority")
         self.sender: Sender | None = None  # who asks, once that is known
+        self.streams_body = False  # whether the call takes its body while it comes
         self.cors = b""  # header lines of the answer that a browser needs
         self._session = (self.header(b"x-router-session") or "")[:200]
 
@@ -78,14 +83,48 @@ class Head:
         return self._session
 
 
+class BodyPieces:
+    """A body that is taken while it comes, because it may be larger than the memory."""
+
+    def __init__(self, resume: Callable[[], None]) -> None:
+        self._resume = resume
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._arrival: asyncio.Event = asyncio.Event()
+        self.complete = False
+
+    def add(self, piece: bytes) -> bool:
+        """Take a piece; true when enough is waiting to be read."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        self._arrival.set()
+        return self._size > MOST_WAITING
+
+    def finish(self) -> None:
+        self.complete = True
+        self._arrival.set()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._pieces or not self.complete:
+            while self._pieces:
+                yield self._pieces.popleft()
+            if self._size > MOST_WAITING:
+                self._resume()
+            self._size = 0
+            if not self.complete:
+                self._arrival.clear()
+                await self._arrival.wait()
+
+
 class Request:
     """What a client asked, and the only way to answer it."""
 
-    __slots__ = ("_line", "_start", "body", "ended", "head", "keeps", "path", "status")
+    __slots__ = ("_line", "_start", "body", "ended", "head", "keeps", "path", "pieces", "status")
 
     def __init__(self, line: Line, head: Head) -> None:
         self._line, self.head, self.path = line, head, head.path
         self.body = b""
+        self.pieces: BodyPieces | None = None  # instead of the body, for a call that takes it while it comes
         self.keeps = True  # whether the connection serves another request afterwards
         self.status = 0  # of the answer; 0 until it has begun
         self.ended = False

@@ -181,6 +181,19 @@ class Scheduler:
     def drain(self, backend: str | None, on: bool) -> None:
         self._carry_out(self.lanes.drain(backend, on, self._now()))
 
+    async def look_again(self, adapter: Adapter) -> None:
+        """A backend's models have just been changed: learn of it before the next probe."""
+        await self._probe(adapter)
+
+    def may_unload(self, adapter: Adapter, model: str) -> bool:
+        """Whether a model is in a backend's memory and nobody uses it or waits for it."""
+        backend = self.lanes.backends[adapter.name]
+        return backend.manages and model in backend.resident and not any(backend.leases_of(model))
+
+    async def unload(self, adapter: Adapter, model: str) -> None:
+        """Take a model out of a backend's memory because somebody asked for it."""
+        await self._unload(adapter.name, model)
+
     # ── effects ─────────────────────────────────────────────────────────────
 
     def _carry_out(self, effects: list[Effect]) -> None:

@@ -17,6 +17,7 @@ from gristmill.errors import Refused
 from gristmill.router.admin import Admin
 from gristmill.router.catalogue import Catalogue
 from gristmill.router.front import Front
+from gristmill.router.library import BLOBS, Library, is_library_call
 from gristmill.router.origins import Origins, is_loopback, preflight_headers
 from gristmill.router.priority import Priority, Sender, Senders
 from gristmill.router.relay import Relay
@@ -39,6 +40,7 @@ class Server:
         self._senders = Senders(settings)
         self._relay = Relay(settings, scheduler)
         self._catalogue = Catalogue(scheduler)
+        self._library = Library(settings, scheduler)
         keyed = settings.admin_key is not None or any(key.admin for key in settings.keys)
         self._open_to_loopback = is_loopback(settings.host) and not keyed
         self._origins = Origins(settings)
@@ -66,6 +68,9 @@ class Server:
             if head.method != "POST":
                 raise BadRequest("use POST", 405)
             head.sender = self._sender(head)
+        elif head.path.startswith(BLOBS):
+            self._administrator(head, pages=True)
+            head.streams_body = head.method == "POST"
 
     async def handle(self, request: Request) -> None:
         path = request.path
@@ -84,7 +89,10 @@ class Server:
 
     async def _other(self, request: Request, path: str) -> None:
         method = "GET" if request.head.method == "HEAD" else request.head.method
-        if method == "OPTIONS":
+        if is_library_call(request.head.method, path):
+            self._administrator(request.head, pages=True)
+            await self._library.serve(request)
+        elif method == "OPTIONS":
             request.answer_without_body(204, preflight_headers(request.head))
         elif path.startswith("/router/"):
             if (handler := self._admin.get((method, path))) is None:
@@ -124,14 +132,15 @@ class Server:
         sender = self._senders.known(head.header(b"authorization"), head.remote)
         if sender is None:
             raise BadRequest("this key is not known here", 401)
-        return sender
+        return sender._replace(admin=True) if self._open_to_loopback else sender
 
-    def _administrator(self, head: Head) -> Sender:
+    def _administrator(self, head: Head, *, pages: bool = False) -> Sender:
+        """Who may command the router; `pages` lets the web pages in whose origin is allowed."""
         sender = self._senders.known(head.header(b"authorization"), head.remote)
         if sender is not None and sender.admin:
             return sender
         # a web page in the operator's browser can reach loopback too, but cannot hide where it came from
-        if self._open_to_loopback and b"origin" not in head.fields:
+        if self._open_to_loopback and (pages or b"origin" not in head.fields):
             return LOOPBACK_ADMIN
         raise BadRequest("this needs the router's admin key, as a bearer token", 403)
 

@@ -1,5 +1,6 @@
 """What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
+import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
@@ -38,6 +39,7 @@ NOT_FORWARDED = HOP_BY_HOP | {
     b"origin",
     b"referer",
     b"x-forwarded-for",
+    b"x-router-backend",
     b"x-ollama-priority",
     b"x-router-holdback",
     b"x-router-session",
@@ -146,6 +148,29 @@ def read_question(call: Call, body: bytes) -> Question:
         canonical(model),
         call.shape == "vectors",
     )
+
+
+EMPTY = (b"", b'""', b"[]", b"null")
+
+
+def asks_nothing(question: Question) -> bool:
+    """Whether an Ollama client only wants a model in or out of memory: it says nothing that could be answered."""
+    call, fields = question.call, question.fields
+    if call is CHAT:
+        return bytes(fields.get("messages", b"")) in EMPTY
+    return call is GENERATE and bytes(fields.get("prompt", b"")) in EMPTY and "images" not in fields
+
+
+def unloads(question: Question) -> bool:
+    """Whether a request that asks nothing wants the model gone: `ollama stop` sends this."""
+    return bytes(question.fields.get("keep_alive", b"")) in (b"0", b'"0"', b'"0s"', b"0.0")
+
+
+def nothing_said(question: Question, reason: str) -> bytes:
+    """What Ollama answers when it only loads or unloads."""
+    said = {"message": {"role": "assistant", "content": ""}} if question.call is CHAT else {"response": ""}
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return orjson.dumps({"model": question.model, "created_at": stamp, **said, "done": True, "done_reason": reason})
 
 
 def choices_asked(question: Question) -> int:
