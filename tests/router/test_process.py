@@ -25,7 +25,7 @@ async def started(port: int, *backends: str, stop: str = "10s") -> asyncio.subpr
     return await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env, stdout=pipe, stderr=pipe)
 
 
-@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT])
 async def test_it_finishes_what_runs_before_it_stops(scene: Scene, wish: signal.Signals) -> None:
     gpu, port = await scene.backend(token=0.05), free_port()
     process = await started(port, f'{{"name": "g", "url": "{gpu.url}"}}')

@@ -8,6 +8,7 @@ import uvloop
 from gristmill.cli.output import Json, Misused, err, say_json
 from gristmill.cli.session import load
 from gristmill.router import serve
+from gristmill.settings import RouterSettings
 from gristmill.telemetry import set_up_logs
 
 
@@ -28,6 +29,10 @@ def router(
         raise Misused(f"--port {port} is none: ports go from 0, which takes any free one, to 65535.")
     settings = load()
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+
+    def reread() -> RouterSettings:
+        return load().router.model_copy(update=given)
+
     ours = settings.router.model_copy(update=given)
     set_up_logs(settings.log)
 
@@ -37,4 +42,4 @@ def router(
         else:
             err.print(f"The router listens on {ours.host}:{port}; Ctrl-C stops it.", highlight=False)
 
-    uvloop.run(serve(ours, listening))
+    uvloop.run(serve(ours, listening, reread))

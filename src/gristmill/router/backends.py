@@ -18,7 +18,7 @@ from gristmill.router.plain import PlainClient
 from gristmill.router.responses import as_chat
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, whole
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, whole
 from gristmill.router.wire import (
     EMBED,
     V1_CHAT,
@@ -64,13 +64,19 @@ class Pins:
     """What every request for a model carries, so that no client makes a backend load it anew."""
 
     def __init__(self, settings: RouterSettings) -> None:
-        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
-        self._keep_alive = settings.keep_alive
         self._largest: dict[str, int] = {}
         self.of = lru_cache(maxsize=1024)(self._look_up)
-        self.keep_alive_raw = lru_cache(maxsize=1024)(self._encoded_keep_alive)
+        self.keep_alive_raw = lru_cache(maxsize=1024)(self._encode_keep_alive)
+        self.configure(settings)
 
-    def _encoded_keep_alive(self, model: str) -> msgspec.Raw:
+    def configure(self, settings: RouterSettings) -> None:
+        """Go by these settings from now on."""
+        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
+        self._keep_alive = settings.keep_alive
+        self.of.cache_clear()
+        self.keep_alive_raw.cache_clear()
+
+    def _encode_keep_alive(self, model: str) -> msgspec.Raw:
         return msgspec.Raw(orjson.dumps(self.keep_alive(model)))
 
     def _look_up(self, model: str) -> ModelSettings:
@@ -97,20 +103,49 @@ class Adapter:
     """One backend: its client, what it serves, and how requests are put for it."""
 
     def __init__(self, spec: BackendSettings, gpu: bool, settings: RouterSettings, pins: Pins) -> None:
-        self.spec, self.gpu, self._settings, self._pins = spec, gpu, settings, pins
+        self.gpu, self._pins = gpu, pins
         self.name = spec.name
+        self._client: Client | None = None
+        self._control: Client | None = None
+        self.configure(spec, settings)
         self.speaks = "ollama" if spec.kind == "ollama" else "openai"
         self.models: dict[str, Json] | None = None  # None until it has told
         self.loaded: dict[str, Json] = {}
         self.version = ""
         self.trouble = ""  # why the last probe failed; empty when it did not
         self.absent: set[str] = set()
-        self._patterns = [re.compile(as_regex(pattern)) for pattern in spec.models]
-        self._client: Client | None = None
-        self._control: Client | None = None
         self._child = Child(spec, self.embedded_model) if spec.kind == "embedded" else None
         key = f"Authorization: Bearer {spec.key.get_secret_value()}\r\n" if spec.key is not None else ""
         self._headers = f"Content-Type: application/json\r\nAccept: */*\r\n{key}".encode("latin-1")
+
+    def configure(self, spec: BackendSettings, settings: RouterSettings) -> None:
+        """Go by these settings from now on; a backend at another place needs another adapter."""
+        self.spec, self._settings = spec, settings
+        self._patterns = [re.compile(as_regex(pattern)) for pattern in spec.models]
+        if self._client is not None:
+            self._client.limit(self._limits())
+        if self._control is not None:
+            self._control.limit(self._control_limits())
+
+    def is_at(self, spec: BackendSettings, gpu: bool) -> bool:
+        """Whether these settings mean the same backend, at the same place."""
+        ours = self.spec
+        place = (spec.kind, spec.url, spec.key, spec.gguf, gpu)
+        child = (spec.context, spec.threads, spec.parallel) if spec.kind == "embedded" else ()
+        own = (ours.context, ours.threads, ours.parallel) if ours.kind == "embedded" else ()
+        return place == (ours.kind, ours.url, ours.key, ours.gguf, self.gpu) and child == own
+
+    def _limits(self) -> Limits:
+        settings = self._settings
+        return Limits(
+            settings.connect_timeout.total_seconds(),
+            settings.header_timeout.total_seconds(),
+            settings.idle_timeout.total_seconds(),
+        )
+
+    def _control_limits(self) -> Limits:
+        load = self._settings.load_timeout.total_seconds()
+        return Limits(self._settings.connect_timeout.total_seconds(), load, load)
 
     @property
     def shown_url(self) -> str:
@@ -144,17 +179,9 @@ class Adapter:
             self._connect(self.spec.url)
 
     def _connect(self, url: str) -> None:
-        settings = self._settings
-        kind: Callable[..., Client] = TlsClient if url.startswith("https://") else PlainClient
-        connect = settings.connect_timeout.total_seconds()
-        self._client = kind(
-            url,
-            connect_timeout=connect,
-            header_timeout=settings.header_timeout.total_seconds(),
-            idle_timeout=settings.idle_timeout.total_seconds(),
-        )
-        load = settings.load_timeout.total_seconds()
-        self._control = kind(url, connect_timeout=connect, header_timeout=load, idle_timeout=load)
+        kind: Callable[[str, Limits], Client] = TlsClient if url.startswith("https://") else PlainClient
+        self._client = kind(url, self._limits())
+        self._control = kind(url, self._control_limits())
 
     async def _disconnect(self) -> None:
         for client in (self._client, self._control):

@@ -48,6 +48,12 @@ class Front:
         server = self._server = await self.loop.create_server(lambda: Line(self), host, port, backlog=1024)
         return server.sockets[0].getsockname()[1]
 
+    def configure(self, *, body_limit: int, patience: float) -> None:
+        """Go by these limits from now on, and look at every client's head anew: its key may be gone."""
+        self.body_limit, self.patience = body_limit, patience
+        for line in self.lines:
+            line.forget_head()
+
     async def close(self) -> None:
         """Part with everybody; who is being told something may read it within a moment."""
         self._timer.cancel()
@@ -143,6 +149,9 @@ class Line(asyncio.Protocol):
     def hang_up(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+    def forget_head(self) -> None:
+        self._said = None
 
     def part(self) -> None:
         """Hang up once what is being answered is answered."""

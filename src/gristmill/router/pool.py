@@ -108,6 +108,11 @@ class Backend:
     draining: bool = False
     unloaded: dict[str, float] = field(default_factory=dict[str, float])
 
+    def configure(self, new: "Backend") -> None:
+        """Go by the settings of a new backend at the same place; what is known of this one stays known."""
+        self.slots, self.vram, self.role = new.slots, new.vram, new.role
+        self.breaker.threshold, self.breaker.cooldown = new.breaker.threshold, new.breaker.cooldown
+
     @property
     def free(self) -> int:
         return self.slots - len(self.leases)

@@ -62,13 +62,17 @@ class Relay:
 
     def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
         self._scheduler, self._metrics = scheduler, scheduler.metrics
+        self._ids = itertools.count(1)
+        self._now = time.monotonic
+        self.configure(settings)
+
+    def configure(self, settings: RouterSettings) -> None:
+        """Go by these settings from now on."""
         self._table = PriorityTable(settings.priorities)
         limits = (settings.deadline_p0, settings.deadline_p1, settings.deadline_p2, settings.deadline_p3)
         self._deadlines = [limit.total_seconds() for limit in limits]
         self._patience = settings.patience.total_seconds()
         self._holdback_limit = settings.holdback_limit
-        self._ids = itertools.count(1)
-        self._now = time.monotonic
 
     async def serve(self, request: Request, call: Call, sender: Sender) -> None:
         """Answer one call; raises BadRequest when it is wrong."""
@@ -165,7 +169,7 @@ class Relay:
                 lease = None
 
     async def _attempt(self, visit: Visit, lease: Lease) -> None:
-        adapter = self._scheduler.adapters[lease.backend.name]
+        adapter = self._scheduler.adapter_of(lease)
         attempt = Attempt(visit, lease, adapter, adapter.prepare(visit.question))
         outgoing = attempt.outgoing
         exchange = await self._begin_exchange(attempt, outgoing.body)

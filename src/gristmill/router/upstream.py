@@ -1,7 +1,7 @@
 """What every HTTP client of ours can do for the router, whichever way it reaches its backend."""
 
 import os
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gristmill.router.breaker import Failure
 
@@ -59,8 +59,20 @@ class Exchange(Protocol):
         ...
 
 
+class Limits(NamedTuple):
+    """How long a backend may take, in seconds: to be reached, to begin its answer, to go on with it."""
+
+    connect: float
+    header: float
+    idle: float
+
+
 class Client(Protocol):
     """Sends requests to one backend."""
+
+    def limit(self, limits: Limits) -> None:
+        """Go by these limits from now on."""
+        ...
 
     def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange | None:
         """Send a request at once, on a connection that is open already, if there is one."""
