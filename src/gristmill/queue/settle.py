@@ -1,4 +1,4 @@
-"""Settles answers: rows, letters, counters and completion commit together, run_fenced by the lease, or not at all."""
+"""Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Sequence
