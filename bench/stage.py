@@ -18,7 +18,7 @@ import psycopg
 from bench.board import Board
 from bench.contenders import Contender
 
-from gristmill.db.embedded import Embedded
+from gristmill.db.embedded import ADMIN, USER, Embedded
 
 ROOT = Path(__file__).resolve().parent.parent
 START = 30.0  # seconds a process may take until it says that it is ready
