@@ -2,6 +2,15 @@
 
 from gristmill.documents.blobs import clear_copies
 from gristmill.documents.finding import explain_lack, find_in_documents
+from gristmill.documents.following import (
+    LOOK_EVERY,
+    Look,
+    Overview,
+    explain_failures,
+    follow_documents,
+    load_overview,
+    place_error,
+)
 from gristmill.documents.intake import Added, add_again, add_file, advise_reindex, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.progress import (
@@ -29,11 +38,14 @@ from gristmill.documents.store import load, retry
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
+    "LOOK_EVERY",
     "MOST_FAILURES",
     "ORDINARY",
     "Added",
     "Document",
     "Failure",
+    "Look",
+    "Overview",
     "PhaseProgress",
     "Progress",
     "Removed",
@@ -45,16 +57,20 @@ __all__ = [
     "advise_reindex",
     "at_work",
     "clear_copies",
+    "explain_failures",
     "explain_lack",
     "failures",
     "find_in_documents",
+    "follow_documents",
     "holds_anything",
     "listing",
     "load",
+    "load_overview",
     "name_of",
     "names_of",
     "of_arrival",
     "pages",
+    "place_error",
     "progress",
     "remove",
     "remove_in_portions",
