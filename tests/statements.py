@@ -9,7 +9,7 @@ from gristmill.db.sql import NAME
 SRC = Path(__file__).parents[1] / "src" / "gristmill"
 SQL = sorted(path for path in SRC.rglob("*.sql") if path.parent.name != "schema")
 PARAMETER = re.compile(r"%\((\w+)\)[sb]")
-PLACEHOLDER = re.compile(r"\{[a-z]+\}")  # a number that is put in before the server sees the statement
+PLACEHOLDER = re.compile(r"\{[a-z_]+\}")  # a number that is put in before the server sees the statement
 
 
 def read_statements() -> Iterator[tuple[str, str]]:

@@ -136,6 +136,28 @@ def test_every_named_statement_is_used_beside_its_file(path: Path) -> None:
     assert [name for name in names if f'["{name}"]' not in code] == []
 
 
+# --- tables
+
+CREATED = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
+WRITTEN = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO|COPY|TRUNCATE)\s+(?:ONLY\s+)?(\w+)")
+COMMENT = re.compile(r"--[^\n]*")
+WRITTEN_BY_OTHERS: dict[tuple[str, str], str] = {}  # (table, room): the reason why it may
+
+
+def test_one_room_writes_a_table() -> None:
+    """The room that made it; other rooms call its functions."""
+    files = (*SQL, *SCHEMA)
+    texts = {path: COMMENT.sub("", path.read_text(encoding="utf-8")) for path in files}
+    rooms = {path: path.relative_to(SRC).parts[0] for path in files}
+    owners = {table: rooms[path] for path, text in texts.items() for table in CREATED.findall(text)}
+    writers = {
+        (table, rooms[path]) for path, text in texts.items() for table in WRITTEN.findall(text) if table in owners
+    }
+    assert len(owners) > 30
+    assert {table for table, _ in writers} >= {"task", "document", "page", "chunk", "scope"}
+    assert {one for one in writers if owners[one[0]] != one[1]} == set(WRITTEN_BY_OTHERS)
+
+
 # --- settings
 
 
@@ -221,6 +243,7 @@ STRUCTURED = {
     "key": "k",
     "kind": "openai",
     "floor": "0.3",
+    "meaning_share": "0.3",
 }
 
 

@@ -15,8 +15,8 @@ from shelf import chunked, placed, searchable
 from gristmill.cli.up import worker_log
 from gristmill.db import Tx
 from gristmill.documents import load
-from gristmill.documents.intake import add_part
 from gristmill.documents.reading import Part
+from gristmill.documents.take_in import add_part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gristmill.app import ROOMS
 from gristmill.db import Database
-from gristmill.documents import Added, Progress, add_file, progress, with_parts
+from gristmill.documents import Progress, Taken, add_file, progress, with_parts
 from gristmill.documents.letters import OpenDocument, ReadPage
 from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
@@ -37,7 +37,7 @@ class Mill:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    async def add(self, name: str, content: str | bytes, scope: Scope = GLOBAL, **more: Any) -> Added:
+    async def add(self, name: str, content: str | bytes, scope: Scope = GLOBAL, **more: Any) -> Taken:
         return await add_file(
             self.db, self.file(name, content), scope, max_bytes=self.settings.documents.max_bytes, **more
         )

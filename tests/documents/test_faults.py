@@ -15,9 +15,10 @@ from documents.grindstone import Mill, a_mill, a_model_pool
 from documents.misreading import misread
 from gristmill.db import Database
 from gristmill.documents import Progress, desk, failures, load, retry
-from gristmill.documents.blobs import Spool, hashed
+from gristmill.documents.blobs import hash_of
 from gristmill.documents.letters import BuildGraph, FinishDocument
 from gristmill.documents.phases.graph import build_graph
+from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent
 from gristmill.models import Extraction, ModelPool, Passage
 from gristmill.queue import on, set_queue
@@ -135,8 +136,8 @@ async def test_copies_of_files_keep_to_their_room_while_others_come_and_go(mill:
 
     async def fetch(spool: Spool) -> None:
         for text in texts:
-            path = await spool.file(hashed(text.encode()), len(text.encode()))
-            assert path.name == hashed(text.encode()).hex()
+            path = await spool.fetch(hash_of(text.encode()), len(text.encode()))
+            assert path.name == hash_of(text.encode()).hex()
 
     await asyncio.gather(*(fetch(Spool(mill.db, folder, limit=20_000)) for _ in range(4)))
     assert sum(path.lstat().st_size for path in folder.iterdir()) <= 40_000
@@ -151,7 +152,7 @@ async def test_a_copy_that_another_worker_still_writes_is_left_and_an_abandoned_
     fresh.write_bytes(bytes(30_000))
     abandoned.write_bytes(bytes(30_000))
     os.utime(abandoned, (0, 0))
-    await Spool(mill.db, folder, limit=20_000).file(hashed(text), len(text))
+    await Spool(mill.db, folder, limit=20_000).fetch(hash_of(text), len(text))
     assert fresh.exists()
     assert not abandoned.exists()
 
@@ -179,9 +180,9 @@ async def test_a_copy_that_lost_its_end_is_fetched_anew(mill: Mill) -> None:
     text = GOOD[0].encode()
     await mill.add("a.md", text.decode())
     spool = Spool(mill.db, mill.folder / "small", limit=20_000)
-    copy = await spool.file(hashed(text), len(text))
+    copy = await spool.fetch(hash_of(text), len(text))
     copy.write_bytes(text[:10])  # as a machine leaves it that loses its power
-    assert (await spool.file(hashed(text), len(text))).read_bytes() == text
+    assert (await spool.fetch(hash_of(text), len(text))).read_bytes() == text
 
 
 async def test_a_document_whose_end_died_says_so_and_can_be_tried_again(mill: Mill) -> None:

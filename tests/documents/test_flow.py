@@ -32,9 +32,9 @@ from gristmill.documents import (
     store,
 )
 from gristmill.documents.desk import Desk
-from gristmill.documents.intake import add_part
 from gristmill.documents.letters import BuildGraph, OpenDocument, ReadPage
 from gristmill.documents.reading import PageText, Part
+from gristmill.documents.take_in import add_part
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import keys, lexicon
@@ -484,7 +484,7 @@ async def test_a_file_is_hashed_while_others_go_on(mill: Mill, monkeypatch: pyte
         return digest(file)
 
     monkeypatch.setattr(blobs, "digest", slow)
-    adding = asyncio.create_task(mill.add("note.md", NOTE))
+    adding = asyncio.create_task(mill.add("note.md", NOTE * 20_000))
     await asyncio.sleep(0)
     asyncio.get_running_loop().call_later(0.01, others.set)
     assert (await adding).status == "added"

@@ -8,9 +8,9 @@ import pytest
 
 from gristmill.db import Database, Tx
 from gristmill.documents import Removed, add_again, add_file, load, remove
-from gristmill.documents.intake import add_part
 from gristmill.documents.phases import opening
 from gristmill.documents.reading import Part
+from gristmill.documents.take_in import add_part
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
@@ -112,7 +112,7 @@ async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_on
     async def finish() -> None:
         async with db.transaction() as tx:
             (document,) = (await load(tx, [new])).values()
-            await opening._finished(tx, document=document)  # pyright: ignore[reportPrivateUsage]
+            await opening._finish(tx, document=document)  # pyright: ignore[reportPrivateUsage]
 
     async with db.transaction() as tx:
         await remove(tx, [old])

@@ -61,16 +61,12 @@ async def buffers(tx: Tx, statement: LiteralString, **asked: Any) -> int:
 async def test_one_of_thousands_of_equals_is_found_with_one_look_into_the_index(db: Database, key: bytes) -> None:
     async with db.transaction() as tx:
         await mails(tx)
-        for statement in (
-            store.SQL["pages_by_key"],
-            store.SQL["divided_before"],
-            contributions.SQL["known_extractions"],
-        ):
+        for statement in (store.SQL["find_pages"], store.SQL["find_divided"], contributions.SQL["known_extractions"]):
             assert await buffers(tx, statement, keys=[key]) < 50, statement
         assert await buffers(tx, vectors.SQL["known_vectors"], hashes=[key], model=MODEL) < 50
         found = 1 if key == SIGNATURE else 0
-        assert len(await store.pages_by_key(tx, [key, key])) == found
-        assert [len(pieces) for pieces in (await store.divided_before(tx, [key, key])).values()] == [1] * found
+        assert len(await store.find_pages(tx, [key, key])) == found
+        assert [len(pieces) for pieces in (await store.find_divided(tx, [key, key])).values()] == [1] * found
         assert len(await contributions.known_extractions(tx, [key, key])) == found
         assert len(await vectors.known_vectors(tx, MODEL, [key, key])) == found
 

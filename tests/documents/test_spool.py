@@ -10,11 +10,12 @@ import pytest_asyncio
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
 from gristmill.documents import remove
-from gristmill.documents.blobs import Spool, clear_copies, hashed
+from gristmill.documents.blobs import hash_of
 from gristmill.documents.desk import Desk
 from gristmill.documents.letters import ReadPage
 from gristmill.documents.phases.ocr import AGAIN, LATER, fitting, read_pages
 from gristmill.documents.reading import Limits, inspect, plain, read
+from gristmill.documents.spool import Spool, clear_copies
 from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
 from gristmill.queue import Skip
@@ -36,16 +37,16 @@ async def test_a_file_is_opened_once_for_all_its_pages_however_often_it_is_asked
     monkeypatch.setattr(plain.tables, "_opened", lambda path: openings.append(path) or plain._table(path))
     await mill.add("stock.csv", TABLE)
     spool = Spool(mill.db, mill.folder / "spool", limit=1 << 20)
-    path = await spool.file(hashed(TABLE.encode()), len(TABLE))
+    path = await spool.fetch(hash_of(TABLE.encode()), len(TABLE))
     pages = inspect(str(path), "stock.csv", Limits()).pages
     for number in range(1, pages + 1):
-        path = await spool.file(hashed(TABLE.encode()), len(TABLE))
+        path = await spool.fetch(hash_of(TABLE.encode()), len(TABLE))
         assert read(str(path), "csv", number, Limits()).text
     assert (pages, len(openings)) == (5, 1)
 
 
 def named(texts: list[str]) -> set[str]:
-    return {hashed(text.encode()).hex() for text in texts}
+    return {hash_of(text.encode()).hex() for text in texts}
 
 
 async def test_what_a_batch_is_about_to_read_makes_no_room_for_the_rest_of_it(mill: Mill) -> None:
@@ -53,12 +54,12 @@ async def test_what_a_batch_is_about_to_read_makes_no_room_for_the_rest_of_it(mi
     for n, text in enumerate(texts):
         await mill.add(f"{n}.txt", text)
     spool = Spool(mill.db, mill.folder / "small", limit=4_000)
-    with spool.held([hashed(text.encode()) for text in texts[:5]]):
+    with spool.hold([hash_of(text.encode()) for text in texts[:5]]):
         for text in texts:
-            await spool.file(hashed(text.encode()), len(text))
+            await spool.fetch(hash_of(text.encode()), len(text))
         assert named(texts[:5]) <= set(os.listdir(mill.folder / "small"))
     for text in texts[5:]:
-        await spool.file(hashed(text.encode()), len(text))
+        await spool.fetch(hash_of(text.encode()), len(text))
     assert not named(texts[:5]) & set(os.listdir(mill.folder / "small")), "when it was read, it is like all others"
 
 
@@ -68,9 +69,9 @@ async def test_copies_that_are_coming_at_the_same_time_keep_to_their_room(mill: 
         await mill.add(f"{n}.txt", text)
     folder = mill.folder / "small"
     spool = Spool(mill.db, folder, limit=100_000)
-    await spool.file(hashed(texts[0].encode()), len(texts[0]))
-    await spool.file(hashed(texts[1].encode()), len(texts[1]))
-    await asyncio.gather(*(spool.file(hashed(text.encode()), len(text)) for text in texts[2:4]))
+    await spool.fetch(hash_of(texts[0].encode()), len(texts[0]))
+    await spool.fetch(hash_of(texts[1].encode()), len(texts[1]))
+    await asyncio.gather(*(spool.fetch(hash_of(text.encode()), len(text)) for text in texts[2:4]))
     assert sum(entry.stat().st_size for entry in folder.iterdir()) <= 100_000
 
 
@@ -103,8 +104,8 @@ async def test_a_page_whose_copy_made_room_for_others_is_asked_for_again(mill: M
     class Emptied(Spool):
         """As if another worker on this machine needed the room."""
 
-        async def file(self, hash_: bytes, size: int) -> Path:
-            path = await super().file(hash_, size)
+        async def fetch(self, hash_: bytes, size: int) -> Path:
+            path = await super().fetch(hash_, size)
             path.unlink()
             return path
 
@@ -134,7 +135,7 @@ async def test_copies_of_what_was_removed_go_and_no_others(mill: Mill) -> None:
     first, _ = [await mill.add(f"{n}.txt", text) for n, text in enumerate(texts)]
     folder = mill.folder / "spool"
     for text in texts:
-        await Spool(mill.db, folder, limit=1 << 20).file(hashed(text.encode()), len(text))
+        await Spool(mill.db, folder, limit=1 << 20).fetch(hash_of(text.encode()), len(text))
     (folder / "coming-whole").touch()
     assert first.document is not None
     async with mill.db.transaction() as tx:
@@ -147,7 +148,7 @@ async def test_copies_of_what_was_removed_go_and_no_others(mill: Mill) -> None:
 async def test_a_worker_clears_copies_also_of_what_others_removed(mill: Mill) -> None:
     folder = mill.folder / "spool"
     folder.mkdir()
-    (folder / hashed(b"removed elsewhere").hex()).touch()
+    (folder / hash_of(b"removed elsewhere").hex()).touch()
     await mill.add("a.txt", "The mill grinds.")
-    await Spool(mill.db, folder, limit=1 << 20).file(hashed(b"The mill grinds."), 16)
+    await Spool(mill.db, folder, limit=1 << 20).fetch(hash_of(b"The mill grinds."), 16)
     assert set(os.listdir(folder)) == named(["The mill grinds."])

@@ -6,10 +6,23 @@ from pathlib import Path
 import pytest
 
 from gristmill.db import Database
-from gristmill.documents import Added, Progress, add_again, add_file, listing, load, pages, remove, retry, tally
-from gristmill.documents.blobs import Spool, hashed
+from gristmill.documents import (
+    Progress,
+    Taken,
+    add_again,
+    add_file,
+    index_document,
+    listing,
+    load,
+    pages,
+    remove,
+    retry,
+    store_chunk,
+    tally,
+)
+from gristmill.documents.blobs import hash_of
+from gristmill.documents.spool import Spool
 from gristmill.errors import Refused
-from gristmill.knowledge import index_document, store_chunk
 from gristmill.models import FakeEmbedder
 from gristmill.scopes import GLOBAL
 
@@ -36,7 +49,7 @@ async def test_they_are_listed_shown_and_counted_like_all_others(db: Database) -
     assert [phase.status for phase in one.phases] == ["skipped", "completed", "skipped"]
     async with db.transaction() as tx:
         for page in await pages(tx, one.id):
-            assert (page.ocr_status, page.vector_status, page.graphrag_status) == ("skipped", "completed", "skipped")
+            assert [phase.status for phase in page.phases] == ["skipped", "completed", "skipped"]
         assert (await tally(tx)).completed == 1
         (document,) = (await load(tx, [one.id])).values()
         assert (await retry(tx, document)).tasks == (), "nothing of it has failed"
@@ -51,7 +64,7 @@ async def test_notes_are_not_made_anew_from_bytes_since_there_are_none(db: Datab
             await add_again(tx, one.id)
     async with db.transaction() as tx:
         (document,) = (await load(tx, [one.id])).values()
-    assert (document.hash, document.size) == (hashed(b""), 0)
+    assert (document.hash, document.size) == (hash_of(b""), 0)
 
 
 async def test_who_begins_notes_waits_for_nobody_who_removes_others(db: Database) -> None:
@@ -79,7 +92,7 @@ async def test_a_file_with_the_same_bytes_as_a_long_text_can_be_read(db: Databas
     text = "The mill grinds. " * (MEBIBYTE // 10)
     await index_document(db, EMBEDDER, "memo", text, "Memo", "desk")
     await added(db, tmp_path / "memo.txt", text)
-    copy = await Spool(db, tmp_path / "spool", limit=10 * MEBIBYTE).file(hashed(text.encode()), len(text))
+    copy = await Spool(db, tmp_path / "spool", limit=10 * MEBIBYTE).fetch(hash_of(text.encode()), len(text))
     assert copy.read_text() == text
 
 
@@ -92,6 +105,6 @@ async def test_nothing_is_written_into_a_file_s_own_document(db: Database, tmp_p
     assert [found.id for found in await listed(db)] == [one.document]
 
 
-async def added(db: Database, path: Path, text: str) -> Added:
+async def added(db: Database, path: Path, text: str) -> Taken:
     path.write_text(text)  # noqa: ASYNC240 a few bytes
     return await add_file(db, path, GLOBAL, max_bytes=10 * MEBIBYTE)

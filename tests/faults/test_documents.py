@@ -34,7 +34,7 @@ FACTS = {
     "documents": "SELECT urn, name, version, hash, type, title, pages, meta, written_at FROM document",
     "statuses": "SELECT urn, version, status, total_pages, ocr_status, ocr_completed_pages, ocr_failed_pages,"
     " vector_index_status, total_chunks, vector_completed_chunks, vector_failed_chunks, graphrag_index_status,"
-    " graphrag_completed_chunks, graphrag_failed_chunks FROM document_progress",
+    " graphrag_completed_chunks, graphrag_failed_chunks FROM document_status",
     "pages": "SELECT d.urn, p.number, p.method, p.text, s.ocr_status, s.chunk_count, s.vector_status, s.graphrag_status"
     " FROM page p JOIN document d ON d.id = p.document"
     " JOIN page_status s ON s.document_id = d.id AND s.page_number = p.number",
@@ -154,7 +154,7 @@ def strike(chance: random.Random, victim: str, server: Embedded, supervisor: sub
 
 
 async def ended(server: Embedded) -> bool:
-    return await holds(server, "SELECT bool_and(status IN ('completed', 'failed', 'cancelled')) FROM document_progress")
+    return await holds(server, "SELECT bool_and(status IN ('completed', 'failed', 'cancelled')) FROM document_status")
 
 
 async def holds(server: Embedded, question: LiteralString) -> bool:

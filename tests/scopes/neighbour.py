@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from gristmill.db import Tx
 
@@ -30,11 +31,11 @@ VALUES (%(n)s, %(n)s, 1, clock(), 'neighbour''s secret', 'neighbour''s secret');
 INSERT INTO schedule (name, kind, queue, scope, payload, cron)
 VALUES ('beta', 'beta.work', 'beta', %(n)s, '{}', '* * * * *');
 INSERT INTO blob (hash, size) VALUES (%(hash)s, 3);
-INSERT INTO blob_piece (hash, n, bytes) VALUES (%(hash)s, 0, 'neighbour''s secret');
+INSERT INTO blob_piece (blob, n, bytes) SELECT id, 0, 'neighbour''s secret' FROM blob WHERE hash = %(hash)s;
 INSERT INTO document (id, scope, urn, version, hash, name, title, type, pages, task, opening) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, 'urn:beta', 1, %(hash)s, 'neighbour''s secret', 'neighbour''s secret', 'pdf', 1, %(n)s + 1,
         %(n)s);
-INSERT INTO phase (document, name, scope, ordinal, task) VALUES (%(n)s, 'ocr', %(n)s, 0, %(n)s + 1);
+INSERT INTO phase (document, name, scope, task) VALUES (%(n)s, 'ocr', %(n)s, %(n)s + 1);
 INSERT INTO page (document, number, scope, method, text, key, divided)
 VALUES (%(n)s, 1, %(n)s, 'text', 'neighbour''s secret', %(hash)s, %(hash)s);
 INSERT INTO kept_part (container, urn, scope) VALUES (%(n)s, 'urn:beta', %(n)s);
@@ -53,7 +54,7 @@ VALUES (%(n)s, %(key)s, 'person', '{"name": "neighbour''s secret"}', true);
 INSERT INTO mention (chunk, key, scope, type, name)
 VALUES (%(n)s, %(key)s, %(n)s, 'person', 'neighbour''s secret'),
        (%(n)s, 'person::friend', %(n)s, 'person', 'neighbour''s secret');
-INSERT INTO relation (chunk, source, type, target, scope, drawn)
+INSERT INTO relation (chunk, source, type, target, scope, extracted)
 VALUES (%(n)s, %(key)s, 'KNOWS', 'person::friend', %(n)s, true);
 INSERT INTO extraction (chunk, scope, key) VALUES (%(n)s, %(n)s, %(hash)s);
 """
@@ -77,6 +78,7 @@ VALUES: dict[tuple[str, str], Any] = {
     ("target", "text"): "person::friend",
     ("urn", "text"): "urn:beta",
     ("cron", "text"): "* * * * *",
+    ("", "uuid"): UUID(int=NUMBER),
     ("", "bytea"): HASH,
     ("", "bytea[]"): [HASH],
     ("", "boolean"): True,

@@ -25,6 +25,7 @@ WITHOUT_SCOPE = {
     "ticket": "a place in line: it is seen with its task",
     "blob": "bytes are kept once, whoever has them: they are seen with a document",
     "blob_piece": "as blob",
+    "staged_blob": "a pin is a secret that its stager alone knows; no tenant sees the table",
     "queue": "settings of the machine",
     "queue_health": "the health of the machine",
     "sweep": "where the janitor of the machine goes on",
@@ -36,7 +37,15 @@ WITHOUT_SCOPE = {
     "phase_kind": "the phases of the program",
 }
 # Tables that no client's data is in, and that no tenant sees a row of.
-UNSEEN = {"gristmill_migration", "gristmill_definition", "queue_health", "sweep", "limiter", "limiter_hold"}
+UNSEEN = {
+    "gristmill_migration",
+    "gristmill_definition",
+    "queue_health",
+    "sweep",
+    "limiter",
+    "limiter_hold",
+    "staged_blob",
+}
 
 COLUMNS = """
 SELECT c.relname AS name, c.relrowsecurity AS secured,

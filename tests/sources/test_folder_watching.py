@@ -13,7 +13,7 @@ import pytest
 
 from gristmill.cli.grinding import follow
 from gristmill.db import Database, Embedded, open_database
-from gristmill.documents import Added, remove
+from gristmill.documents import Taken, remove
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
 from gristmill.settings import Settings
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 def watch(
     db: Database, folder: Path, *, stop: asyncio.Event | None = None, warnings: list[str] | None = None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     reporter = Reporter() if warnings is None else Reporter(warnings.append)
     return watch_folder(FileIntake(db, Settings(), GLOBAL, reporter, patient=True), folder, stop=stop)
 

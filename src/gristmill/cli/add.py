@@ -16,8 +16,8 @@ from gristmill.cli.grinding import as_dict, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
-from gristmill.documents import Added, Urgency, explain_failures, progress
 from gristmill.documents import Progress as Document
+from gristmill.documents import Taken, Urgency, explain_failures, progress
 from gristmill.scopes import Scope
 from gristmill.sources import FileIntake, Reporter, files_in
 
@@ -84,7 +84,7 @@ def _show_bar(total: int) -> Generator[Callable[[str], None]]:
         yield lambda name: bar.update(step, description=name, completed=next(place))
 
 
-def _added_view(added: Sequence[Added]) -> RenderableType:
+def _added_view(added: Sequence[Taken]) -> RenderableType:
     if not added:
         return Text("There is no file in there.", style="dim")
     counts = Counter(one.status for one in added)

@@ -17,20 +17,23 @@ from gristmill.cli.tasks import revived
 from gristmill.db import Tx
 from gristmill.documents import (
     MOST_FAILURES,
+    OPEN,
     Failure,
+    PageProgress,
     PhaseProgress,
     Progress,
     Removed,
     Skipped,
     add_again,
-    advise_reindex,
     clear_copies,
     failures,
+    list_phases,
     load,
     pages,
     place_error,
     progress,
     remove_in_portions,
+    say_reindex,
     setbacks,
     skipped,
     with_parts,
@@ -43,7 +46,6 @@ from gristmill.queue import Revived
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the document.")]
 MOST_PAGES = 60  # of a document's pages in one table, and of its parts
-QUEUES = {"open": "documents", "ocr": "ocr", "vector": "vector", "graph": "graph"}  # where the work of a phase waits
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Seen:
     document: Progress
     parts: list[Progress]
     errors: dict[DocumentId, str]  # of the parts that failed, of very many the first
-    pages: list[Any]  # the rows of page_status
+    pages: list[PageProgress]
     skipped: list[Skipped]
     setbacks: list[Failure]
     failures: list[Failure]
@@ -84,15 +86,13 @@ def show(document: Id, json: Json = False) -> None:
 @app.command()
 def retry(
     document: Id,
-    phase: Annotated[str | None, typer.Option(help="Only one phase: open, ocr, vector or graph.")] = None,
+    phase: Annotated[str | None, typer.Option(help="Only one phase, as document show names it, or open.")] = None,
     json: Json = False,
 ) -> None:
     """Try again the pages and chunks that failed, and nothing else.
 
     Example: gristmill document retry 12 --phase ocr
     """
-    if phase is not None and phase not in QUEUES:
-        raise typer.BadParameter(f"a phase is one of {', '.join(QUEUES)}", param_hint="--phase")
     done, status = run(_retry(DocumentId(document), phase))
     emit(json, done, lambda: _retried(document, phase, done, status))
     if not done.tasks:
@@ -128,12 +128,15 @@ def rm(
 
 async def _show(id_: DocumentId) -> Seen:
     async with session() as at, at.db.transaction(snapshot=True) as tx:
-        found = await progress(tx, await with_parts(tx, [id_]))
-        one = _the(found, id_)
-        parts = [part for part in found if part.id != id_]
-        troubles = await setbacks(tx, id_), await failures(tx, id_)
-        errors = await _errors(tx, parts)
-        return Seen(one, parts, errors, list(await pages(tx, id_)), await skipped(tx, id_), *troubles)
+        return await _look(tx, id_)
+
+
+async def _look(tx: Tx, id_: DocumentId) -> Seen:
+    found = await progress(tx, await with_parts(tx, [id_]))
+    one = _the(found, id_)
+    parts = [part for part in found if part.id != id_]
+    troubles = await setbacks(tx, id_), await failures(tx, id_)
+    return Seen(one, parts, await _errors(tx, parts), await pages(tx, id_), await skipped(tx, id_), *troubles)
 
 
 async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
@@ -145,11 +148,14 @@ async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
     """What is tried again, and how the document was."""
     async with session() as at, at.db.transaction() as tx:
+        shown = [OPEN, *(one.name for one in await list_phases(tx) if one.shown)]
+        if phase is not None and phase not in shown:
+            raise typer.BadParameter(f"a phase is one of {', '.join(shown)}", param_hint="--phase")
         document = (await load(tx, [id_])).get(id_)
         if document is None:
             raise _unknown(id_)
         (seen,) = await progress(tx, [id_])
-        return await retry_document(tx, document, QUEUES[phase] if phase else None), seen.status
+        return await retry_document(tx, document, phase), seen.status
 
 
 async def _reindex(id_: DocumentId) -> DocumentId:
@@ -200,7 +206,7 @@ def _view(seen: Seen) -> RenderableType:
     phases = table(
         ("phase", "status", ">done", ">failed", ""),
         [
-            (phase.name, phase.status, f"{phase.done}/{phase.total}", phase.failed, _why_skipped(phase, seen.skipped))
+            (phase.label, phase.status, f"{phase.done}/{phase.total}", phase.failed, _why_skipped(phase, seen.skipped))
             for phase in one.phases
         ],
         empty="",
@@ -229,35 +235,27 @@ def _why_skipped(phase: PhaseProgress, found: list[Skipped]) -> str:
     return "; ".join(one.reason if one.units == phase.total else f"{one.units:,} skipped: {one.reason}" for one in ours)
 
 
-def _pages(rows: list[Any]) -> list[RenderableType]:
+def _pages(found: list[PageProgress]) -> list[RenderableType]:
     """All, or of very many the first; those that are not done come before the others."""
-    shown = sorted(rows, key=lambda row: row.graphrag_status in ("completed", "skipped"))[:MOST_PAGES]
+    shown = sorted(found, key=lambda page: page.phases[-1].status in ("completed", "skipped"))[:MOST_PAGES]
+    first, *others = [phase.label for phase in found[0].phases]
     told = table(
-        (">page", "ocr", "how", ">chunks", "vector", "graph", ""),
-        [
-            (
-                row.page_number,
-                row.ocr_status,
-                row.ocr_method,
-                row.chunk_count,
-                row.vector_status,
-                row.graphrag_status,
-                short(_why(row), 80),
-            )
-            for row in sorted(shown, key=lambda row: row.page_number)
-        ],
+        (">page", first, "how", ">chunks", *others, ""),
+        [_page(page) for page in sorted(shown, key=lambda page: page.number)],
         empty="",
     )
-    return [told, *_more(rows, "pages")]
+    return [told, *_more(found, "pages")]
 
 
-def _why(row: Any) -> str:
+def _page(page: PageProgress) -> tuple[Any, ...]:
+    first, *others = [phase.status for phase in page.phases]
+    return (page.number, first, page.method, page.chunks, *others, short(_why(page), 80))
+
+
+def _why(page: PageProgress) -> str:
     """What is wrong with a page, or why it was left out; that it needed no reading is told of its document."""
-    told = [
-        (row.ocr_status != "skipped", row.ocr_error),
-        (row.vector_status == "skipped", row.vector_error),
-        (row.graphrag_status == "skipped", row.graphrag_error),
-    ]
+    first, *others = page.phases
+    told = [(first.status != "skipped", first.error), *((one.status == "skipped", one.error) for one in others)]
     return next((reason for matters, reason in told if matters and reason), "")
 
 
@@ -284,7 +282,7 @@ def _retried(document: int, phase: str | None, done: Revived, status: str) -> st
     if done.tasks:
         return revived(done)
     if status == "cancelled":
-        return f"Document {document} was cancelled: {advise_reindex(DocumentId(document))}."
+        return f"Document {document} was cancelled: {say_reindex(DocumentId(document))}."
     part = f"its phase {phase}" if phase else "it"
     return f"Document {document} stays as it is: nothing of {part} has failed."
 

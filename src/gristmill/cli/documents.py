@@ -1,7 +1,7 @@
 """`gristmill documents`: all of them, with how far they are."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -11,7 +11,7 @@ from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, err, short, table
 from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
-from gristmill.documents import Progress, listing
+from gristmill.documents import Progress, list_columns, listing
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
 
@@ -64,12 +64,14 @@ async def _list(
 
 def _view(found: Sequence[Progress], empty: str) -> RenderableType:
     owned = any(one.client for one in found)  # what is everybody's alone needs no column
-    rows = [
-        (str(one.id), _file(one), one.type, *[_whose(one)] * owned, one.status, *map(counts, one.phases), one.summary)
-        for one in found
-    ]
-    columns = (">id", "~file", "type", *["~client"] * owned, "status", "ocr", "vector", "graph", "")
-    return table(columns, rows, empty=empty)
+    phases = list_columns(found)
+    columns = (">id", "~file", "type", *["~client"] * owned, "status", *phases.values(), "")
+    return table(columns, [_row(one, phases, owned) for one in found], empty=empty)
+
+
+def _row(one: Progress, phases: Iterable[str], owned: bool) -> tuple[Any, ...]:
+    cells = (counts(one.phase(name)) for name in phases)
+    return (str(one.id), _file(one), one.type, *[_whose(one)] * owned, one.status, *cells, one.summary)
 
 
 def _file(one: Progress) -> Text:

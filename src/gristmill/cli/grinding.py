@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gristmill.cli.output import COLOURS, err, plain, short, warn
 from gristmill.db import Database
-from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents
+from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents, list_columns
 from gristmill.ids import DocumentId
 
 SILENCE = 10.0  # seconds after which a document that moves on within its phases has a line again
@@ -67,19 +67,20 @@ def board(found: Sequence[Progress], *, rows: int, of: Tally | None = None) -> R
     ended = sorted((one for one in found if one.ended), key=lambda one: one.id)
     shown = [*moving, *reversed(ended)][: max(rows, 3)]
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("document", "ocr", "vector", "graph", ""):
+    columns = list_columns(shown)
+    for column in ("document", *columns.values(), ""):
         grid.add_column(column, no_wrap=True)
     for one in shown:
         state = Text(f"{one.status}, {one.summary}", style=COLOURS.get(one.status, ""))
-        grid.add_row(Text(short(one.name, 36)), *(bar(phase) for phase in one.phases), state)
+        grid.add_row(Text(short(one.name, 36)), *(bar(one.phase(name)) for name in columns), state)
     whole = sum(one.status == "completed" for one in found)
     of = of or Tally(len(found), whole, sum(one.status == "failed" for one in found))
     errors = f", {of.with_errors:,} with errors" if of.with_errors else ""
     return Group(grid, Text(f"{of.completed:,} of {of.documents:,} documents complete{errors}", style="dim"))
 
 
-def bar(phase: PhaseProgress) -> RenderableType:
-    if not phase.total:
+def bar(phase: PhaseProgress | None) -> RenderableType:
+    if not phase or not phase.total:
         return Text("·", style="dim")
     colour = "red" if phase.failed else "green" if phase.done == phase.total else "cyan"
     cells = Table.grid(padding=(0, 1))
@@ -90,9 +91,9 @@ def bar(phase: PhaseProgress) -> RenderableType:
     return cells
 
 
-def counts(phase: PhaseProgress) -> Text:
+def counts(phase: PhaseProgress | None) -> Text:
     """A phase in a few characters, for lists."""
-    if not phase.total:
+    if not phase or not phase.total:
         return Text("·", style="dim")
     if phase.status == "skipped":
         return Text("skipped", style=COLOURS["skipped"])

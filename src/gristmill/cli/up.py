@@ -163,7 +163,7 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     async with at.db.transaction() as tx:
         known = await graph.counts(tx, scope)
     pages = sum(one.pages or 0 for one in found)
-    chunks = sum(one.phases[1].done for one in found)
+    chunks = sum(phase.done for one in found if (phase := one.phase("vector")))
     whole = sum(one.status == "completed" for one in found)
     out.print(
         f"\n{whole:,} of {format_count(len(found), 'document')} complete: {format_count(pages, 'page')}, "
@@ -190,8 +190,8 @@ def command(query: str, scope: Scope) -> str:
 
 async def sample(at: Session, found: Sequence[Progress]) -> str | None:
     """What the largest document calls itself; where no name says anything, what it begins with."""
-    whole = [one for one in found if one.status == "completed" and one.phases[1].total]
-    whole.sort(key=lambda one: one.phases[1].total, reverse=True)
+    whole = [one for one in found if one.status == "completed" and one.chunks]
+    whole.sort(key=lambda one: one.chunks, reverse=True)
     titles = [one.title for one in whole if one.title and sum(map(str.isalpha, one.title)) >= TELLING]
     if titles or not whole:
         return re.sub(r'["$`\\]', "", titles[0]) if titles else None

@@ -1,4 +1,4 @@
-"""The database: where it is, how to talk to it, and what its tables look like."""
+"""The database: where it runs, how to talk to it, and how its tables are made."""
 
 from gristmill.db.checks import examine_database
 from gristmill.db.embedded import Embedded, EmbeddedStatus

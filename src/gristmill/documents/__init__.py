@@ -1,6 +1,6 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
-from gristmill.documents.blobs import clear_copies
+from gristmill.documents.blobs import Staged, stage
 from gristmill.documents.finding import explain_lack, find_in_documents
 from gristmill.documents.following import (
     LOOK_EVERY,
@@ -11,11 +11,14 @@ from gristmill.documents.following import (
     load_overview,
     place_error,
 )
-from gristmill.documents.intake import Added, add_again, add_file, advise_reindex, name_of
+from gristmill.documents.intake import add_file, name_of
 from gristmill.documents.model import Document
+from gristmill.documents.notebook import index_document, store_chunk
+from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
+    PageProgress,
     PhaseProgress,
     Progress,
     Skipped,
@@ -23,6 +26,7 @@ from gristmill.documents.progress import (
     at_work,
     failures,
     holds_anything,
+    list_columns,
     listing,
     names_of,
     pages,
@@ -33,28 +37,36 @@ from gristmill.documents.progress import (
     types,
     with_parts,
 )
-from gristmill.documents.removal import Removed, remove, remove_in_portions
-from gristmill.documents.store import load, retry
+from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
+from gristmill.documents.spool import clear_copies
+from gristmill.documents.store import OPEN, load, retry
+from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
     "LOOK_EVERY",
     "MOST_FAILURES",
+    "OPEN",
     "ORDINARY",
-    "Added",
     "Document",
     "Failure",
+    "Item",
     "Look",
+    "Note",
     "Overview",
+    "PageProgress",
+    "Phase",
     "PhaseProgress",
     "Progress",
     "Removed",
     "Skipped",
+    "Staged",
+    "Taken",
     "Tally",
     "Urgency",
+    "WholeText",
     "add_again",
     "add_file",
-    "advise_reindex",
     "at_work",
     "clear_copies",
     "explain_failures",
@@ -63,6 +75,9 @@ __all__ = [
     "find_in_documents",
     "follow_documents",
     "holds_anything",
+    "index_document",
+    "list_columns",
+    "list_phases",
     "listing",
     "load",
     "load_overview",
@@ -74,9 +89,14 @@ __all__ = [
     "progress",
     "remove",
     "remove_in_portions",
+    "remove_source",
     "retry",
+    "say_reindex",
     "setbacks",
     "skipped",
+    "stage",
+    "store_chunk",
+    "take_in",
     "tally",
     "types",
     "with_parts",

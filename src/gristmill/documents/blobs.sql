@@ -1,18 +1,56 @@
--- The statements of blobs: bytes in pieces, once for each content.
+-- The bytes of documents: staged in many small transactions, kept once for each content.
 
--- name: insert_blob
--- locks the row either way: nobody may delete it before our document refers to it
-INSERT INTO blob AS b (hash, size) VALUES (%(hash)s, %(size)s)
-ON CONFLICT (hash) DO UPDATE SET size = b.size;
+-- name: keep_bytes
+SELECT keep_bytes(%(content)b);
 
--- name: has_pieces
-SELECT EXISTS (SELECT FROM blob_piece WHERE hash = %(hash)s);
+-- name: pin
+-- bytes that are here already need not be brought again
+WITH known AS (
+  SELECT id FROM blob b
+   WHERE hash = %(hash)s AND (size = 0 OR EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id))
+     FOR KEY SHARE
+)
+INSERT INTO staged_blob (blob) SELECT id FROM known RETURNING pin;
 
--- name: insert_piece
-INSERT INTO blob_piece (hash, n, bytes) VALUES (%(hash)s, %(n)s, %(bytes)s);
+-- name: begin_staging
+WITH begun AS (INSERT INTO blob (hash, size) VALUES (NULL, 0) RETURNING id)
+INSERT INTO staged_blob (blob) SELECT id FROM begun RETURNING pin, blob;
 
--- name: kept
-SELECT hash FROM blob WHERE hash = ANY (%(hashes)s);
+-- name: add_piece
+INSERT INTO blob_piece (blob, n, bytes) VALUES (%(blob)s, %(n)s, %(bytes)b);
 
--- name: piece
-SELECT bytes FROM blob_piece WHERE hash = %(hash)s AND n = %(n)s;
+-- name: keep_blob
+SELECT keep_blob(%(hash)s, %(size)s);
+
+-- name: hand_pieces
+-- only the short row of a piece is written anew: its bytes lie elsewhere, and stay there
+UPDATE blob_piece SET blob = %(kept)s
+ WHERE blob = %(staged)s AND NOT EXISTS (SELECT FROM blob_piece WHERE blob = %(kept)s);
+
+-- name: move_pin
+UPDATE staged_blob SET blob = %(kept)s WHERE pin = %(pin)s;
+
+-- name: drop_staging
+DELETE FROM blob WHERE id = %(staged)s AND hash IS NULL;
+
+-- name: claim
+-- the pin, or else a document that the caller sees, shows that he has had the bytes
+SELECT claim_staged(%(pin)s, %(hash)s) OR EXISTS (SELECT FROM document d WHERE d.hash = %(hash)s);
+
+-- name: hold
+SELECT hold_blob(%(hash)s);
+
+-- name: lock
+SELECT lock_blobs(%(hashes)s);
+
+-- name: drop_unused
+SELECT drop_unused_blobs(%(hashes)s);
+
+-- name: unpin_abandoned
+DELETE FROM staged_blob WHERE at < clock() - %(age)s::interval RETURNING blob;
+
+-- name: drop_unfinished
+DELETE FROM blob b WHERE b.id = ANY (%(blobs)s) AND b.hash IS NULL;
+
+-- name: drop_abandoned
+SELECT drop_unused_blobs(ARRAY (SELECT hash FROM blob WHERE id = ANY (%(blobs)s) AND hash IS NOT NULL));

@@ -51,22 +51,27 @@ class Desk:
             parts=settings.max_parts,
         )
 
-    async def inspect(self, path: Path, name: str, start: Bookmark) -> Inspection:
+    async def inspect(self, path: Path, name: str, start: Bookmark, known_type: str | None = None) -> Inspection:
         """An attachment that ends a reader is told as one that cannot be had, and the file opened without it."""
         begun: list[int] = []
         try:
-            return await self._inspect(path, name, start, begun.append)
+            return await self._inspect(path, name, start, known_type, begun.append)
         except MISHAPS as error:
             if not begun:
                 raise self._told(error, "The file", "open") from error
         why = mishaps.told_of_attachment(seconds=self._time, memory=self._memory)
         try:
-            return await self._inspect(path, name, replace(start, shunned=Shunned(begun[-1], why)))
+            return await self._inspect(path, name, replace(start, shunned=Shunned(begun[-1], why)), known_type)
         except MISHAPS as error:
             raise self._told(error, "The file", "open") from error
 
     async def _inspect(
-        self, path: Path, name: str, start: Bookmark, hear: Callable[[int], None] = lambda _: None
+        self,
+        path: Path,
+        name: str,
+        start: Bookmark,
+        known_type: str | None,
+        hear: Callable[[int], None] = lambda _: None,
     ) -> Inspection:
         return await self._readers.run(
             reading.inspect,
@@ -74,6 +79,7 @@ class Desk:
             name,
             self._limits,
             start,
+            known_type,
             timeout=self._time,
             memory=self._memory,
             hear=hear,

@@ -5,57 +5,79 @@
 SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
 
 -- name: latest
-SELECT d.id, d.version, d.hash, d.completed_at,
-       EXISTS (SELECT FROM blob_piece p WHERE p.hash = d.hash) OR b.size = 0 AS has_bytes,
+SELECT d.id, d.version, d.hash, d.completed_at, d.given,
+       b.size = 0 OR EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id) AS has_bytes,
        c.version AS container_version, c.hash AS container_hash
   FROM document d JOIN blob b ON b.hash = d.hash LEFT JOIN document c ON c.id = d.container
  WHERE d.scope = %(scope)s AND d.urn = %(urn)s
  ORDER BY d.version DESC LIMIT 1;
 
 -- name: insert_document
-INSERT INTO document (scope, urn, version, hash, container, name, task, opening)
-VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(container)s, %(name)s, 0, 0)
+-- the source's own words about it are shown before it is opened, and stand above those of its content afterwards
+INSERT INTO document (scope, urn, version, hash, container, name, given, title, written_at, meta, task, opening)
+SELECT %(scope)s, %(urn)s, %(version)s, %(hash)s, %(container)s, %(name)s, g.given, g.given ->> 'title',
+       (g.given ->> 'written_at')::timestamptz, coalesce(g.given -> 'metadata', '{}'), 0, 0
+  FROM (SELECT %(given)s::jsonb AS given) g
 RETURNING id;
+
+-- name: describe
+-- the same bytes, of which the source says something else
+UPDATE document
+   SET given = %(given)s::jsonb, meta = meta || coalesce(%(given)s::jsonb -> 'metadata', '{}'),
+       written_at = coalesce((%(given)s::jsonb ->> 'written_at')::timestamptz, written_at)
+ WHERE id = %(id)s;
+
+-- name: find_container
+SELECT d.scope, s.client, s.project, d.version, d.hash
+  FROM document d JOIN scope s ON s.id = d.scope WHERE d.id = %(id)s;
+
+-- name: versions
+SELECT id FROM document WHERE scope = %(scope)s AND urn = %(urn)s ORDER BY id;
 
 -- name: set_tasks
 UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
 
--- name: insert_phase
-INSERT INTO phase (document, name, scope, ordinal, task) VALUES (%(document)s, %(name)s, %(scope)s, %(ordinal)s, %(task)s);
+-- name: insert_phases
+INSERT INTO phase (document, name, scope, task)
+SELECT %(document)s, p.name, %(scope)s, p.task FROM unnest(%(names)s::text[], %(tasks)s::bigint[]) AS p (name, task);
 
 -- name: documents
-SELECT d.id, d.scope, s.client, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta, d.pages, d.task,
+SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta,
+       d.given, d.pages, d.task,
        coalesce(o.foreground, false) AS foreground, coalesce(o.priority, 0) AS priority,
        (WITH RECURSIVE above AS (
           SELECT d.container AS id UNION ALL
           SELECT c.container FROM above a JOIN document c ON c.id = a.id)
         SELECT count(id)::int FROM above) AS depth,
-       (SELECT coalesce(jsonb_object_agg(p.name, p.task), '{}') FROM phase p WHERE p.document = d.id) AS phases
+       (SELECT coalesce(jsonb_agg(jsonb_build_array(p.name, p.task, k.kind) ORDER BY k.ordinal), '[]')
+          FROM phase p JOIN phase_kind k USING (name) WHERE p.document = d.id) AS phases
   FROM document d
   JOIN scope s ON s.id = d.scope
   JOIN blob b ON b.hash = d.hash
   LEFT JOIN task o ON o.id = d.opening
  WHERE d.id = ANY (%(ids)s);
 
--- name: opened
+-- name: save_inspection
 UPDATE document
-   SET type = %(type)s, title = %(title)s, meta = %(meta)s::jsonb, written_at = %(written_at)s, pages = %(pages)s
+   SET type = %(type)s, title = coalesce(given ->> 'title', %(title)s),
+       meta = %(meta)s::jsonb || coalesce(given -> 'metadata', '{}'),
+       written_at = coalesce((given ->> 'written_at')::timestamptz, %(written_at)s), pages = %(pages)s
  WHERE id = %(id)s;
 
--- name: opening_again
+-- name: set_opening
 UPDATE document SET opening = %(opening)s WHERE id = %(id)s;
 
 -- name: dead_ends
 -- what should have sealed a phase or finished it, and belongs to no group
 SELECT id FROM task WHERE owner = %(owner)s AND kind = ANY (%(kinds)s) AND outcome = 'failed';
 
--- name: pages_by_key
+-- name: find_pages
 -- one look into the index for each, however many pages are alike; a range of one value, so that it is always the index
 SELECT k.key, p.text, p.method
   FROM unnest(%(keys)s::bytea[]) AS k (key)
  CROSS JOIN LATERAL (SELECT text, method FROM page WHERE key >= k.key AND key <= k.key ORDER BY key LIMIT 1) p;
 
--- name: texts
+-- name: load_texts
 SELECT p.document, p.number, p.text
   FROM unnest(%(documents)s::bigint[], %(numbers)s::int[]) AS u (document, number) JOIN page p USING (document, number);
 
@@ -69,10 +91,10 @@ SELECT DISTINCT ON (document, number) document, number, scope, method, text, key
  ORDER BY document, number, n DESC
 ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = excluded.text, key = excluded.key;
 
--- name: divided
+-- name: set_divided
 UPDATE page SET divided = %(key)s WHERE document = %(document)s AND number = %(number)s;
 
--- name: divided_before
+-- name: find_divided
 -- in one statement: a page that goes meanwhile goes with all of its chunks. The index is asked as above.
 SELECT k.key, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.tokens, c.hash
   FROM unnest(%(keys)s::bytea[]) AS k (key)
@@ -85,16 +107,12 @@ SELECT k.key, c.start, c.stop, c.kind, c.language, c.heading, c.text, c.tokens, 
 -- a group is completed also if some of its children were cancelled
 SELECT EXISTS (SELECT FROM task_group WHERE id = ANY (%(groups)s) AND cancelled > 0);
 
--- name: completed
+-- name: complete
 UPDATE document SET completed_at = clock() WHERE id = %(id)s AND completed_at IS NULL RETURNING id;
 
 -- name: older_versions
 SELECT o.id FROM document d JOIN document o ON o.scope = d.scope AND o.urn = d.urn AND o.version < d.version
  WHERE d.id = %(id)s ORDER BY o.id;
-
--- name: hold_bytes
--- before any document: whoever removes some takes his locks in this order, too
-SELECT FROM blob WHERE hash = %(hash)s FOR KEY SHARE;
 
 -- name: hold_document
 SELECT FROM document WHERE id = %(id)s FOR KEY SHARE;
@@ -135,29 +153,21 @@ SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
 WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope)
 SELECT count(*)::int AS documents, coalesce(array_agg(DISTINCT scope), '{}') AS scopes FROM gone;
 
--- name: lock_blobs
--- Before their documents go: whoever adds or removes the same bytes right now is done with it when we look. That of no bytes
--- is never removed: every document that is written down note by note has it, and they would wait for each other.
-SELECT hash FROM blob
- WHERE size > 0 AND hash IN (SELECT hash FROM document WHERE id = ANY (%(ids)s)) ORDER BY hash FOR UPDATE;
-
--- name: delete_unused_blobs
-DELETE FROM blob b WHERE b.hash = ANY (%(hashes)s) AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash);
+-- name: hashes_of
+SELECT DISTINCT hash FROM document WHERE id = ANY (%(ids)s);
 
 -- name: progress
-SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
-       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+       added_at, completed_at, status, total_pages AS pages, phases
   FROM document_progress
  WHERE id = ANY (%(ids)s) ORDER BY id;
 
 -- name: listing
 -- all, or those that are completed
-SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
-       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+       added_at, completed_at, status, total_pages AS pages, phases
   FROM document_progress
  WHERE id < %(before)s AND (%(status)s::text IS NULL OR completed_at IS NOT NULL)
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
@@ -165,10 +175,9 @@ SELECT id, filename, client, project, urn, version, type, title, container, adde
 
 -- name: listing_incomplete
 -- of those that are not: what most look for, and few of many
-SELECT id, filename, client, project, urn, version, type, title, container, added_at, completed_at, status, total_pages,
+SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       ocr_status, ocr_completed_pages, ocr_failed_pages, vector_index_status, total_chunks, vector_completed_chunks,
-       vector_failed_chunks, graphrag_index_status, graphrag_completed_chunks, graphrag_failed_chunks
+       added_at, completed_at, status, total_pages AS pages, phases
   FROM document_progress
  WHERE id < %(before)s AND completed_at IS NULL AND status = %(status)s::task_status
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
@@ -185,7 +194,8 @@ SELECT EXISTS (
      AND (EXISTS (SELECT FROM document d WHERE d.scope = s.id) OR EXISTS (SELECT FROM entity e WHERE e.scope = s.id)));
 
 -- name: pages_of
-SELECT * FROM page_status WHERE document_id = %(id)s ORDER BY page_number;
+SELECT page, method, chunks, phase, label, status, error, worker, started_at, finished_at, retries, heartbeat_at
+  FROM page_phase WHERE document = %(id)s ORDER BY page, ordinal;
 
 -- name: skipped_of
 -- a phase without a unit has none because no page has text, and why that is says the first phase
@@ -197,8 +207,8 @@ WITH told AS (
 SELECT phase, reason, units FROM told
 UNION ALL
 SELECT p.phase, coalesce(t.reason, 'it has no pages'), 0
-  FROM phase_progress p LEFT JOIN told t ON t.phase = 'ocr'
- WHERE p.document = %(id)s AND p.status = 'skipped' AND p.total = 0 AND p.phase <> 'split'
+  FROM phase_progress p LEFT JOIN told t ON t.phase = (SELECT name FROM phase_kind ORDER BY ordinal LIMIT 1)
+ WHERE p.document = %(id)s AND p.status = 'skipped' AND p.total = 0 AND p.shown
  ORDER BY 1, 3 DESC, 2;
 
 -- name: setbacks_of

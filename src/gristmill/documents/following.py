@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gristmill.db import Database, Tx, outlast_outage
+from gristmill.documents.phases.definition import list_phases
 from gristmill.documents.progress import Progress, Tally, at_work, failures, listing, progress, tally, with_parts
 from gristmill.errors import Refused, Unreachable
 from gristmill.ids import DocumentId
@@ -14,7 +15,6 @@ LOOK_EVERY = 0.3  # seconds between looks …
 LOOK_SHARE = 9  # … or so many times as long as a look took
 SERVED_SOON = 2.0  # seconds without a worker after which a person is told that there is none …
 SERVED_WITHIN = 15.0  # … and after which nobody waits any longer
-QUEUES = ("documents", "ocr", "vector", "graph")
 MOST_ERRORS = 3  # of one document
 
 
@@ -91,7 +91,8 @@ def choose_pause(took: float) -> float:
 
 async def _has_worker(tx: Tx) -> bool:
     reports = {report.name: report for report in await list_queues(tx)}
-    return any(reports[name].workers for name in QUEUES if name in reports)
+    queues = ["documents", *(phase.queue for phase in await list_phases(tx))]
+    return any(reports[name].workers for name in queues if name in reports)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gristmill.documents.phases.definition import write_letter
 from gristmill.documents.urgency import Urgency, of_unit
 from gristmill.ids import DocumentId, ScopeId, TaskId
-from gristmill.queue import Envelope, Letter
+from gristmill.queue import Envelope
 
-OCR, SPLIT, VECTOR, GRAPH = "ocr", "split", "vector", "graph"
-PHASES = (OCR, SPLIT, VECTOR, GRAPH)  # in this order: each works on what the one before has made
+
+@dataclass(frozen=True)
+class PhaseGroup:
+    """A phase of one document: the group of its tasks, and the kind of letter that joins it."""
+
+    name: str
+    task: TaskId
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,7 @@ class Document:
     id: DocumentId
     scope: ScopeId
     client: str
+    project: str
     urn: str
     version: int
     hash: bytes
@@ -29,10 +37,11 @@ class Document:
     type: str | None
     title: str | None
     meta: Mapping[str, Any]
+    given: Mapping[str, Any]  # what its source says of it
     pages: int | None
     depth: int  # how many containers it lies in
     task: TaskId
-    phases: Mapping[str, TaskId]
+    phases: Mapping[str, PhaseGroup]  # in their order; none if it was written down as a whole
     foreground: bool  # as its opening was sent: a person waits for it …
     priority: int  # … and where its work stands in line
 
@@ -44,17 +53,24 @@ class Document:
     def urgency(self) -> Urgency:
         return Urgency(self.foreground, self.priority)
 
-    def unit(self, phase: str, letter: Letter, work: int) -> Envelope:
-        """A letter about a part of it, to a phase; `work` is how much of the document is done when this is."""
+    def unit(self, phase: str, work: int, page: int, ordinal: int | None = None) -> Envelope:
+        """The letter about a page or a chunk to a phase; `work` is how much of the document is done when this is."""
         urgency = of_unit(self.urgency, work)
+        group = self.phases[phase]
         return Envelope(
-            letter,
-            parent=self.phases[phase],
+            write_letter(group.kind, self.id, page, ordinal),
+            parent=group.task,
             owner=self.owner,
             foreground=urgency.foreground,
             scope=self.scope,
             priority=urgency.priority,
         )
+
+    def unit_after(self, phase: str, page: int, ordinal: int | None = None) -> tuple[Envelope, ...]:
+        """The letter about a unit to the phase behind this one; none behind the last."""
+        names = list(self.phases)
+        following = names[names.index(phase) + 1 :]
+        return (self.unit(following[0], page + (ordinal or 0), page, ordinal),) if following else ()
 
 
 def owner_of(document: DocumentId) -> str:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
-from gristmill.db import Tx, queries
-from gristmill.documents.model import GRAPH, OCR, VECTOR, document_of, owner_of
+from gristmill.db import Row, Tx, queries
+from gristmill.documents.model import document_of, owner_of
+from gristmill.documents.phases.definition import Unit
 from gristmill.documents.store import SQL
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.scopes import Scope, visible
@@ -23,6 +25,8 @@ class PhaseProgress:
     """How many of a phase's units are done, of how many that are known."""
 
     name: str
+    label: str
+    unit: Unit
     status: str
     done: int
     failed: int
@@ -57,17 +61,55 @@ class Progress:
     @property
     def summary(self) -> str:
         """`11 of 12 pages`, `12 pages`, `40 of 52 chunks` – what a person wants to know first."""
-        ocr, vector, graph = self.phases
         if self.pages is None:
             return "not opened" if self.ended else "not opened yet"
-        if ocr.done < self.pages or self.pages == 0:
-            return f"{ocr.done} of {format_count(self.pages, 'page')}" if self.pages else "no pages"
-        done = min(vector.done, graph.done)
-        if done < vector.total:
-            return f"{format_count(self.pages, 'page')}, {done} of {format_count(vector.total, 'chunk')}"
-        if self.ended and not vector.total:
-            return f"{format_count(self.pages, 'page')} without text"
-        return f"{format_count(self.pages, 'page')}, {format_count(vector.total, 'chunk')}"
+        pages, done = format_count(self.pages, "page"), self._done_in_all("page")
+        if done < self.pages or self.pages == 0:
+            return f"{done} of {pages}" if self.pages else "no pages"
+        if (done := self._done_in_all("chunk")) < self.chunks:
+            return f"{pages}, {done} of {format_count(self.chunks, 'chunk')}"
+        if self.ended and not self.chunks:
+            return f"{pages} without text"
+        return f"{pages}, {format_count(self.chunks, 'chunk')}"
+
+    @property
+    def chunks(self) -> int:
+        """The chunks that are known."""
+        return max((phase.total for phase in self.phases if phase.unit == "chunk"), default=0)
+
+    def phase(self, name: str) -> PhaseProgress | None:
+        """One of its phases; None if it is older than the phase."""
+        return next((phase for phase in self.phases if phase.name == name), None)
+
+    def _done_in_all(self, unit: Unit) -> int:
+        """How many pages, or chunks, all of their phases are done with."""
+        known = self.pages or 0 if unit == "page" else self.chunks
+        return min((phase.done for phase in self.phases if phase.unit == unit), default=known)
+
+
+@dataclass(frozen=True)
+class PagePhase:
+    """How far one page is in one phase."""
+
+    name: str
+    label: str
+    status: str
+    error: str | None  # of a skipped phase the reason
+    worker: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    retries: int
+    heartbeat_at: datetime | None
+
+
+@dataclass(frozen=True)
+class PageProgress:
+    """One page and its phases."""
+
+    number: int
+    method: str | None  # how its text was come by
+    chunks: int
+    phases: tuple[PagePhase, ...]
 
 
 @dataclass(frozen=True)
@@ -93,7 +135,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many documents there are, of all clients."""
+    """How many documents there are."""
 
     documents: int
     completed: int
@@ -163,9 +205,28 @@ async def skipped(tx: Tx, document: DocumentId) -> list[Skipped]:
     return [Skipped(row.phase, row.units, row.reason) for row in rows]
 
 
-async def pages(tx: Tx, document: DocumentId) -> Sequence[Any]:
-    """The rows of page_status."""
-    return await tx.all(SQL["pages_of"], id=document)
+async def pages(tx: Tx, document: DocumentId) -> list[PageProgress]:
+    """How far each page is, as far as their number is known."""
+    rows = await tx.all(SQL["pages_of"], id=document)
+    return [_page(list(alike)) for _, alike in groupby(rows, key=lambda row: row.page)]
+
+
+def _page(rows: Sequence[Row]) -> PageProgress:
+    phases = tuple(
+        PagePhase(
+            row.phase,
+            row.label,
+            row.status,
+            row.error,
+            row.worker,
+            row.started_at,
+            row.finished_at,
+            row.retries or 0,
+            row.heartbeat_at,
+        )
+        for row in rows
+    )
+    return PageProgress(rows[0].page, rows[0].method, max(row.chunks for row in rows), phases)
 
 
 async def with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
@@ -173,30 +234,13 @@ async def with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
     return [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids))]
 
 
-def _progress(row: Any) -> Progress:
-    chunks = row.total_chunks
-    return Progress(
-        id=row.id,
-        name=row.filename,
-        client=row.client,
-        project=row.project,
-        urn=row.urn,
-        version=row.version,
-        type=row.type,
-        title=row.title,
-        container=row.container,
-        part_of=row.part_of,
-        added_at=row.added_at,
-        completed_at=row.completed_at,
-        status=row.status,
-        pages=row.total_pages,
-        phases=(
-            PhaseProgress(OCR, row.ocr_status, row.ocr_completed_pages, row.ocr_failed_pages, row.total_pages or 0),
-            PhaseProgress(
-                VECTOR, row.vector_index_status, row.vector_completed_chunks, row.vector_failed_chunks, chunks
-            ),
-            PhaseProgress(
-                GRAPH, row.graphrag_index_status, row.graphrag_completed_chunks, row.graphrag_failed_chunks, chunks
-            ),
-        ),
-    )
+def list_columns(found: Iterable[Progress]) -> dict[str, str]:
+    """The labels of all phases that these documents have, by name, for the head of a table."""
+    longest = max((one.phases for one in found), key=len, default=())
+    return {phase.name: phase.label for phase in longest}
+
+
+def _progress(row: Row) -> Progress:
+    fields: dict[str, Any] = row._asdict()
+    fields["phases"] = tuple(PhaseProgress(**phase) for phase in row.phases)
+    return Progress(**fields)

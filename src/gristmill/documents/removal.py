@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gristmill.db import Database, Row, Tx
 from gristmill.documents import store
+from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
 from gristmill.documents.progress import with_parts
 from gristmill.documents.store import SQL
@@ -12,6 +13,7 @@ from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import graph, lexicon
 from gristmill.queue import cancel, forget_owners, send_many
+from gristmill.scopes import Scope, find_scope
 
 PORTION = 200  # documents removed in one transaction
 
@@ -68,6 +70,18 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     await _remove(tx, list(ids), account)
     if not account.documents:
         raise Refused("There is no such document.")
+    return account.told()
+
+
+async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
+    """Remove all versions of a source and what lies in them; nothing, if there is no such source (any more)."""
+    account = Account()
+    own = await find_scope(tx, scope)
+    if own is not None:
+        await store.lock_source(tx, own, urn)
+        versions = [row.id for row in await tx.all(SQL["versions"], scope=own, urn=urn)]
+        if versions:
+            await _remove(tx, versions, account)
     return account.told()
 
 
@@ -142,10 +156,11 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
 
 async def _deleted(tx: Tx, ids: Sequence[DocumentId]) -> Row:
     """How many there still were, and in which scopes; their bytes, and what was stated, go if nothing else has them."""
-    hashes = [row.hash for row in await tx.all(SQL["lock_blobs"], ids=ids)]
+    hashes = [row.hash for row in await tx.all(SQL["hashes_of"], ids=ids)]
+    await lock_bytes(tx, hashes)  # before the documents: all who remove some take their locks in this order
     stated = await graph.statements_at_stake(tx, ids)
     gone = await tx.one(SQL["delete_documents"], ids=ids)
-    await tx.execute(SQL["delete_unused_blobs"], hashes=hashes)
+    await drop_unused_bytes(tx, hashes)
     await graph.retract_statements(tx, stated)
     return gone
 

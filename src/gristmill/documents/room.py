@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk
 from gristmill.documents.letters import (
     BuildGraph,
@@ -18,6 +17,7 @@ from gristmill.documents.phases.ocr import read_pages
 from gristmill.documents.phases.opening import finish_document, open_document, seal_phase
 from gristmill.documents.phases.split import split_pages
 from gristmill.documents.phases.vector import embed_chunks
+from gristmill.documents.spool import Spool
 from gristmill.queue import Handler, on
 from gristmill.rooms import Room, Tools
 

@@ -1,58 +1,89 @@
 """Keeps documents: their rows, their groups of work, their pages."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 import orjson
 
-from gristmill.db import Tx, queries
-from gristmill.documents.letters import FinishDocument, OpenDocument, ReadPage, SealPhase
-from gristmill.documents.model import OCR, PHASES, Document, owner_of
+from gristmill.db import Row, Tx, queries
+from gristmill.documents.blobs import hold_bytes
+from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
+from gristmill.documents.model import Document, PhaseGroup, owner_of
+from gristmill.documents.phases.definition import OCR, list_phases, queue_of_kind
 from gristmill.documents.reading import Bookmark, Inspection, PageText
 from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
+from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
 
 SQL = queries("gristmill.documents", "documents.sql")
+OPEN = "open"  # what comes before the phases, where one of them is asked for
 
 
-async def create(
-    tx: Tx,
-    scope: ScopeId,
-    urn: str,
-    hash_: bytes,
-    name: str,
-    *,
-    version: int,
-    container: DocumentId | None = None,
-    urgency: Urgency = ORDINARY,
-    refusal: str = "",
-) -> DocumentId:
+@dataclass(frozen=True)
+class Version:
+    """A version of a source that is to be made and read."""
+
+    scope: ScopeId
+    urn: str
+    number: int
+    hash: bytes
+    name: str
+    container: DocumentId | None = None
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what its source says of it
+    urgency: Urgency = ORDINARY
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The newest version of a source, as those who would add another look at it."""
+
+    id: DocumentId
+    version: int
+    hash: bytes
+    completed_at: datetime | None
+    given: Mapping[str, Any]
+    has_bytes: bool
+    container_version: int | None
+    container_hash: bytes | None
+
+
+async def create(tx: Tx, version: Version) -> DocumentId:
     """A new version of a source, and the work on it.
 
     Its group has the opening and one group per phase; a phase is sealed when the one before is completed, and the
-    version is finished when all of them are. What seals and finishes belongs to no group: it locks downwards. All of
-    it is as urgent as the opening, which fails with the `refusal` if there is one.
+    version is finished when all of them are. The letters that seal and finish belong to no group: they lock downwards.
+    All of it is as urgent as the opening, which fails with the `refusal` if there is one.
     """
+    given = version.given
     id_: DocumentId = await tx.value(
-        SQL["insert_document"], scope=scope, urn=urn, version=version, hash=hash_, container=container, name=name
+        SQL["insert_document"],
+        scope=version.scope,
+        urn=version.urn,
+        version=version.number,
+        hash=version.hash,
+        container=version.container,
+        name=version.name,
+        given=orjson.dumps(dict(given)).decode(),
     )
     owner = owner_of(id_)
-    place: dict[str, Any] = {**asdict(urgency), "scope": scope}
-    root = await open_group(tx, owner=owner, label=name, scope=scope)
-    groups = await open_groups(tx, PHASES, parent=root, owner=owner, scope=scope)
-    for ordinal, (phase, group) in enumerate(zip(PHASES, groups, strict=True)):
-        await tx.execute(SQL["insert_phase"], document=id_, name=phase, scope=scope, ordinal=ordinal, task=group)
-    opening = await send(tx, OpenDocument(id_, refusal=refusal), parent=root, owner=owner, **place)
+    place: dict[str, Any] = {**asdict(version.urgency), "scope": version.scope}
+    root = await open_group(tx, owner=owner, label=version.name, scope=version.scope)
+    phases = [phase.name for phase in await list_phases(tx)]
+    groups = await open_groups(tx, phases, parent=root, owner=owner, scope=version.scope)
+    await tx.execute(SQL["insert_phases"], document=id_, scope=version.scope, names=phases, tasks=groups)
+    opening = await send(tx, OpenDocument(id_, refusal=version.refusal), parent=root, owner=owner, **place)
     await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
     await send_many(
         tx,
         [
             *(
                 Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
-                for before, phase in zip(groups[:-1], PHASES[1:], strict=True)
+                for before, phase in zip(groups[:-1], phases[1:], strict=True)
             ),
             Envelope(FinishDocument(id_), after=root, owner=owner, **place),
         ],
@@ -63,13 +94,19 @@ async def create(
 async def load(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
     """Those of them that (still) exist."""
     rows = await tx.all(SQL["documents"], ids=list(set(ids)))
-    return {row.id: Document(**row._asdict()) for row in rows}
+    return {row.id: _document(row) for row in rows}
 
 
-async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
-    """What was found in it; its pages are read next, and no others."""
+def _document(row: Row) -> Document:
+    fields: dict[str, Any] = row._asdict()
+    fields["phases"] = {name: PhaseGroup(name, task, kind) for name, task, kind in row.phases}
+    return Document(**fields)
+
+
+async def save_inspection(tx: Tx, document: Document, seen: Inspection) -> None:
+    """Write down what was found in a document; its pages are read next, and no others."""
     await tx.execute(
-        SQL["opened"],
+        SQL["save_inspection"],
         id=document.id,
         type=seen.type,
         title=seen.title,
@@ -79,8 +116,8 @@ async def opened(tx: Tx, document: Document, seen: Inspection) -> None:
     )
     each = SCAN if seen.scanned else 1
     pages = range(1, seen.pages + 1)
-    await send_many(tx, [document.unit(OCR, ReadPage(document.id, page), page * each) for page in pages])
-    await seal(tx, document.phases[OCR])
+    await send_many(tx, [document.unit(OCR, page * each, page) for page in pages])
+    await seal(tx, document.phases[OCR].task)
     await seal(tx, document.task)
 
 
@@ -89,27 +126,36 @@ async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
     letter = OpenDocument(document.id, offset=start.parts, unpacked=start.bytes, missing=start.missing)
     place: dict[str, Any] = {**asdict(document.urgency), "scope": document.scope}
     opening = await send(tx, letter, parent=document.task, owner=document.owner, **place)
-    await tx.execute(SQL["opening_again"], id=document.id, opening=opening)
+    await tx.execute(SQL["set_opening"], id=document.id, opening=opening)
 
 
-async def retry(tx: Tx, document: Document, queue: str | None = None) -> Revived:
-    """Try again what has failed of it, in all queues or in one."""
+async def retry(tx: Tx, document: Document, phase: str | None = None) -> Revived:
+    """Try again what has failed of it: all of it, its opening (`open`), or one phase."""
+    if not document.phases:
+        return Revived()
+    queue = _queue_of(document, phase) if phase else None
     kinds = [SealPhase.kind, FinishDocument.kind]
-    ends = await tx.all(SQL["dead_ends"], owner=document.owner, kinds=kinds) if queue in (None, "documents") else []
-    return (
-        await retry_tasks(tx, [document.task, *(row.id for row in ends)], queue=queue) if document.phases else Revived()
-    )
+    ends = await tx.all(SQL["dead_ends"], owner=document.owner, kinds=kinds) if phase in (None, OPEN) else []
+    return await retry_tasks(tx, [document.task, *(row.id for row in ends)], queue=queue)
 
 
-async def pages_by_key(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
+def _queue_of(document: Document, phase: str) -> str:
+    if phase == OPEN:
+        return queue_of_kind(OpenDocument.kind)
+    if phase not in document.phases:
+        raise Refused(f"A phase is one of {', '.join([OPEN, *document.phases])}.")
+    return queue_of_kind(document.phases[phase].kind)
+
+
+async def find_pages(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
     """The pages that were made of the same input by the same means, whichever document they were for."""
-    rows = await tx.all(SQL["pages_by_key"], keys=list(set(keys)))
+    rows = await tx.all(SQL["find_pages"], keys=list(set(keys)))
     return {row.key: PageText(row.text, row.method) for row in rows}
 
 
-async def texts(tx: Tx, pages: Sequence[tuple[DocumentId, int]]) -> dict[tuple[DocumentId, int], str]:
-    """What these pages say."""
-    rows = await tx.all(SQL["texts"], documents=[one[0] for one in pages], numbers=[one[1] for one in pages])
+async def load_texts(tx: Tx, pages: Sequence[tuple[DocumentId, int]]) -> dict[tuple[DocumentId, int], str]:
+    """The texts of these pages, by document and number."""
+    rows = await tx.all(SQL["load_texts"], documents=[one[0] for one in pages], numbers=[one[1] for one in pages])
     return {(row.document, row.number): row.text for row in rows}
 
 
@@ -125,10 +171,10 @@ async def save_page(tx: Tx, document: Document, number: int, page: PageText, key
     )
 
 
-async def divided_before(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:
+async def find_divided(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:
     """The chunks that the same text fell into by the same means, on whichever page it stands."""
     found: dict[bytes, list[Piece]] = {}
-    for key, *piece in await tx.all(SQL["divided_before"], keys=list(set(keys))):
+    for key, *piece in await tx.all(SQL["find_divided"], keys=list(set(keys))):
         pieces = found.setdefault(key, [])
         if piece[0] is not None:  # or it has no chunks
             pieces.append(Piece(*piece))
@@ -137,20 +183,40 @@ async def divided_before(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piec
 
 async def save_chunks(tx: Tx, document: Document, number: int, pieces: Sequence[Piece], key: bytes) -> None:
     await chunks.save(tx, document.scope, document.id, number, pieces)
-    await tx.execute(SQL["divided"], document=document.id, number=number, key=key)
+    await tx.execute(SQL["set_divided"], document=document.id, number=number, key=key)
 
 
-async def latest(tx: Tx, scope: ScopeId, urn: str) -> Any:
-    """The newest version of a source, locked against others who would add one."""
+async def lock_source(tx: Tx, scope: ScopeId, urn: str) -> None:
+    """Keep others from adding a version of this source, or removing it by its URN, until the transaction ends."""
     await tx.one(SQL["lock_source"], scope=scope, urn=urn)
-    return await tx.one(SQL["latest"], scope=scope, urn=urn)
 
 
-async def held(tx: Tx, document: Document) -> Document | None:
-    """As it is now, with what a new version of it refers to kept from being removed; None if it is gone."""
-    await tx.all(SQL["hold_bytes"], hash=document.hash)
+async def find_latest(tx: Tx, scope: ScopeId, urn: str) -> Latest | None:
+    """The newest version of a source, locked against others who would add one."""
+    await lock_source(tx, scope, urn)
+    return await tx.one(SQL["latest"], Latest, scope=scope, urn=urn)
+
+
+async def reload_held(tx: Tx, document: Document) -> Document | None:
+    """The document as it is now; its bytes and its container are kept from being removed. None if it is gone."""
+    await hold_bytes(tx, document.hash)
     await tx.all(SQL["hold_document"], id=document.container)
     return (await load(tx, [document.id])).get(document.id)
+
+
+async def make_anew(tx: Tx, document: Document, *, number: int, urgency: Urgency = ORDINARY) -> DocumentId:
+    """Another version of the same source from the same bytes."""
+    version = Version(
+        document.scope,
+        document.urn,
+        number,
+        document.hash,
+        document.name,
+        container=document.container,
+        given=document.given,
+        urgency=urgency,
+    )
+    return await create(tx, version)
 
 
 async def keep_part(tx: Tx, container: Document, urn: str) -> None:
@@ -162,28 +228,20 @@ async def mend_parts(tx: Tx, container: Document) -> None:
     """A whole container is made anew if a part that it was to keep was removed before it could be handed over."""
     if await tx.value(SQL["settle_parts"], id=container.id, scope=container.scope):
         return
-    last = await latest(tx, container.scope, container.urn)
+    last = await find_latest(tx, container.scope, container.urn)
     if last is not None and last.id == container.id:  # or a newer version has it, or will have
-        await create(
-            tx,
-            container.scope,
-            container.urn,
-            container.hash,
-            container.name,
-            version=container.version + 1,
-            container=container.container,
-            urgency=container.urgency,
-        )
+        await make_anew(tx, container, number=container.version + 1, urgency=container.urgency)
 
 
 async def was_cancelled(tx: Tx, document: Document) -> bool:
     """Whether some of it was, so that it will never be whole."""
-    return await tx.value(SQL["was_cancelled"], groups=[document.task, *document.phases.values()])
+    groups = [document.task, *(phase.task for phase in document.phases.values())]
+    return await tx.value(SQL["was_cancelled"], groups=groups)
 
 
 async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:
     """This version is whole: the older ones that it takes the place of, without parts that are still needed."""
-    if await tx.one(SQL["completed"], id=document) is None:
+    if await tx.one(SQL["complete"], id=document) is None:
         return ()
     older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
     if older:

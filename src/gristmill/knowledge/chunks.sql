@@ -13,3 +13,8 @@ SELECT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, 
        c.hash
   FROM unnest(%(documents)s::bigint[], %(pages)s::int[], %(ordinals)s::int[]) AS u (document, page, ordinal)
   JOIN chunk c ON c.document = u.document AND c.page = u.page AND c.ordinal = u.ordinal;
+
+-- name: move
+UPDATE chunk c SET document = %(new)s, page = m.place
+  FROM unnest(%(numbers)s::int[], %(places)s::int[]) AS m (number, place)
+ WHERE c.document = %(old)s AND c.page = m.number;

@@ -7,6 +7,7 @@ from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.letters import BuildGraph
 from gristmill.documents.model import Document
+from gristmill.documents.phases.definition import GRAPH
 from gristmill.documents.phases.vector import GONE
 from gristmill.ids import ChunkId, DocumentId
 from gristmill.knowledge import Chunk, chunks, graph
@@ -65,11 +66,13 @@ def _outcome(
 ) -> Done | Skip | Exception:
     if chunk is None or chunk.document not in documents:
         return GONE
+    document = documents[chunk.document]
+    then = document.unit_after(GRAPH, chunk.page, chunk.ordinal)
     if chunk.id not in keys:
-        return Skip(f"a {chunk.kind} has no sentences to draw from")
+        return Skip(f"a {chunk.kind} has no sentences to draw from", then=then)
     extraction = drawn[chunk.id]
     if isinstance(extraction, Exception):
         return extraction
-    client = documents[chunk.document].client
+    client = document.client
     write = partial(graph.save, chunk_id=chunk.id, client=client, extraction=extraction, key=keys[chunk.id])
-    return Done(write=write)
+    return Done(write, then)

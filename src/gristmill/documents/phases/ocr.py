@@ -7,12 +7,13 @@ from functools import partial
 
 from gristmill.db import Database
 from gristmill.documents import store
-from gristmill.documents.blobs import Spool
 from gristmill.documents.desk import Desk, Sheet
-from gristmill.documents.letters import ReadPage, SplitPage
-from gristmill.documents.model import SPLIT, Document
+from gristmill.documents.letters import ReadPage
+from gristmill.documents.model import Document
+from gristmill.documents.phases.definition import OCR
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
+from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
 from gristmill.queue import Answer, Done, Skip, Snooze
@@ -30,7 +31,7 @@ async def read_pages(
     async with db.transaction() as tx:
         documents = await store.load(tx, {letter.document for letter in letters})
         keys = {one: desk.page_key(documents[one.document], one.page) for one in letters if one.document in documents}
-        known = await store.pages_by_key(tx, list(keys.values()))
+        known = await store.find_pages(tx, list(keys.values()))
     unread: dict[DocumentId, list[int]] = {}
     for place, letter in enumerate(letters):
         if letter not in keys:
@@ -39,11 +40,11 @@ async def read_pages(
             yield place, _outcome(documents, letter, known[keys[letter]], keys[letter])
         else:
             unread.setdefault(letter.document, []).append(place)
-    taken = fitting({one: documents[one].size for one in unread}, spool.room)
+    taken = fitting({one: documents[one].size for one in unread}, spool.space)
     for place in (place for one in unread if one not in taken for place in unread[one]):
         yield place, LATER
     sheets = {place: (documents[one], letters[place].page) for one in taken for place in unread[one]}
-    with spool.held([documents[one].hash for one in taken]):
+    with spool.hold([documents[one].hash for one in taken]):
         async for place, found in _read(sheets, desk, spool):
             letter = letters[place]
             yield place, _outcome(documents, letter, found, keys[letter]) if isinstance(found, PageText) else found
@@ -90,7 +91,7 @@ def _is_gone(sheet: Sheet) -> bool:
 async def _file(spool: Spool, document: Document) -> str | Permanent | Transient:
     """Where its bytes are, or why they are not there."""
     try:
-        return str(await spool.file(document.hash, document.size))
+        return str(await spool.fetch(document.hash, document.size))
     except (Permanent, Transient) as error:
         return error
 
@@ -103,8 +104,7 @@ def _sheet(document: Document, file: str, page: int) -> Sheet:
 def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes) -> Done | Skip:
     document = documents[letter.document]
     write = partial(store.save_page, document=document, number=letter.page, page=page, key=key)
-    splitting = SplitPage(letter.document, letter.page)
-    then = (document.unit(SPLIT, splitting, letter.page),)
+    then = document.unit_after(OCR, letter.page)
     if page.silence:
         if page.method == "ocr":  # there is something, and nobody else would notice
             log.warning("page.silent", document=document.id, name=document.name, page=letter.page)

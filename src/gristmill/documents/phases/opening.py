@@ -3,12 +3,14 @@
 from functools import partial
 
 from gristmill.db import Database, Tx
-from gristmill.documents import intake, removal, store
-from gristmill.documents.blobs import Spool
+from gristmill.documents import removal, store
 from gristmill.documents.desk import Desk
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document
 from gristmill.documents.reading import Bookmark, Inspection, refusals
+from gristmill.documents.spool import Spool
+from gristmill.documents.take_in import add_part
+from gristmill.documents.tally import fold_tally
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.knowledge import lexicon
@@ -31,19 +33,19 @@ async def open_document(
     if document.depth > max_depth:
         raise Permanent(f"It lies within {document.depth} other documents, and at most {max_depth} are opened.")
     start = Bookmark(parts=letter.offset, bytes=letter.unpacked, missing=letter.missing)
-    with spool.held([document.hash]):
-        path = await spool.file(document.hash, document.size)
-        seen = await desk.inspect(path, document.name, start)
-    return Done(write=partial(_opened, document=document, seen=seen, start=start))
+    with spool.hold([document.hash]):
+        path = await spool.fetch(document.hash, document.size)
+        seen = await desk.inspect(path, document.name, start, document.given.get("type"))
+    return Done(write=partial(_save_inspection, document=document, seen=seen, start=start))
 
 
-async def _opened(tx: Tx, *, document: Document, seen: Inspection, start: Bookmark) -> None:
+async def _save_inspection(tx: Tx, *, document: Document, seen: Inspection, start: Bookmark) -> None:
     for place, part in enumerate(seen.parts, start.parts):
-        await intake.add_part(tx, document, part, of_arrival(place, document.urgency))
+        await add_part(tx, document, part, of_arrival(place, document.urgency))
     if seen.more:
         await store.open_further(tx, document, start.behind(seen.parts))
     else:
-        await store.opened(tx, document, seen)
+        await store.save_inspection(tx, document, seen)
 
 
 async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
@@ -51,7 +53,7 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
         document = (await store.load(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
-    return Done(seals=(document.phases[letter.phase],))
+    return Done(seals=(document.phases[letter.phase].task,))
 
 
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:
@@ -63,11 +65,12 @@ async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Ski
             return Skip("some of it was cancelled: it takes the place of nothing")
     await removal.thin_out(db, document.id)
     # a letter of the outcome: its unique key is asked for last, when no lock is wanted any more
-    return Done(write=partial(_finished, document=document), then=(lexicon.fold_letter(document.scope),))
+    return Done(write=partial(_finish, document=document), then=(lexicon.fold_letter(document.scope),))
 
 
-async def _finished(tx: Tx, *, document: Document) -> None:
+async def _finish(tx: Tx, *, document: Document) -> None:
     older = await store.complete(tx, document.id)
     if older:
         await removal.replace(tx, older)
     await store.mend_parts(tx, document)
+    await fold_tally(tx, document.scope)

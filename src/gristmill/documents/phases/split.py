@@ -6,8 +6,9 @@ from functools import partial
 from gristmill.db import Database
 from gristmill.documents import store
 from gristmill.documents.desk import Desk
-from gristmill.documents.letters import EmbedChunk, SplitPage
-from gristmill.documents.model import VECTOR, Document
+from gristmill.documents.letters import SplitPage
+from gristmill.documents.model import Document
+from gristmill.documents.phases.definition import SPLIT
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.knowledge import Piece
 from gristmill.queue import Done, Skip
@@ -16,14 +17,14 @@ from gristmill.queue import Done, Skip
 async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk) -> list[Done | Skip]:
     async with db.transaction() as tx:
         documents = await store.load(tx, {letter.document for letter in letters})
-        texts = await store.texts(tx, [(letter.document, letter.page) for letter in letters])
+        texts = await store.load_texts(tx, [(letter.document, letter.page) for letter in letters])
         given = {
             one: (texts[one.document, one.page], documents[one.document].title or "")
             for one in letters
             if one.document in documents and (one.document, one.page) in texts
         }
         keys = {one: desk.split_key(*text) for one, text in given.items()}
-        known = await store.divided_before(tx, list(keys.values()))
+        known = await store.find_divided(tx, list(keys.values()))
     new = {keys[one]: text for one, text in given.items() if keys[one] not in known}
     known |= zip(new, await desk.split(list(new.values())), strict=True)
     return [
@@ -33,7 +34,5 @@ async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk)
 
 
 def _outcome(document: Document, page: int, pieces: Sequence[Piece], key: bytes) -> Done:
-    then = [
-        document.unit(VECTOR, EmbedChunk(document.id, page, ordinal), page + ordinal) for ordinal in range(len(pieces))
-    ]
+    then = [unit for ordinal in range(len(pieces)) for unit in document.unit_after(SPLIT, page, ordinal)]
     return Done(partial(store.save_chunks, document=document, number=page, pieces=pieces, key=key), then)

@@ -5,8 +5,9 @@ from functools import partial
 
 from gristmill.db import Database
 from gristmill.documents import store
-from gristmill.documents.letters import BuildGraph, EmbedChunk
-from gristmill.documents.model import GRAPH, Document
+from gristmill.documents.letters import EmbedChunk
+from gristmill.documents.model import Document
+from gristmill.documents.phases.definition import VECTOR
 from gristmill.ids import DocumentId
 from gristmill.knowledge import Chunk, Embedders, chunks, lexicon, make_searchable, terms_of, vectors
 from gristmill.queue import Done, Skip
@@ -31,11 +32,10 @@ def _outcome(
         return GONE
     document = documents[chunk.document]
     terms = terms_of(chunk.text_to_embed, chunk.language)
-    then = BuildGraph(chunk.document, chunk.page, chunk.ordinal)
     return Done(
         write=partial(make_searchable, chunk=chunk, vectors=made[chunk.hash], terms=terms),
         then=(
-            document.unit(GRAPH, then, chunk.page + chunk.ordinal),
+            *document.unit_after(VECTOR, chunk.page, chunk.ordinal),
             *lexicon.fold_letters_after(chunk.id, chunk.scope),
         ),
     )

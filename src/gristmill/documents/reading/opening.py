@@ -27,6 +27,9 @@ FORMATS: dict[Type, str] = {
 }
 
 
+TYPES = frozenset(FORMATS)
+
+
 class Format(Protocol):
     """What a module of one format offers."""
 
@@ -34,14 +37,19 @@ class Format(Protocol):
     def read(self, path: str, type: Type, number: int, limits: Limits) -> PageText: ...
 
 
-def inspect(path: str, name: str, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
-    """What the file is; of containers the parts from `start` on, as many as fit into one answer."""
+def inspect(
+    path: str, name: str, limits: Limits, start: Bookmark = BEGINNING, known_type: Type | None = None
+) -> Inspection:
+    """What the file is; of containers the parts from `start` on, as many as fit into one answer.
+
+    A type that its source knows is not guessed from its content.
+    """
     from gristmill.documents.reading.detect import detect  # noqa: PLC0415 it brings what only children load
 
     size = os.path.getsize(path)
     if size > limits.bytes:
         raise refusals.too_large(size, limits.bytes)
-    type = detect(path, name, limits)
+    type = known_type or detect(path, name, limits)
     return _format(type).inspect(path, name, type, limits, start)
 
 

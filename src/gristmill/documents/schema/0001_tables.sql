@@ -1,18 +1,29 @@
 -- Documents: where they come from, their bytes, their pages, and how far each phase has come.
 -- needs: queue
 
--- The bytes of documents, once for each content, in pieces that fit into memory.
+-- The bytes of documents, once for each content, in pieces that fit into memory. Bytes that arrive in many transactions have
+-- no hash until the last of them is there.
 CREATE TABLE blob (
-  hash bytea PRIMARY KEY CHECK (length(hash) = 32),
-  size bigint NOT NULL CHECK (size >= 0)
+  hash bytea UNIQUE CHECK (length(hash) = 32),     -- null: they are still arriving
+  size bigint NOT NULL CHECK (size >= 0),
+  id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY
 );
 CREATE TABLE blob_piece (
-  hash  bytea NOT NULL REFERENCES blob ON DELETE CASCADE,
+  blob  bigint NOT NULL REFERENCES blob ON DELETE CASCADE,
   n     int NOT NULL,
   bytes bytea NOT NULL,
-  PRIMARY KEY (hash, n)
+  PRIMARY KEY (blob, n)
 );
 ALTER TABLE blob_piece ALTER bytes SET STORAGE EXTERNAL;
+
+-- Bytes that somebody staged and that are no document's yet. As long as a pin is there, its bytes stay. A pin is a secret: a
+-- client that knows it has had the bytes in its hands.
+CREATE TABLE staged_blob (
+  pin  uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  blob bigint NOT NULL REFERENCES blob,
+  at   timestamptz NOT NULL DEFAULT clock()
+);
+CREATE INDEX staged_blob_by_blob ON staged_blob (blob);
 
 -- One version of one source. Its phases are groups of tasks, which know how far they are.
 CREATE TABLE document (
@@ -20,12 +31,13 @@ CREATE TABLE document (
   scope        int NOT NULL REFERENCES scope,
   urn          text NOT NULL,                      -- where it comes from: file:///…, message-id:…, document:7#attachment=2
   version      int NOT NULL CHECK (version > 0),
-  hash         bytea NOT NULL REFERENCES blob,
+  hash         bytea NOT NULL REFERENCES blob (hash),
   container    bigint REFERENCES document ON DELETE CASCADE,  -- the mail it was attached to, the mailbox it lay in
   name         text NOT NULL,                      -- the name of its file
   type         text COLLATE "C",                   -- by content: pdf, image, markdown, mail …; null until it was opened
   title        text,
   meta         jsonb NOT NULL DEFAULT '{}',        -- what its format says of it: sender, author, subject …
+  given        jsonb NOT NULL DEFAULT '{}',        -- what its source says of it: type, title, written_at, metadata
   written_at   timestamptz,                        -- the date it bears itself
   added_at     timestamptz NOT NULL DEFAULT clock(),
   completed_at timestamptz,
@@ -39,12 +51,29 @@ CREATE INDEX document_by_hash ON document (hash);
 CREATE INDEX document_by_scope ON document (scope, id);
 CREATE INDEX document_incomplete ON document (id) WHERE completed_at IS NULL;
 
--- The group of each phase of a document. A new phase is a new row, not a new column.
+-- The phases that documents go through, in this order. A row here and a handler for its letter are all that a phase is: the
+-- views, the seals, the progress and the commands go by these rows. They are part of the schema, and not stated by whoever
+-- starts first, because commands add and list documents also where no worker has ever run.
+CREATE TABLE phase_kind (
+  name    text COLLATE "C" PRIMARY KEY,
+  ordinal smallint NOT NULL UNIQUE,
+  label   text NOT NULL,                           -- as people see it
+  unit    text COLLATE "C" NOT NULL CHECK (unit IN ('page', 'chunk')),  -- no page comes after a chunk
+  kind    text COLLATE "C" NOT NULL UNIQUE,        -- of the letter about one unit; the queue is the part before the dot
+  shown   boolean NOT NULL DEFAULT true,           -- a hidden phase is told of as a part of the shown one behind it
+  written task_status NOT NULL DEFAULT 'skipped'   -- how it is shown of documents that were written down as a whole
+);
+INSERT INTO phase_kind (name, ordinal, label, unit, kind, shown, written)
+VALUES ('ocr', 10, 'ocr', 'page', 'ocr.read', true, 'skipped'),
+       ('split', 20, 'split', 'page', 'vector.split', false, 'skipped'),
+       ('vector', 30, 'vector', 'chunk', 'vector.embed', true, 'completed'),
+       ('graph', 40, 'graph', 'chunk', 'graph.build', true, 'skipped');
+
+-- The group of each phase of a document.
 CREATE TABLE phase (
   document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
-  name     text COLLATE "C" NOT NULL,
+  name     text COLLATE "C" NOT NULL REFERENCES phase_kind,
   scope    int NOT NULL,
-  ordinal  smallint NOT NULL,
   task     bigint NOT NULL,
   PRIMARY KEY (document, name)
 );

@@ -1,4 +1,4 @@
--- Documents are counted as they come and go.
+-- Documents are counted as they come and go, and their bytes are kept once for all clients.
 
 CREATE OR REPLACE FUNCTION tally_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -17,3 +17,75 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER document_gone AFTER DELETE ON document REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION tally_gone_documents();
+
+-- The row of some bytes, made if it is missing, and kept from being removed until the transaction ends.
+CREATE OR REPLACE FUNCTION keep_blob(digest bytea, total bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  kept bigint;
+BEGIN
+  LOOP
+    SELECT id INTO kept FROM blob WHERE hash = digest FOR KEY SHARE;
+    EXIT WHEN kept IS NOT NULL;
+    -- another transaction that makes the same row is waited for; should it be removed again, we look once more
+    INSERT INTO blob (hash, size) VALUES (digest, total) ON CONFLICT (hash) DO NOTHING RETURNING id INTO kept;
+    EXIT WHEN kept IS NOT NULL;
+  END LOOP;
+  RETURN kept;
+END $$;
+
+-- The functions below are for clients, too, who cannot touch the tables of bytes: two clients may have the same bytes, and
+-- neither may be kept from its own, or learn of the other. Each function does one thing that needs no trust in its caller.
+
+-- Keeps these bytes; their hash is reckoned here, so that nobody can lay claim to bytes that he does not have.
+CREATE OR REPLACE FUNCTION keep_bytes(content bytea) RETURNS bytea LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  digest bytea := sha256(content);
+  kept bigint := keep_blob(digest, length(content));
+  piece int := 1 << 20;
+BEGIN
+  IF length(content) > 0 AND NOT EXISTS (SELECT FROM blob_piece WHERE blob = kept) THEN
+    INSERT INTO blob_piece (blob, n, bytes)
+    SELECT kept, i, substr(content, i * piece + 1, piece) FROM generate_series(0, (length(content) - 1) / piece) AS i
+    ON CONFLICT DO NOTHING;
+  END IF;
+  RETURN digest;
+END $$;
+
+-- Takes the pin from staged bytes: from now on, until the transaction ends, they are kept from being removed by a lock.
+-- False if the pin is not, or no more, that of these bytes.
+CREATE OR REPLACE FUNCTION claim_staged(pin_ uuid, digest bytea) RETURNS boolean LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  kept bigint;
+BEGIN
+  DELETE FROM staged_blob s USING blob b WHERE s.pin = pin_ AND b.id = s.blob AND b.hash = digest RETURNING b.id INTO kept;
+  PERFORM FROM blob WHERE id = kept FOR KEY SHARE;
+  RETURN FOUND;
+END $$;
+
+-- Keeps bytes that a document has from being removed until the transaction ends.
+CREATE OR REPLACE FUNCTION hold_blob(digest bytea) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM FROM blob WHERE hash = digest FOR KEY SHARE;
+END $$;
+
+-- Whoever keeps or drops one of these right now is done with it when this returns. The bytes of nothing are left out: they are
+-- never removed, and so many documents have them that everybody would wait for everybody.
+CREATE OR REPLACE FUNCTION lock_blobs(digests bytea[]) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM FROM blob WHERE hash = ANY (digests) AND size > 0 ORDER BY hash FOR UPDATE;
+END $$;
+
+-- Removes the bytes among these that no document has, of whichever client, and nobody has staged.
+CREATE OR REPLACE FUNCTION drop_unused_blobs(digests bytea[]) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM lock_blobs(digests);
+  DELETE FROM blob b
+   WHERE b.hash = ANY (digests) AND b.size > 0
+     AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash)
+     AND NOT EXISTS (SELECT FROM staged_blob s WHERE s.blob = b.id);
+END $$;

@@ -12,50 +12,43 @@ CREATE OR REPLACE FUNCTION phase_status(status task_status, completed int, cance
               WHEN completed = 0 THEN 'skipped'
               ELSE status END::task_status $$;
 
+-- One row for each phase of each document, from counters. Times and errors need a look at single tasks: they are computed only
+-- for those who select them.
 CREATE VIEW phase_progress WITH (security_invoker) AS
-SELECT p.document, p.name AS phase, p.ordinal, p.task, phase_status(g.status, g.completed, g.cancelled) AS status,
+SELECT p.document, p.name AS phase, k.ordinal, k.label, k.unit, k.shown, p.task,
+       phase_status(g.status, g.completed, g.cancelled) AS status,
        g.pending, g.processing, g.completed, g.failed, g.skipped, g.cancelled,
-       g.pending + g.processing + g.completed + g.failed + g.skipped + g.cancelled AS total, g.finished_at
-  FROM phase p JOIN task_group g ON g.id = p.task;
+       g.pending + g.processing + g.completed + g.failed + g.skipped + g.cancelled AS total,
+       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = p.task) AS started_at,
+       g.finished_at,
+       (SELECT t.error FROM task t WHERE t.parent = p.task AND t.outcome = 'failed' ORDER BY t.id LIMIT 1) AS error
+  FROM phase p JOIN phase_kind k USING (name) JOIN task_group g ON g.id = p.task;
 
--- How far each document is: from counters, so that listing many is cheap. What needs a look at single tasks (errors,
--- times, workers) is computed only for those who select it. All phases of a document are looked up at once: one by one
--- takes three times as long. What was written down as a whole (`index_document`) has no phases, and is complete.
+-- One row for each document: how far it is, with an object for each phase that is shown. From counters, so that listing many is
+-- cheap; all phases of a document are looked up at once: one by one takes three times as long. A document that was written down
+-- as a whole (`index_document`) has no phases of its own, and is complete.
+--
+-- What a phase shows beside its own counters: the first one shows that its document is being opened, or could not be; one
+-- behind a hidden phase shows that the hidden one has failed; and what was done of a document that was cancelled before is
+-- cancelled, too. The units of all phases of chunks are the chunks that are known: a phase gets its own one by one.
 CREATE VIEW document_progress WITH (security_invoker) AS
 SELECT d.id, d.name AS filename, c.client, c.project, d.urn, d.version, d.type, d.title, d.container, d.added_at, d.completed_at,
        CASE WHEN d.completed_at IS NOT NULL THEN 'completed'
             WHEN o.outcome = 'failed' THEN 'failed'
             WHEN a.processing > 0 THEN 'processing'
             WHEN o.outcome IS NULL THEN CASE WHEN k.worker IS NULL THEN 'pending' ELSE 'processing' END
-            WHEN a.pending > 0 THEN CASE WHEN (a.ocr).completed + (a.ocr).skipped > 0 THEN 'processing' ELSE 'pending' END
+            WHEN a.pending > 0 THEN CASE WHEN a.done > 0 THEN 'processing' ELSE 'pending' END
             WHEN a.failed > 0 THEN 'failed'
             WHEN a.cancelled > 0 OR o.outcome = 'cancelled' THEN 'cancelled'
             WHEN (SELECT count(*) FROM task t WHERE t.owner = 'document:' || d.id AND t.outcome = 'failed'
                                                 AND t.kind IN ('documents.seal', 'documents.finish')) > 0 THEN 'failed'
             ELSE 'processing' END::task_status AS status,
-       d.pages AS total_pages,
-       CASE WHEN o.outcome IN ('failed', 'cancelled') THEN o.outcome WHEN o.outcome IS NULL AND k.worker IS NOT NULL THEN 'processing'
-            ELSE coalesce((a.ocr).status, 'skipped') END AS ocr_status,
-       coalesce((a.ocr).completed + (a.ocr).skipped, d.pages) AS ocr_completed_pages, coalesce((a.ocr).failed, 0) AS ocr_failed_pages,
-       CASE WHEN (a.split).failed > 0 AND (a.vector).pending + (a.vector).processing = 0 THEN 'failed'
-            WHEN (a.vector).status IN ('completed', 'skipped') AND (o.outcome = 'cancelled' OR (a.ocr).cancelled + (a.split).cancelled > 0)
-            THEN 'cancelled'
-            ELSE coalesce((a.vector).status, 'completed') END AS vector_index_status,
-       coalesce((a.vector).total, w.chunks) AS total_chunks,
-       coalesce((a.vector).completed + (a.vector).skipped, w.chunks) AS vector_completed_chunks, coalesce((a.vector).failed, 0) AS vector_failed_chunks,
-       CASE WHEN (a.graph).status IN ('completed', 'skipped') AND (o.outcome = 'cancelled' OR a.cancelled > 0) THEN 'cancelled'
-            ELSE coalesce((a.graph).status, 'skipped') END AS graphrag_index_status,
-       coalesce((a.graph).completed + (a.graph).skipped, w.chunks) AS graphrag_completed_chunks, coalesce((a.graph).failed, 0) AS graphrag_failed_chunks,
-       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = (a.ocr).task) AS ocr_started_at,
-       (a.ocr).finished_at AS ocr_completed_at,
-       coalesce(CASE WHEN o.outcome = 'failed' THEN o.error END,
-                (SELECT t.error FROM task t WHERE t.parent = (a.ocr).task AND t.outcome = 'failed' ORDER BY t.id LIMIT 1)) AS ocr_error,
-       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = (a.vector).task) AS vector_started_at,
-       (a.vector).finished_at AS vector_completed_at,
-       (SELECT t.error FROM task t WHERE t.parent IN ((a.split).task, (a.vector).task) AND t.outcome = 'failed' ORDER BY t.id LIMIT 1) AS vector_error,
-       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = (a.graph).task) AS graphrag_started_at,
-       (a.graph).finished_at AS graphrag_completed_at,
-       (SELECT t.error FROM task t WHERE t.parent = (a.graph).task AND t.outcome = 'failed' ORDER BY t.id LIMIT 1) AS graphrag_error,
+       d.pages AS total_pages, coalesce(a.chunks, w.chunks) AS total_chunks,
+       coalesce(a.phases, (
+         SELECT jsonb_agg(jsonb_build_object('name', s.name, 'label', s.label, 'unit', s.unit, 'status', s.written,
+                  'done', CASE s.unit WHEN 'page' THEN d.pages ELSE w.chunks END, 'failed', 0,
+                  'total', CASE s.unit WHEN 'page' THEN d.pages ELSE w.chunks END) ORDER BY s.ordinal)
+           FROM phase_kind s WHERE s.shown)) AS phases,
        (SELECT w.name FROM task t JOIN ticket x USING (id) JOIN worker w ON w.id = x.worker
          WHERE t.owner = 'document:' || d.id ORDER BY x.claimed_at DESC LIMIT 1) AS current_worker_id,
        (SELECT max(w.heartbeat_at) FROM task t JOIN ticket x USING (id) JOIN worker w ON w.id = x.worker
@@ -66,81 +59,151 @@ SELECT d.id, d.name AS filename, c.client, c.project, d.urn, d.version, d.type, 
   LEFT JOIN task o ON o.id = d.opening
   LEFT JOIN ticket k ON k.id = d.opening
   CROSS JOIN LATERAL (
-    SELECT (array_agg(p) FILTER (WHERE p.phase = 'ocr'))[1] AS ocr, (array_agg(p) FILTER (WHERE p.phase = 'split'))[1] AS split,
-           (array_agg(p) FILTER (WHERE p.phase = 'vector'))[1] AS vector, (array_agg(p) FILTER (WHERE p.phase = 'graph'))[1] AS graph,
-           sum(p.pending) AS pending, sum(p.processing) AS processing, sum(p.failed) AS failed, sum(p.cancelled) AS cancelled
-      FROM phase_progress p WHERE p.document = d.id) a
-  CROSS JOIN LATERAL (SELECT count(*)::int AS chunks FROM chunk x WHERE (a.vector).task IS NULL AND x.document = d.id) w;
+    SELECT count(*) AS known, sum(p.pending) AS pending, sum(p.processing) AS processing, sum(p.failed) AS failed,
+           sum(p.cancelled) AS cancelled, sum(p.completed + p.skipped) AS done, max(p.chunks) AS chunks,
+           jsonb_agg(jsonb_build_object('name', p.phase, 'label', p.label, 'unit', p.unit, 'status',
+             CASE WHEN p.is_first AND o.outcome IN ('failed', 'cancelled') THEN o.outcome
+                  WHEN p.is_first AND o.outcome IS NULL AND k.worker IS NOT NULL THEN 'processing'
+                  WHEN p.failed_before > 0 AND p.pending + p.processing = 0 THEN 'failed'
+                  WHEN p.status IN ('completed', 'skipped') AND (p.cancelled_before > 0 OR o.outcome = 'cancelled') THEN 'cancelled'
+                  ELSE p.status END,
+             'done', p.completed + p.skipped, 'failed', p.failed,
+             'total', CASE p.unit WHEN 'page' THEN coalesce(d.pages, 0) ELSE p.chunks END) ORDER BY p.ordinal) FILTER (WHERE p.shown) AS phases
+      FROM (SELECT q.phase, q.ordinal, q.label, q.unit, q.shown, q.status, q.pending, q.processing, q.completed, q.failed,
+                   q.skipped, q.cancelled, lag(q.phase) OVER line IS NULL AS is_first,
+                   CASE WHEN NOT lag(q.shown) OVER line THEN lag(q.failed) OVER line END AS failed_before,
+                   sum(q.cancelled) OVER line - q.cancelled AS cancelled_before,
+                   max(q.total) FILTER (WHERE q.unit = 'chunk') OVER () AS chunks
+              FROM phase_progress q WHERE q.document = d.id WINDOW line AS (ORDER BY q.ordinal)) p) a
+  CROSS JOIN LATERAL (SELECT count(*)::int AS chunks FROM chunk x WHERE a.known = 0 AND x.document = d.id) w;
 
--- What somebody stated of a chunk was not extracted from it. The counts are made only for those who select them.
+-- One row for each chunk and each phase of chunks.
+CREATE VIEW chunk_phase WITH (security_invoker) AS
+SELECT c.document, c.page, c.ordinal AS chunk, c.id, k.name AS phase, k.ordinal, k.label,
+       coalesce(t.status, CASE WHEN d.task = 0 THEN k.written
+                               WHEN EXISTS (SELECT FROM phase_kind e JOIN task x ON x.kind = e.kind
+                                             WHERE e.unit = 'chunk' AND e.ordinal < k.ordinal AND x.outcome = 'cancelled'
+                                               AND x.owner = 'document:' || c.document AND (x.payload ->> 'page')::int = c.page
+                                               AND (x.payload ->> 'ordinal')::int = c.ordinal) THEN 'cancelled'
+                               ELSE 'pending' END::task_status) AS status,
+       t.worker, t.started_at, t.finished_at, trouble(t.status, t.error, t.fingerprint IS NOT NULL) AS error,
+       greatest(t.attempts - 1, 0) AS retries, t.heartbeat_at
+  FROM chunk c
+  JOIN document d ON d.id = c.document
+  JOIN phase_kind k ON k.unit = 'chunk' AND k.shown
+  LEFT JOIN tasks t ON t.owner = 'document:' || c.document AND t.kind = k.kind
+                   AND (t.payload ->> 'page')::int = c.page AND (t.payload ->> 'ordinal')::int = c.ordinal;
+
+-- One row for each page and each phase that is shown. Of its chunks a page follows by the rules by which a group follows from
+-- its children: the first start, the last end, all retries. Where a phase was skipped, the reason stands in place of an error:
+-- that of its chunks, or why there are none.
+CREATE VIEW page_phase WITH (security_invoker) AS
+SELECT d.id AS document, n.number AS page, p.method, k.name AS phase, k.ordinal, k.label, k.unit, u.chunks,
+       CASE WHEN k.unit = 'page' THEN coalesce(t.status, CASE d.task WHEN 0 THEN k.written ELSE 'pending' END)
+            WHEN b.cancelled THEN 'cancelled'
+            ELSE phase_status(group_status(coalesce(b.status IN ('completed', 'skipped') OR f.failed > 0, d.task = 0), u.pending,
+                                           u.processing, u.completed, u.failed + f.failed, u.skipped, u.cancelled),
+                              u.completed, u.cancelled)
+            END::task_status AS status,
+       CASE k.unit WHEN 'page' THEN trouble(t.status, t.error, t.fingerprint IS NOT NULL)
+            ELSE coalesce(CASE WHEN k.ordinal = b.next AND NOT b.shown THEN b.error END, u.error,
+                          CASE WHEN u.skipped = u.chunks THEN u.reason END,
+                          CASE WHEN u.chunks = 0 AND b.status = 'completed' THEN b.reason END) END AS error,
+       coalesce(t.worker, u.worker) AS worker, coalesce(t.started_at, u.started_at) AS started_at,
+       coalesce(t.finished_at, u.finished_at) AS finished_at,
+       CASE k.unit WHEN 'page' THEN greatest(t.attempts - 1, 0) ELSE u.retries END AS retries,
+       coalesce(t.heartbeat_at, u.heartbeat_at) AS heartbeat_at
+  FROM document d
+ CROSS JOIN LATERAL generate_series(1, d.pages) AS n (number)
+  LEFT JOIN page p ON p.document = d.id AND p.number = n.number
+ -- the phases of the page as a whole: whether it was cancelled in one, why it has no text, and how the last one went, which
+ -- makes its chunks
+ CROSS JOIN LATERAL (
+   SELECT bool_or(x.status = 'cancelled') AS cancelled, min(x.error) FILTER (WHERE x.status = 'skipped') AS reason,
+          (array_agg(x.status ORDER BY s.ordinal DESC))[1] AS status, (array_agg(s.shown ORDER BY s.ordinal DESC))[1] AS shown,
+          (array_agg(trouble(x.status, x.error, x.fingerprint IS NOT NULL) ORDER BY s.ordinal DESC))[1] AS error,
+          (SELECT min(ordinal) FROM phase_kind WHERE unit = 'chunk') AS next
+     FROM phase_kind s
+     LEFT JOIN tasks x ON x.owner = 'document:' || d.id AND x.kind = s.kind
+                      AND (x.payload ->> 'page')::int = n.number AND (x.payload ->> 'ordinal')::int IS NULL
+    WHERE s.unit = 'page') b
+  JOIN phase_kind k ON k.shown
+  LEFT JOIN tasks t ON k.unit = 'page' AND t.owner = 'document:' || d.id AND t.kind = k.kind
+                   AND (t.payload ->> 'page')::int = n.number AND (t.payload ->> 'ordinal')::int IS NULL
+ CROSS JOIN LATERAL (SELECT coalesce(b.status = 'failed' AND NOT b.shown AND k.ordinal = b.next, false)::int AS failed) f
+ CROSS JOIN LATERAL (
+   SELECT count(*)::int AS chunks,
+          count(*) FILTER (WHERE c.status = 'pending')::int AS pending,
+          count(*) FILTER (WHERE c.status = 'processing')::int AS processing,
+          count(*) FILTER (WHERE c.status = 'completed')::int AS completed,
+          count(*) FILTER (WHERE c.status = 'skipped')::int AS skipped,
+          count(*) FILTER (WHERE c.status = 'failed')::int AS failed,
+          count(*) FILTER (WHERE c.status = 'cancelled')::int AS cancelled,
+          min(c.error) FILTER (WHERE c.status <> 'skipped') AS error, min(c.error) FILTER (WHERE c.status = 'skipped') AS reason,
+          max(c.worker) FILTER (WHERE c.status = 'processing') AS worker,
+          min(c.started_at) AS started_at, max(c.finished_at) AS finished_at,
+          coalesce(sum(c.retries), 0)::int AS retries, max(c.heartbeat_at) AS heartbeat_at
+     FROM chunk_phase c
+    WHERE k.unit = 'chunk' AND c.document = d.id AND c.page = n.number AND c.phase = k.name) u;
+
+-- The three views below have the columns that the requirements name, for the phases that they name. They are made of the rows
+-- above, which have all phases.
+
+CREATE VIEW document_status WITH (security_invoker) AS
+SELECT p.id, p.filename, p.client, p.project, p.urn, p.version, p.type, p.title, p.container, p.added_at, p.completed_at, p.status,
+       p.total_pages,
+       (b.ocr ->> 'status')::task_status AS ocr_status, (b.ocr ->> 'done')::int AS ocr_completed_pages,
+       (b.ocr ->> 'failed')::int AS ocr_failed_pages,
+       (b.vector ->> 'status')::task_status AS vector_index_status, p.total_chunks,
+       (b.vector ->> 'done')::int AS vector_completed_chunks, (b.vector ->> 'failed')::int AS vector_failed_chunks,
+       (b.graph ->> 'status')::task_status AS graphrag_index_status, (b.graph ->> 'done')::int AS graphrag_completed_chunks,
+       (b.graph ->> 'failed')::int AS graphrag_failed_chunks,
+       (SELECT q.started_at FROM phase_progress q WHERE q.document = p.id AND q.phase = 'ocr') AS ocr_started_at,
+       (SELECT q.finished_at FROM phase_progress q WHERE q.document = p.id AND q.phase = 'ocr') AS ocr_completed_at,
+       coalesce((SELECT o.error FROM document d JOIN task o ON o.id = d.opening WHERE d.id = p.id AND o.outcome = 'failed'),
+                (SELECT q.error FROM phase_progress q WHERE q.document = p.id AND q.phase = 'ocr')) AS ocr_error,
+       (SELECT q.started_at FROM phase_progress q WHERE q.document = p.id AND q.phase = 'vector') AS vector_started_at,
+       (SELECT q.finished_at FROM phase_progress q WHERE q.document = p.id AND q.phase = 'vector') AS vector_completed_at,
+       (SELECT q.error FROM phase_progress q WHERE q.document = p.id AND q.phase IN ('split', 'vector') AND q.failed > 0
+         ORDER BY q.ordinal LIMIT 1) AS vector_error,
+       (SELECT q.started_at FROM phase_progress q WHERE q.document = p.id AND q.phase = 'graph') AS graphrag_started_at,
+       (SELECT q.finished_at FROM phase_progress q WHERE q.document = p.id AND q.phase = 'graph') AS graphrag_completed_at,
+       (SELECT q.error FROM phase_progress q WHERE q.document = p.id AND q.phase = 'graph') AS graphrag_error,
+       p.current_worker_id, p.last_heartbeat, p.scope
+  FROM document_progress p
+ CROSS JOIN LATERAL (
+   SELECT jsonb_object_agg(e ->> 'name', e) -> 'ocr' AS ocr, jsonb_object_agg(e ->> 'name', e) -> 'vector' AS vector,
+          jsonb_object_agg(e ->> 'name', e) -> 'graph' AS graph
+     FROM jsonb_array_elements(p.phases) e) b;
+
+-- How much was drawn from a chunk is counted only for those who select it; what somebody stated of it was not drawn from it.
 CREATE VIEW chunk_status WITH (security_invoker) AS
 SELECT c.id, c.document AS document_id, c.page AS page_number, c.ordinal AS chunk_index, c.hash AS chunk_content_hash,
        c.start, c.stop, c.tokens, c.heading,
-       coalesce(v.status, CASE d.task WHEN 0 THEN 'completed' ELSE 'pending' END::task_status) AS vector_status, v.worker AS vector_worker_id, v.started_at AS vector_started_at,
-       v.finished_at AS vector_completed_at, trouble(v.status, v.error, v.fingerprint IS NOT NULL) AS vector_error, greatest(v.attempts - 1, 0) AS vector_retry_count,
+       v.status AS vector_status, v.worker AS vector_worker_id, v.started_at AS vector_started_at,
+       v.finished_at AS vector_completed_at, v.error AS vector_error, v.retries AS vector_retry_count,
        v.heartbeat_at AS vector_last_heartbeat,
-       coalesce(g.status, CASE WHEN d.task = 0 THEN 'skipped' WHEN v.status = 'cancelled' THEN 'cancelled' ELSE 'pending' END::task_status) AS graphrag_status, g.worker AS graphrag_worker_id, g.started_at AS graphrag_started_at,
-       g.finished_at AS graphrag_completed_at, trouble(g.status, g.error, g.fingerprint IS NOT NULL) AS graphrag_error, greatest(g.attempts - 1, 0) AS graphrag_retry_count,
+       g.status AS graphrag_status, g.worker AS graphrag_worker_id, g.started_at AS graphrag_started_at,
+       g.finished_at AS graphrag_completed_at, g.error AS graphrag_error, g.retries AS graphrag_retry_count,
        g.heartbeat_at AS graphrag_last_heartbeat,
        (SELECT count(*)::int FROM mention m WHERE m.chunk = c.id AND m.count > 0) AS entities_extracted,
        (SELECT count(*)::int FROM relation r WHERE r.chunk = c.id AND r.extracted) AS relationships_extracted
   FROM chunk c
-  JOIN document d ON d.id = c.document
-  LEFT JOIN tasks v ON v.owner = 'document:' || c.document AND v.kind = 'vector.embed'
-                   AND (v.payload ->> 'page')::int = c.page AND (v.payload ->> 'ordinal')::int = c.ordinal
-  LEFT JOIN tasks g ON g.owner = 'document:' || c.document AND g.kind = 'graph.build'
-                   AND (g.payload ->> 'page')::int = c.page AND (g.payload ->> 'ordinal')::int = c.ordinal;
+  LEFT JOIN chunk_phase v ON v.id = c.id AND v.phase = 'vector'
+  LEFT JOIN chunk_phase g ON g.id = c.id AND g.phase = 'graph';
 
--- A page's later phases follow from its chunks, by the rules by which a group follows from its children. Where they are
--- skipped, the reason stands in place of an error: that of its chunks, or why there are none.
 CREATE VIEW page_status WITH (security_invoker) AS
-SELECT d.id AS document_id, n.number AS page_number, p.method AS ocr_method,
-       coalesce(t.status, CASE d.task WHEN 0 THEN 'skipped' ELSE 'pending' END::task_status) AS ocr_status, t.worker AS ocr_worker_id, t.started_at AS ocr_started_at,
-       t.finished_at AS ocr_completed_at, trouble(t.status, t.error, t.fingerprint IS NOT NULL) AS ocr_error, greatest(t.attempts - 1, 0) AS ocr_retry_count,
-       t.heartbeat_at AS ocr_last_heartbeat,
-       u.chunk_count,
-       CASE WHEN 'cancelled' IN (t.status, s.status) THEN 'cancelled'
-            ELSE phase_status(group_status(coalesce(s.status IN ('completed', 'skipped', 'failed'), d.task = 0), u.vp, u.vr, u.vc,
-                                           u.vf + coalesce(s.status = 'failed', false)::int, u.vs, u.vx), u.vc, u.vx)
-            END AS vector_status,
-       coalesce(trouble(s.status, s.error, s.fingerprint IS NOT NULL), u.vector_error, b.reason) AS vector_error, u.vector_worker_id, u.vector_started_at, u.vector_completed_at,
-       u.vector_retry_count, u.vector_last_heartbeat,
-       CASE WHEN 'cancelled' IN (t.status, s.status) THEN 'cancelled'
-            ELSE phase_status(group_status(coalesce(s.status IN ('completed', 'skipped'), d.task = 0), u.gp, u.gr, u.gc, u.gf, u.gs, u.gx),
-                              u.gc, u.gx)
-            END AS graphrag_status,
-       coalesce(u.graphrag_error, CASE WHEN u.gs = u.chunk_count THEN u.skipped_because END, b.reason) AS graphrag_error, u.graphrag_worker_id, u.graphrag_started_at, u.graphrag_completed_at, u.graphrag_retry_count,
-       u.graphrag_last_heartbeat
-  FROM document d
- CROSS JOIN LATERAL generate_series(1, d.pages) AS n (number)
-  LEFT JOIN page p ON p.document = d.id AND p.number = n.number
-  LEFT JOIN tasks t ON t.owner = 'document:' || d.id AND t.kind = 'ocr.read'
-                   AND (t.payload ->> 'page')::int = n.number AND (t.payload ->> 'ordinal')::int IS NULL
-  LEFT JOIN tasks s ON s.owner = 'document:' || d.id AND s.kind = 'vector.split'
-                   AND (s.payload ->> 'page')::int = n.number AND (s.payload ->> 'ordinal')::int IS NULL
- CROSS JOIN LATERAL (
-   SELECT count(*)::int AS chunk_count,
-          count(*) FILTER (WHERE vector_status = 'pending')::int AS vp,
-          count(*) FILTER (WHERE vector_status = 'processing')::int AS vr,
-          count(*) FILTER (WHERE vector_status = 'completed')::int AS vc,
-          count(*) FILTER (WHERE vector_status = 'skipped')::int AS vs,
-          count(*) FILTER (WHERE vector_status = 'failed')::int AS vf,
-          count(*) FILTER (WHERE vector_status = 'cancelled')::int AS vx, min(vector_error) AS vector_error,
-          max(vector_worker_id) FILTER (WHERE vector_status = 'processing') AS vector_worker_id,
-          min(vector_started_at) AS vector_started_at, max(vector_completed_at) AS vector_completed_at,
-          coalesce(sum(vector_retry_count), 0)::int AS vector_retry_count,
-          max(vector_last_heartbeat) AS vector_last_heartbeat,
-          count(*) FILTER (WHERE graphrag_status = 'pending')::int AS gp,
-          count(*) FILTER (WHERE graphrag_status = 'processing')::int AS gr,
-          count(*) FILTER (WHERE graphrag_status = 'completed')::int AS gc,
-          count(*) FILTER (WHERE graphrag_status = 'skipped')::int AS gs,
-          count(*) FILTER (WHERE graphrag_status = 'failed')::int AS gf,
-          count(*) FILTER (WHERE graphrag_status = 'cancelled')::int AS gx,
-          min(graphrag_error) FILTER (WHERE graphrag_status = 'failed') AS graphrag_error,
-          min(graphrag_error) FILTER (WHERE graphrag_status = 'skipped') AS skipped_because,
-          max(graphrag_worker_id) FILTER (WHERE graphrag_status = 'processing') AS graphrag_worker_id,
-          min(graphrag_started_at) AS graphrag_started_at, max(graphrag_completed_at) AS graphrag_completed_at,
-          coalesce(sum(graphrag_retry_count), 0)::int AS graphrag_retry_count,
-          max(graphrag_last_heartbeat) AS graphrag_last_heartbeat
-     FROM chunk_status c WHERE c.document_id = d.id AND c.page_number = n.number) u
- CROSS JOIN LATERAL (SELECT CASE WHEN u.chunk_count = 0 AND s.status = 'completed' AND t.status = 'skipped' THEN t.error END AS reason) b;
+SELECT o.document AS document_id, o.page AS page_number, (o.ocr).method AS ocr_method,
+       (o.ocr).status AS ocr_status, (o.ocr).worker AS ocr_worker_id, (o.ocr).started_at AS ocr_started_at,
+       (o.ocr).finished_at AS ocr_completed_at, (o.ocr).error AS ocr_error, (o.ocr).retries AS ocr_retry_count,
+       (o.ocr).heartbeat_at AS ocr_last_heartbeat,
+       (o.vector).chunks AS chunk_count,
+       (o.vector).status AS vector_status, (o.vector).error AS vector_error, (o.vector).worker AS vector_worker_id,
+       (o.vector).started_at AS vector_started_at, (o.vector).finished_at AS vector_completed_at,
+       (o.vector).retries AS vector_retry_count, (o.vector).heartbeat_at AS vector_last_heartbeat,
+       (o.graph).status AS graphrag_status, (o.graph).error AS graphrag_error, (o.graph).worker AS graphrag_worker_id,
+       (o.graph).started_at AS graphrag_started_at, (o.graph).finished_at AS graphrag_completed_at,
+       (o.graph).retries AS graphrag_retry_count, (o.graph).heartbeat_at AS graphrag_last_heartbeat
+  FROM (SELECT p.document, p.page, (array_agg(p) FILTER (WHERE p.phase = 'ocr'))[1] AS ocr,
+               (array_agg(p) FILTER (WHERE p.phase = 'vector'))[1] AS vector, (array_agg(p) FILTER (WHERE p.phase = 'graph'))[1] AS graph
+          FROM page_phase p GROUP BY p.document, p.page) o;

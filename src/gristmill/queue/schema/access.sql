@@ -5,6 +5,9 @@ SELECT protect('task'), protect('task_group'), protect('queue_tally'), protect('
 -- a ticket has no scope of its own: it is a place in line, and seen with its task
 SELECT protect('ticket', seen => 'EXISTS (SELECT FROM task t WHERE t.id = ticket.id)',
                          own => 'EXISTS (SELECT FROM task t WHERE t.id = ticket.id AND t.scope = ANY ((SELECT own_scopes())::int[]))');
+-- A task and its ticket are written by one statement, in which the ticket cannot see the task: the task is checked by its own
+-- rule, and a ticket may be for any task but another client's.
+DROP POLICY added ON ticket; CREATE POLICY added ON ticket FOR INSERT WITH CHECK (NOT is_foreign_task(id));
 
 -- What belongs to the machines and to no client. Leases name nothing but numbers of tasks.
 SELECT share('queue', 'SELECT, INSERT'), share('worker', 'SELECT'), share('lease', 'SELECT'), share('tasks', 'SELECT'),

@@ -176,3 +176,9 @@ BEGIN
     RAISE EXCEPTION '% of % leases are lost', expected - held, expected USING ERRCODE = 'GM001';
   END IF;
 END $$;
+
+-- Whether there is such a task, and this session may not change it.
+CREATE OR REPLACE FUNCTION is_foreign_task(task_ bigint) RETURNS boolean LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+  SELECT EXISTS (SELECT FROM task t WHERE t.id = task_ AND t.scope <> ALL (own_scopes()))
+$$;

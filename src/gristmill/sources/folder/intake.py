@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gristmill.db import Database, outlast_outage
-from gristmill.documents import ORDINARY, Added, Urgency, add_file, name_of, of_arrival
+from gristmill.documents import ORDINARY, Taken, Urgency, add_file, name_of, of_arrival
 from gristmill.errors import Unreachable
 from gristmill.scopes import Scope
 from gristmill.settings import Settings
@@ -45,10 +45,10 @@ class FileIntake:
         self._max_bytes = settings.documents.max_bytes
         self._patient = patient
 
-    async def add_files(self, files: Sequence[Path], urgency: Urgency = ORDINARY) -> list[Added]:
+    async def add_files(self, files: Sequence[Path], urgency: Urgency = ORDINARY) -> list[Taken]:
         """What became of each file. The first files have this urgency; the rest of many is a batch."""
         files = self._leave_out_data(files)
-        added: list[Added] = []
+        added: list[Taken] = []
         new = 0
         with self.reporter.follow_files(len(files)) as tell:
             for file in files:
@@ -65,7 +65,7 @@ class FileIntake:
             self.reporter.warn(f"The data folder {self.data} is left out ({len(files) - len(left):,} of the files).")
         return left
 
-    async def _add_file(self, file: Path, urgency: Urgency) -> Added:
+    async def _add_file(self, file: Path, urgency: Urgency) -> Taken:
         while True:
             try:
                 return await add_file(self._db, file, self._scope, max_bytes=self._max_bytes, urgency=urgency)

@@ -13,7 +13,7 @@ from watchfiles import (
 )
 from watchfiles._rust_notify import WatchfilesRustInternalError  # it is exported nowhere else
 
-from gristmill.documents import Added
+from gristmill.documents import Taken
 from gristmill.sources.folder.files import files_at, find_closed_folders
 from gristmill.sources.folder.intake import FileIntake
 from gristmill.wording import format_count
@@ -42,7 +42,7 @@ def find_first_files(intake: FileIntake, folder: Path) -> list[Path]:
 
 async def watch_folder(
     intake: FileIntake, folder: Path, *, stop: asyncio.Event | None = None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """Add the files in a folder, then those that appear or change; a folder that goes away is waited for."""
     while True:
         async for added in _watch_while_there(intake, folder, stop):
@@ -56,7 +56,7 @@ async def watch_folder(
 
 async def _watch_while_there(
     intake: FileIntake, folder: Path, stop: asyncio.Event | None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """By the changes that the system tells; where it cannot, by looking through the folder again and again.
 
     The system cannot tell changes if a single name is not UTF-8, nor if a single folder within, even a hidden one, is
@@ -98,7 +98,7 @@ _Stamp = tuple[int, int, int] | None  # changes whenever the file is written; No
 
 async def _watch_by_looking(
     intake: FileIntake, folder: Path, stop: asyncio.Event | None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """Add the files that were the same in two looks and are not yet added so: a file that grows is not written yet."""
     watched, wanted = _identify(folder), _WantedFiles(folder, intake.data)
     before: dict[Path, _Stamp] = {}
@@ -144,7 +144,7 @@ def _stamp_file(file: Path) -> _Stamp:
 
 async def _watch_by_changes(
     intake: FileIntake, folder: Path, stop: asyncio.Event | None
-) -> AsyncGenerator[Sequence[Added]]:
+) -> AsyncGenerator[Sequence[Taken]]:
     """The watch begins before the first look, so that no file slips in between."""
     watched, wanted = _identify(folder), _WantedFiles(folder, intake.data)
     changes = awatch(

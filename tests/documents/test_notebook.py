@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 
 from gristmill.db import Database, Tx
-from gristmill.documents import remove
+from gristmill.documents import index_document, remove, store_chunk, written
+from gristmill.documents.notebook import LENGTH, OVERLAP, divide
 from gristmill.errors import Refused
-from gristmill.knowledge import graph, index_document, notebook, search_hybrid, store_chunk
+from gristmill.knowledge import graph, search_hybrid
 from gristmill.knowledge.lexicon import FEW
-from gristmill.knowledge.notebook import LENGTH, OVERLAP, parts
 from gristmill.knowledge.windows import split_windows
 from gristmill.models import FakeEmbedder
 from gristmill.scopes import GLOBAL, Scope
 
 ACME, OTHER = Scope("acme"), Scope("other")
 EMBEDDER = FakeEmbedder()
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 SOMEBODY_WAITS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
@@ -104,17 +105,17 @@ async def test_notes_stay_when_a_text_comes_under_their_urn(db: Database) -> Non
 async def test_two_texts_may_change_places(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     await index_document(db, EMBEDDER, "a", "The first.", "T", "x")
     await index_document(db, EMBEDDER, "b", "The second.", "T", "x")
-    drop = notebook._drop_older  # pyright: ignore[reportPrivateUsage]
+    drop = written._drop_older  # pyright: ignore[reportPrivateUsage]
 
     async def held(tx: Tx, *given: Any, **source: Any) -> None:
-        monkeypatch.setattr(notebook, "_drop_older", drop)
+        monkeypatch.setattr(written, "_drop_older", drop)
         await tx.flush()
         async with await db.connect("test") as watching:
             while not await (await watching.execute(SOMEBODY_WAITS)).fetchone():  # noqa: ASYNC110 no event says so
                 await asyncio.sleep(0.01)
         await drop(tx, *given, **source)
 
-    monkeypatch.setattr(notebook, "_drop_older", held)
+    monkeypatch.setattr(written, "_drop_older", held)
     await asyncio.gather(
         index_document(db, EMBEDDER, "a", "The second.", "T", "x"),
         index_document(db, EMBEDDER, "b", "The first.", "T", "x"),
@@ -154,7 +155,7 @@ async def test_types_change_nothing_of_the_order(db: Database, types: list[str] 
 
 async def test_a_large_text_is_divided_by_length_with_some_overlap(db: Database) -> None:
     text = " ".join(f"word{n}" for n in range(8_000))
-    spans = list(parts(text))
+    spans = list(divide(text))
     assert all(stop - start <= LENGTH for start, stop in spans)
     assert all(before[1] - after[0] == OVERLAP for before, after in pairwise(spans))
     assert (spans[0][0], spans[-1][1]) == (0, len(text))
