@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, where
+from gristmill.cli.grinding import as_dict
 from gristmill.cli.output import Json, emit, err, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
@@ -30,6 +30,7 @@ from gristmill.documents import (
     list_phases,
     load,
     pages,
+    place_error,
     progress,
     remove_in_portions,
     say_reindex,
@@ -141,7 +142,7 @@ async def _look(tx: Tx, id_: DocumentId) -> Seen:
 async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
     failed = [part.id for part in parts if part.status == "failed"][:MOST_PAGES]
     told = {one: await failures(tx, one, limit=1) for one in failed}
-    return {one: where(found[0].page, found[0].error) for one, found in told.items() if found}
+    return {one: place_error(found[0].page, found[0].error) for one, found in told.items() if found}
 
 
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
@@ -216,11 +217,11 @@ def _view(seen: Seen) -> RenderableType:
     if seen.parts:
         below += ["", *_parts(seen.parts, seen.errors)]
     below += [
-        Text(f"{one.kind} (task {one.task}) is tried again: {where(one.page, one.error)}", style="yellow")
+        Text(f"{one.kind} (task {one.task}) is tried again: {place_error(one.page, one.error)}", style="yellow")
         for one in seen.setbacks
     ]
     below += [
-        Text(f"{failure.kind} (task {failure.task}): {where(failure.page, failure.error)}", style="red")
+        Text(f"{failure.kind} (task {failure.task}): {place_error(failure.page, failure.error)}", style="red")
         for failure in seen.failures
     ]
     if len(seen.failures) == MOST_FAILURES:

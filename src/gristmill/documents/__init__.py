@@ -2,6 +2,15 @@
 
 from gristmill.documents.blobs import Staged, stage
 from gristmill.documents.finding import explain_lack, find_in_documents
+from gristmill.documents.following import (
+    LOOK_EVERY,
+    Look,
+    Overview,
+    explain_failures,
+    follow_documents,
+    load_overview,
+    place_error,
+)
 from gristmill.documents.intake import add_file, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
@@ -35,13 +44,16 @@ from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again,
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
+    "LOOK_EVERY",
     "MOST_FAILURES",
     "OPEN",
     "ORDINARY",
     "Document",
     "Failure",
     "Item",
+    "Look",
     "Note",
+    "Overview",
     "PageProgress",
     "Phase",
     "PhaseProgress",
@@ -57,19 +69,23 @@ __all__ = [
     "add_file",
     "at_work",
     "clear_copies",
+    "explain_failures",
     "explain_lack",
     "failures",
     "find_in_documents",
+    "follow_documents",
     "holds_anything",
     "index_document",
     "list_columns",
     "list_phases",
     "listing",
     "load",
+    "load_overview",
     "name_of",
     "names_of",
     "of_arrival",
     "pages",
+    "place_error",
     "progress",
     "remove",
     "remove_in_portions",
