@@ -243,6 +243,7 @@ STRUCTURED = {
     "key": "k",
     "kind": "openai",
     "floor": "0.3",
+    "meaning_share": "0.3",
 }
 
 

@@ -11,9 +11,8 @@ from gristmill.settings import load, unknown_names
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(
-        "GRISTMILL_QUEUE_NICE"
-    )  # the test run sets it, and so `queue` would be a table even where a test says that it is none
+    # The test run sets it, and with it `queue` would be a table even where a test makes it none.
+    monkeypatch.delenv("GRISTMILL_QUEUE_NICE")
     return tmp_path
 
 

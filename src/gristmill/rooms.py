@@ -95,7 +95,7 @@ async def examine(settings: Settings, rooms: Iterable[Room]) -> list[Check]:
     readable = Check("settings", "ok", "All settings can be read.")
     try:
         with plainly():
-            return [readable, *await _examine_house(settings, rooms)]
+            return [readable, *await _examine_all(settings, rooms)]
     except GristmillError as error:
         # other commands advise to run the doctor, who must not advise it again
         sentence = str(error).replace(": run gristmill doctor.", ".")
@@ -103,7 +103,7 @@ async def examine(settings: Settings, rooms: Iterable[Room]) -> list[Check]:
         return [readable, Check("database", "fail", sentence, advice)]
 
 
-async def _examine_house(settings: Settings, rooms: Iterable[Room]) -> list[Check]:
+async def _examine_all(settings: Settings, rooms: Iterable[Room]) -> list[Check]:
     url = settings.database_url or await asyncio.to_thread(Embedded(settings.data).start)
     async with await Database(url).connect("doctor") as connection:
         checks, schema = await examine_database(connection, settings)

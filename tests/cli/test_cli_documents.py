@@ -1,11 +1,8 @@
 """`gristmill add`, `documents` and `document`: what people see of their files, whatever those are called."""
 
-import asyncio
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,18 +12,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
 from shelf import chunked, placed, searchable
 
-from gristmill.cli.grinding import SERVED_SOON, SERVED_WITHIN, Attended, follow, pause
-from gristmill.cli.session import Session
+from gristmill.cli.grinding import SERVED_SOON, SERVED_WITHIN, Attended, pause
 from gristmill.cli.up import worker_log
-from gristmill.cli.watch import taken_in
-from gristmill.db import Database, Embedded, Tx, open_database
-from gristmill.documents import load, remove
+from gristmill.db import Tx
+from gristmill.documents import load
 from gristmill.documents.reading import Part
 from gristmill.documents.take_in import add_part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
-from gristmill.scopes import GLOBAL
-from gristmill.settings import Settings
 
 
 @pytest.fixture
@@ -325,122 +318,6 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
     within(url, lambda tx: tx.execute(f"UPDATE document SET type = {kinds}"))
     said = cli("search", "plan", "--type", "jpg")
     assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, markdown.\n")
-
-
-async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when_it_is_back(db: Database, folder: Path):
-    stop = asyncio.Event()
-    (folder / "plan.md").write_text("# Plan\n")
-    seen = taken_in(Session(db, Settings()), folder, GLOBAL, stop=stop)
-    async with asyncio.timeout(60):
-        assert [one.name for one in await anext(seen)] == ["plan.md"]
-        back = asyncio.create_task(anext(seen))
-        shutil.rmtree(folder)
-        await asyncio.sleep(1)
-        os.mkdir(folder)
-        (folder / "again.md").write_text("# Again\n")
-        while [one.name for one in await back] != ["again.md"]:  # the empty folder may be looked at first
-            back = asyncio.create_task(anext(seen))
-    stop.set()
-    await seen.aclose()
-
-
-async def test_what_is_left_out_later_is_left_out_at_the_start_too(db: Database, folder: Path, capsys):
-    watched = folder / "node_modules" / "docs"  # what lies above the folder that is watched does not matter
-    (watched / "node_modules").mkdir(parents=True)
-    for name in ("a.pdf.crdownload", "draft.md~", "node_modules/c.txt", "plan.md"):
-        (watched / name).write_text("# Plan\n")
-    seen = taken_in(Session(db, Settings()), watched, GLOBAL)
-    async with asyncio.timeout(60):
-        assert [one.name for one in await anext(seen)] == ["plan.md"]
-    await seen.aclose()
-    assert "is left out (3 files)" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("linked", [False, True])
-async def test_a_folder_moved_into_the_one_that_is_watched_is_taken_in(db: Database, folder: Path, linked: bool):
-    moved = folder.with_name("moved")
-    (moved / "deeper").mkdir(parents=True)
-    (moved / "plan.md").write_text("# Plan\n")
-    (moved / "deeper" / "draft.md").write_text("# Draft\n")
-    (moved / "deeper" / "coming.md.part").write_text("# Com")
-    watched = folder.with_name("link") if linked else folder
-    if linked:
-        watched.symlink_to(folder, target_is_directory=True)
-    assert await _seen_after(db, watched, lambda: moved.rename(folder / "moved"), 2) == {
-        "plan.md": None,
-        "draft.md": None,
-    }
-
-
-async def test_what_appears_and_cannot_be_taken_in_is_told_by_the_watch(db: Database, folder: Path):
-    def appear() -> None:
-        os.mkfifo(folder / "pipe")
-        (folder / "nowhere").symlink_to(folder / "gone")
-        (folder / "above").symlink_to(folder, target_is_directory=True)
-        os.utime(folder)
-
-    assert await _seen_after(db, folder, appear, 3) == {
-        "pipe": "it is neither a file nor a folder",
-        "nowhere": "it cannot be read (No such file or directory)",
-        "above": "it is a link to a folder, which is not followed: add that folder itself",
-    }
-
-
-@pytest.mark.parametrize("from_the_start", [False, True])
-async def test_a_name_that_is_not_utf8_ends_no_watch(db: Database, folder: Path, from_the_start: bool):
-    coffee = folder / os.fsdecode(b"caf\xe9.md")
-    stop, found = asyncio.Event(), set[str]()
-    if from_the_start:
-        coffee.write_text("# Coffee\n")
-    seen = taken_in(Session(db, Settings()), folder, GLOBAL, stop=stop)
-    async with asyncio.timeout(60):
-        found |= {one.name for one in await anext(seen)}
-        coffee.write_text("# More coffee\n")
-        while "caf\ufffd.md" not in found:
-            found |= {one.name for one in await anext(seen)}
-        (folder / "tea.md").write_text("# Tea\n")
-        while "tea.md" not in found:
-            found |= {one.name for one in await anext(seen)}
-        stop.set()
-        assert [one async for one in seen] == []
-
-
-async def _seen_after(db: Database, folder: Path, happens: Callable[[], object], n: int) -> dict[str, str | None]:
-    """What a watch of the folder tells, once something has happened: of so many files or more."""
-    found: dict[str, str | None] = {}
-    stop = asyncio.Event()
-    seen = taken_in(Session(db, Settings()), folder, GLOBAL, stop=stop)
-    async with asyncio.timeout(60):
-        assert await anext(seen) == []
-        happens()
-        while len(found) < n:
-            found |= {one.name: one.reason for one in await anext(seen)}
-    stop.set()
-    await seen.aclose()
-    return found
-
-
-async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for(folder: Path):
-    with tempfile.TemporaryDirectory(prefix="gristmill-cli-") as place:
-        os.chmod(place, 0o711)
-        settings = Settings(data=Path(place) / "data")
-        server = Embedded(settings.data)
-        try:
-            async with open_database(settings) as db, asyncio.timeout(120):
-                seen = taken_in(Session(db, settings), folder, GLOBAL)
-                assert await anext(seen) == []
-                await asyncio.to_thread(server.stop)
-                (folder / "plan.md").write_text("# Plan\n")
-                assert [(one.name, one.status) for one in await anext(seen)] == [("plan.md", "added")]
-                following = asyncio.create_task(follow(db, [DocumentId(1)], quiet=True))
-                await asyncio.to_thread(server.stop)
-                await asyncio.to_thread(server.start)
-                async with Database(db.url) as other, other.transaction() as tx:
-                    await remove(tx, [DocumentId(1)])
-                assert await following == []
-                await seen.aclose()
-        finally:
-            await asyncio.to_thread(server.stop, "immediate")
 
 
 def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):

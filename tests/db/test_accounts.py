@@ -1,4 +1,4 @@
-"""The user who runs the server when root may not: there is always one."""
+"""There is always a user who can run the server for root."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The embedded server: it starts for everybody, once, and comes back after every way to die."""
+"""The embedded server starts once for all programs, and starts again after every kind of end."""
 
 import os
 import pwd
@@ -57,13 +57,13 @@ def room() -> Iterator[Path]:
 
 @pytest.fixture
 def fresh(room: Path) -> Embedded:
-    """Not started yet."""
+    """A server that was never started."""
     return Embedded(room / "data", {"shared_buffers": "32MB"})
 
 
 @pytest.fixture(scope="session")
 def stopped() -> Iterator[Path]:
-    """The data folder of a server that ran before: to copy it takes a tenth of the time of a first start."""
+    """The data folder of a server that ran before; copying it takes a tenth of the time of a first start."""
     with tempfile.TemporaryDirectory(prefix="gm-") as folder:
         Path(folder).chmod(0o755)
         server = Embedded(Path(folder) / "data", {"shared_buffers": "32MB"})
@@ -74,7 +74,7 @@ def stopped() -> Iterator[Path]:
 
 @pytest.fixture
 def server(fresh: Embedded, stopped: Path) -> Embedded:
-    """It ran before, and does not now."""
+    """A server that ran before and is stopped."""
     subprocess.run(["cp", "--archive", stopped, fresh.data], check=True)
     return fresh
 
@@ -158,7 +158,7 @@ def test_a_stopped_server_starts_again_with_its_data(server: Embedded) -> None:
 def test_a_killed_server_starts_again_with_its_data(server: Embedded) -> None:
     server.start()
     do(server, "CREATE TABLE grain AS SELECT 7 AS kernels")
-    with psycopg.connect(server.url()):  # its backend outlives the postmaster for a moment
+    with psycopg.connect(server.url()):  # the process of this connection outlives the postmaster for a moment
         os.kill(pid(server), signal.SIGKILL)
         assert embedded.wait_until(60, lambda: not server.running())
         assert (server.cluster / "postmaster.pid").exists()
@@ -188,7 +188,7 @@ def test_a_server_without_a_free_connection_counts_as_started(room: Path) -> Non
     server = Embedded(room / "data", few | {"shared_buffers": "32MB"})
     server.start()
     with ExitStack() as held:
-        for _ in range(4):  # two are kept for the superuser, which is not who we are
+        for _ in range(4):  # two more are kept for the superuser, which we are not
             held.enter_context(psycopg.connect(server.url()))
         with pytest.raises(psycopg.OperationalError, match="slots are reserved"):
             psycopg.connect(server.url())

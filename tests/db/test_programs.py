@@ -28,7 +28,7 @@ def test_a_major_the_wheel_does_not_carry_is_refused(tmp_path: Path) -> None:
 def test_programs_below_a_closed_folder_are_not_usable_by_another_user() -> None:
     nobody = account("nobody")
     assert nobody
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own lie below a folder closed to others
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to other users
         home = Path(folder)
         programs = home / "venv/bin"
         programs.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""What nobody waits for is sent together, in the order in which it was said."""
+"""Statements without a result are sent together, in their order; rows can be typed."""
+
+from typing import NamedTuple
 
 import pytest
 
@@ -44,3 +46,28 @@ async def test_rows_that_are_too_large_together_are_several_statements(
         assert row is not None
         assert len(row.commands) == 4
         assert [row.word for row in await tx.all(ALL)] == words
+
+
+class Word(NamedTuple):
+    word: str
+    n: int
+
+
+async def test_binary_rows_are_of_the_class_that_was_asked_for(db: Database) -> None:
+    async with db.reading() as tx:
+        rows = await tx.all_binary("SELECT 'a' AS word, 1 AS n UNION ALL SELECT 'b', 2 ORDER BY n", Word)
+        assert rows == [Word("a", 1), Word("b", 2)]
+        assert {type(row) for row in rows} == {Word}
+        assert await tx.all_binary("SELECT 'a' AS word, 1 AS n WHERE false", Word) == []
+
+
+async def test_fields_are_found_by_the_names_of_columns_and_other_columns_left_out(db: Database) -> None:
+    async with db.reading() as tx:
+        assert await tx.all_binary("SELECT 1 AS n, true AS more, 'a' AS word", Word) == [Word("a", 1)]
+        assert await tx.one("SELECT 1 AS n, true AS more, 'a' AS word", Word) == Word("a", 1)
+
+
+async def test_a_field_without_a_column_is_refused(db: Database) -> None:
+    async with db.reading() as tx:
+        with pytest.raises(TypeError, match="the statement selects no word for Word, but n, more"):
+            await tx.all("SELECT 1 AS n, true AS more", Word)

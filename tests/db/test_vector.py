@@ -1,4 +1,4 @@
-"""Vectors go to PostgreSQL and come back in its own form."""
+"""Vectors go to PostgreSQL and come back in its binary form."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The tests of faults use the small hands of the tests of the queue."""
+"""The tests of faults use the helpers of the tests of the queue."""
 
 import sys
 from pathlib import Path

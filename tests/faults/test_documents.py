@@ -19,10 +19,11 @@ from watch import family, until
 
 from gristmill.db import Database, Tx, open_database
 from gristmill.db.embedded import Embedded
-from gristmill.documents import add_file, files_in
+from gristmill.documents import add_file
 from gristmill.queue import set_queue
 from gristmill.scopes import GLOBAL
 from gristmill.settings import Settings
+from gristmill.sources import files_in
 
 ROOT = Path(__file__).parents[2]
 GENERATED = 200

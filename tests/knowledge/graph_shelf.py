@@ -46,7 +46,7 @@ async def shelve(
 
 
 def drawn(*facts: str) -> Extraction:
-    """`Jane Doe -SIGNED-> Acme`: persons and what is between them; a bare name is only mentioned."""
+    """An extraction with persons and relations, from `Jane Doe -SIGNED-> Acme`; a name alone is only mentioned."""
     entities: dict[str, Entity] = {}
     relations: list[Relation] = []
     for fact in facts:

@@ -1,4 +1,4 @@
-"""Small hands for tests of knowledge: documents that were read, with their chunks, in any scope."""
+"""Documents with chunks, in any scope, for tests of knowledge."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -48,7 +48,7 @@ async def placed(
 
 
 async def chunked(tx: Tx, document: DocumentId, text: str, *, page: int = 1, title: str = "") -> list[Chunk]:
-    """A page of it, split and saved, not yet searchable."""
+    """A page of this document, split and saved, but not yet searchable."""
     scope = ScopeId(await tx.value("SELECT scope FROM document WHERE id = %(id)s", id=document))
     pieces = chunks.split(text, title=title)
     await chunks.save(tx, scope, document, page, pieces)
@@ -61,7 +61,7 @@ def present(found: Sequence[Chunk | None]) -> list[Chunk]:
 
 
 async def searchable(tx: Tx, chunk: Chunk, *, model: int | None = None, embedder: Embedder | None = None) -> None:
-    """As the task of its vector does it."""
+    """Makes a chunk searchable, as the task of its vector does it."""
     found = {}
     if model is not None and embedder is not None:
         found[model] = (await embedder.embed([chunk.text_to_embed]))[0]

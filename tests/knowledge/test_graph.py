@@ -1,4 +1,4 @@
-"""What chunks contribute to the graph: counted per chunk, written once, gone with its chunk."""
+"""The contributions of chunks to the graph: counted per chunk, written once, gone with their chunk."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ async def test_the_database_refuses_an_edge_without_evidence(db: Database) -> No
     (chunk,) = await shelve(db, "a")
     await contribute(db, chunk, "Jane")
     insert = "INSERT INTO relation (chunk, source, type, target, scope, extracted) VALUES (%s, %s, 'X', %s, 1, true)"
-    with pytest.raises(ForeignKeyViolation):  # a chunk that does not name Bob says nothing of him
+    with pytest.raises(ForeignKeyViolation):  # a chunk that does not name Bob has no relation of his
         await rows(db, f"{insert} RETURNING 1", [chunk, JANE, BOB])
     with pytest.raises(ForeignKeyViolation):
         await rows(db, f"{insert} RETURNING 1", [4711, JANE, BOB])

@@ -1,4 +1,4 @@
-"""Aliases join what is one, at once and for whatever comes; what somebody states needs evidence of one's own."""
+"""Aliases join two names of one node, for old chunks and new ones; statements need evidence of one's own."""
 
 import asyncio
 
@@ -133,7 +133,8 @@ async def test_an_alias_of_global_leads_a_client_to_the_node(db: Database) -> No
     async with db.transaction() as tx:
         for text in ("person::j. doe", "J. Doe"):
             assert await graph.resolve(tx, ACME, text) == "person::jane"
-        assert await graph.resolve(tx, ACME, "person::j. roe") == "person::j. roe"  # its own goes before
+        # a node that ACME has under this key goes before the alias of GLOBAL
+        assert await graph.resolve(tx, ACME, "person::j. roe") == "person::j. roe"
 
 
 async def test_an_alias_misses_nobody_who_is_writing(db: Database) -> None:
@@ -159,7 +160,7 @@ async def test_a_stated_node_is_kept_beside_what_is_drawn(db: Database) -> None:
         key = await graph.create_node_with_rag_links(tx, ACME, "Person::Jane", "Author", {"born": 1970}, [chunk])
         await graph.create_node_with_rag_links(tx, ACME, "person::jane", "author", {"name": "Jane D."})
         assert key == "person::jane"
-    await contribute(db, chunk, "Bob", client="acme")  # drawn anew, and Jane is not found any more
+    await contribute(db, chunk, "Bob", client="acme")  # extracted again, and Jane is not found any more
     async with db.transaction() as tx:
         jane = await graph.node(tx, ACME, "jane")
         found = await graph.known_extractions(tx, [graph.extraction_key("acme", drawn_passage("Bob"), "test")])

@@ -1,4 +1,4 @@
-"""What can be asked of the graph, and that nobody is told what is another client's."""
+"""Questions to the graph, and that nobody gets answers from another client's chunks."""
 
 import xml.etree.ElementTree as ET
 from typing import Any, cast
@@ -177,7 +177,7 @@ async def test_the_export_has_the_properties_of_nodes_and_edges(db: Database) ->
 
 
 async def test_all_who_are_asked_say_the_same_of_a_node(db: Database) -> None:
-    """Drawn as a person, then stated as an author; another is only stated."""
+    """One node is extracted as a person, then stated as an author; another one is only stated."""
     (chunk,) = await shelve(db, "Jane wrote it.")
     await contribute(db, chunk, "Jane")
     async with db.transaction() as tx:

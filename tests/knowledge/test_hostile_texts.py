@@ -1,4 +1,4 @@
-"""No text is divided or looked up in more steps than it has characters, whatever somebody has put into it."""
+"""Dividing a text or reading its words takes time in proportion to its length, whatever it contains."""
 
 import signal
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from gristmill.knowledge import blocks, terms_of
 from gristmill.knowledge.terms import words
 
 LONG = 40_000  # characters: no page has more
-AMPLE = 5  # seconds of work for what takes some hundredths; by the square it takes twenty
+AMPLE = 5  # seconds; in proportion it takes some hundredths, and with the square of the length twenty
 SIGNS = " \t\n.!?…。|#-=*`~:;,_'’\"()[]{}<>@&%+•/\\0aAह水ัက\u0301"
 PAIRS = (". ", "| ", " #", "- ", "; ", "=;", ".)", "a.", "1.", "A ", "Aa", "a(", "::", "ह.", ":-", "[1")
 LINES = (
@@ -33,7 +33,7 @@ WORDS = ("a{0}", "{0}-x", "1.{0}x", "aB{0}_", "ह{0}.", "a{0} é")
 
 @contextmanager
 def ample_time() -> Iterator[None]:
-    """Of this process alone: what else the machine does takes none of it."""
+    """The time of this process alone, whatever else the machine does."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("it tries the same place again and again")

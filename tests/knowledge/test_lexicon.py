@@ -1,4 +1,4 @@
-"""BM25 is the same wherever terms lie: fresh, gathered, merged, after deletions and after murders."""
+"""BM25 gives the same scores wherever terms lie: fresh, gathered, merged, after deletions and after SIGKILL."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from gristmill.settings import Settings
 
 RNG = random.Random(7)
 WORDS = [f"w{n}" for n in range(400)]
-QUERY = "w60 w90 w300 w399 unheard"  # none of them in so many chunks that it says little
+QUERY = "w60 w90 w300 w399 unheard"  # none of these words stands in so many chunks that it says little
 
 
 def text() -> list[str]:
@@ -59,7 +59,7 @@ async def filled(tx: Tx, n: int, scope: Scope = GLOBAL) -> tuple[DocumentId, dic
 
 
 def expected(texts: dict[int, list[str]], query: str, k1: float = 0.9, b: float = 0.4) -> dict[int, float]:
-    """BM25 as the book has it."""
+    """BM25 by the formula of the textbook."""
     mean = sum(map(len, texts.values())) / len(texts)
     found: Counter[int] = Counter()
     for word in query.split():
@@ -128,7 +128,8 @@ async def test_what_is_deleted_is_not_found_and_its_terms_go(db: Database) -> No
     assert set(await scored(db)) == set(expected(kept, QUERY))
     await fold_terms(FoldTerms(scope), db=db)
     assert await count(db, "gone_chunk") == 0
-    assert await scored(db) == pytest.approx(expected(kept, QUERY), rel=0.02)  # the mean length is kept roughly
+    # a rewritten segment keeps the mean length only roughly
+    assert await scored(db) == pytest.approx(expected(kept, QUERY), rel=0.02)
     async with db.transaction() as tx:
         left = await tx.value("SELECT sum(octet_length(data)) / 9 FROM posting")
     assert left == sum(len(set(one)) for one in kept.values())
@@ -180,7 +181,7 @@ async def an_hour_passes(db: Database) -> None:
 
 
 async def idle(db: Database) -> None:
-    """A worker answers all that was sent."""
+    """Runs a worker until all letters are settled."""
     handlers = bind(on(FoldTerms, partial(fold_terms, db=db)), on(TidyTerms, partial(tidy_terms, db=db)))
     await Worker(db, handlers, until_idle=True, maintenance=False).run()
 

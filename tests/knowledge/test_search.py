@@ -1,4 +1,4 @@
-"""Search by words and by meaning: what fits best comes first, and nothing of another client ever comes."""
+"""Search by words and by meaning: the best hit comes first, and no hit ever comes from another client."""
 
 import asyncio
 import random
@@ -103,7 +103,7 @@ def test_words_of_a_faithful_language_begin_in_one_of_the_ways_of_their_stems(la
     text = " ".join(word for word in load_tokenizer().get_vocab() if word.isalpha())
     for word in text.split():
         for term in forms(word, language):
-            likely = Highlighter([term])._likely_words(word, language)  # pyright: ignore[reportPrivateUsage] what it leaves out is nowhere else seen
+            likely = Highlighter([term])._likely_words(word, language)  # pyright: ignore[reportPrivateUsage] no other result shows which words it leaves out
             assert list(likely) == [(0, word)], (word, term)
 
 
@@ -124,14 +124,21 @@ def test_marks_stand_where_the_words_are_whatever_is_between_them(text: str, mar
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 async def test_what_does_not_match_at_all_is_no_hit(db: Database, alpha: float) -> None:
-    embedder = FakeEmbedder()
+    class Opposite(FakeEmbedder):
+        """Its vector of a question points away from those of all texts."""
+
+        async def question(self, text: str) -> bytes:
+            (vector,) = await self.embed(["Bread number 0 is baked in an oven."])
+            return array("f", [-number for number in array("f", vector)]).tobytes()
+
+    embedder = Opposite()
     async with db.transaction() as tx:
         for n in range(5):
             await written(tx, f"Bread number {n} is baked in an oven.", embedder=embedder)
-    hits = await search(db, embedder, "zzyzx qwfpgj", alpha=alpha)
-    assert all(hit.lexical == 0 and (hit.similarity or 0) > 0 for hit in hits)
-    if alpha == 0:
-        assert hits == []
+    assert await search(db, embedder, "zzyzx qwfpgj", alpha=alpha) == []
+    found = await search(db, embedder, "oven zzyzx", alpha=0.5)
+    assert [hit.score for hit in found] == [pytest.approx(0.5 * hit.lexical, abs=1e-3) for hit in found]
+    assert len(found) == 5  # by their word alone: an opposite meaning takes nothing away
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
@@ -170,7 +177,7 @@ async def test_words_alone_when_there_is_no_vector_or_no_embedder_or_it_is_down(
 
 
 class Pensive(FakeEmbedder):
-    """Thinks until it may answer."""
+    """An embedder that does not answer before it may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -358,7 +365,7 @@ async def test_an_older_version_yields_to_one_that_is_found_far_behind_it(
 
 
 class Found(NamedTuple):
-    """As much of a row as is compared."""
+    """The columns of a row that are compared."""
 
     id: int
     document: int
@@ -437,7 +444,7 @@ async def test_no_search_crosses_clients(
 
 
 async def named(tx: Tx, chunk: Chunk, *keys: str) -> None:
-    """The chunk names these, and says that each belongs to the next."""
+    """Makes the chunk name these nodes, each related to the next."""
     for key in keys:
         await tx.execute(
             """INSERT INTO mention (chunk, key, scope, type, name)
@@ -544,7 +551,7 @@ def unit(rng: random.Random) -> bytes:
 
 async def test_a_narrow_filter_loses_no_recall(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of a hundred passes the filter: the index must go on until it has found enough of them."""
-    monkeypatch.setattr(vectors, "FEW", 0)  # or so few would be compared one by one
+    monkeypatch.setattr(vectors, "FEW", 0)  # otherwise so few would be compared one by one
     rng = random.Random(3)
     async with db.transaction() as tx:
         model = await vectors.register(tx, FakeEmbedder())
@@ -554,7 +561,7 @@ async def test_a_narrow_filter_loses_no_recall(db: Database, monkeypatch: pytest
         await bare(tx, rare, 30, model.id, rng)
     async with db.transaction() as tx:
         await tx.execute("ANALYZE embedding")
-        await tx.execute("SET LOCAL enable_sort = off")  # so that the planner takes the index, as it does in earnest
+        await tx.execute("SET LOCAL enable_sort = off")  # makes the planner take the index, as it does with many rows
         query, only = unit(rng), vectors.Filter(types=("pdf",))
         found = await vectors.find_nearest(tx, model, query, [scope], 3_000, only, 10)
         exact = await exactly(tx, rare, query)

@@ -1,4 +1,4 @@
-"""What somebody states goes with its own evidence, is handed down to newer versions, and is nobody else's to remove."""
+"""A statement goes with its own evidence, passes to newer versions, and cannot be removed by others."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ async def stated(db: Database, *chunks: ChunkId, scope: Scope = GLOBAL, key: str
 
 
 async def replaced(db: Database, chunk: ChunkId) -> None:
-    """The document of this chunk, by what took its place."""
+    """Replaces the document of this chunk by a newer version."""
     async with db.transaction() as tx:
         await removal.replace(tx, [await document_of(tx, chunk)])
 
@@ -60,7 +60,7 @@ async def test_what_was_stated_of_a_chunk_holds_of_the_same_chunk_of_the_next_ve
     kept = await rows(db, "SELECT chunk, extracted, stated, properties FROM relation")
     assert kept == [(new, False, True, {"since": "May"})]
     assert await statements_of(db) == ["GLOBAL"]
-    await contribute(db, new, "Bob")  # drawn anew
+    await contribute(db, new, "Bob")  # extracted again
     assert await edges(db) == [("person::jane", "WORKS_ON", "ticket::7", 1)]
 
 

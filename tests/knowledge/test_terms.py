@@ -1,4 +1,4 @@
-"""What a text is found by: folded, stemmed by its language, with ids, addresses and code kept whole."""
+"""The terms of a text are folded and stemmed by its language; ids, addresses and code are kept whole."""
 
 import pytest
 

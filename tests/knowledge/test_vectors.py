@@ -20,7 +20,7 @@ from gristmill.scopes import GLOBAL, Scope, scope_id
 
 
 class Renamed(FakeEmbedder):
-    """The same under another name."""
+    """The same embedder under another name."""
 
     name = "another"
 
@@ -80,10 +80,10 @@ async def test_another_model_is_filled_in_the_background_and_then_takes_over(db:
     letter, portions = FillVectors(new.name), 0
     while (letter := await filled_on(db, new, letter)) is not None:
         hits = await search(db, [new, old], "mill", alpha=1.0)
-        assert hits  # from the old vectors, until the new ones are complete
-        assert hits[0].similarity
+        assert hits[0].similarity  # from the old vectors, until the new ones are complete
+        assert f"{new.name} takes the place of {old.name}" in (hits.note or "")
         portions += 1
-    assert portions
+    assert portions == 1  # one letter fills all portions but the last chunk
     async with db.transaction() as tx:
         assert await vectors.current_model(tx) == replace(second, current=True)
         assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 1
@@ -108,7 +108,7 @@ async def test_filling_goes_on_where_it_stopped_and_sees_in_the_end_to_what_was_
     asked = len(new.embedded)
     while (letter := await filled_on(db, new, letter)) is not None:
         pass
-    assert len(new.embedded) == asked + 2  # the last one, and the one behind
+    assert len(new.embedded) == asked + 2  # the last chunk, and the one behind
     assert await models_of_chunks(db) == {(new.name,)}
 
 
@@ -126,7 +126,7 @@ async def test_a_worker_fills_portion_after_portion_and_ends(db: Database) -> No
 async def test_going_back_to_a_model_before_the_other_took_over_leaves_no_chunk_without_a_vector(db: Database) -> None:
     first, second = FakeEmbedder(), Renamed()
     await stored(db, first, "The mill grinds slowly.")
-    await stored(db, second, "The bearing runs hot.")  # gets a vector of the second alone
+    await stored(db, second, "The bearing runs hot.")  # it gets a vector of the second model alone
     await stored(db, first, "The miller sleeps.")
     await filled(db, first)
     assert await models_of_chunks(db) == {(first.name,)}
@@ -169,7 +169,7 @@ async def test_old_models_go_when_no_search_runs_and_never_keep_one_waiting(db: 
     async with db.transaction() as tx:
         model = (await vectors.register(tx, new)).id
         await tx.execute("UPDATE embedding SET model = %(model)s", model=model)
-    async with asyncio.timeout(60), db.transaction() as searching:  # or it waits for ever
+    async with asyncio.timeout(60), db.transaction() as searching:  # otherwise a fault would wait for ever
         await searching.all("SELECT FROM embedding")
         assert not await retired(db, model)
         async with db.transaction() as tx:
@@ -265,7 +265,7 @@ async def filled(db: Database, embedder: Embedder) -> None:
 
 
 async def filled_on(db: Database, embedder: Embedder, letter: FillVectors) -> FillVectors | None:
-    """The letter that is next, None if nothing is left to be done."""
+    """The next letter; None if nothing is left to do."""
     answer = await vectors.fill_vectors(letter, db=db, embedder=embedder)
     if not isinstance(answer, Done):
         return letter
@@ -279,7 +279,7 @@ async def retired(db: Database, model: int) -> bool:
 
 
 async def models_of_chunks(db: Database) -> set[tuple[str, ...]]:
-    """The models of which chunks have vectors, all that occur together."""
+    """The sets of models of which a chunk has vectors."""
     async with db.transaction() as tx:
         rows = await tx.all(
             """SELECT DISTINCT array_remove(array_agg(m.name ORDER BY m.name), NULL) AS names FROM chunk c
@@ -342,6 +342,6 @@ async def test_the_plan_of_the_index_is_kept_however_many_scopes_there_are(db: D
 
 
 def looked_at(plan: dict[str, Any]) -> int:
-    """Rows of documents that a plan reads, with those it throws away."""
+    """The rows of documents that a plan reads, with those that its filters drop."""
     here = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
     return (here if plan.get("Relation Name") == "document" else 0) + sum(map(looked_at, plan.get("Plans", [])))

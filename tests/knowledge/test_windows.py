@@ -1,4 +1,4 @@
-"""A text longer than a window is divided into parts that together say all of it."""
+"""A text longer than a window is divided into parts, and no word of it is lost."""
 
 from math import isclose, sqrt
 from struct import pack, unpack

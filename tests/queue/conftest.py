@@ -1,4 +1,4 @@
-"""Makes the small hands of these tests (`engine`, `crew`) known to the folders below."""
+"""Makes the helpers of these tests (`engine`, `crew`) known to the folders below."""
 
 import sys
 from pathlib import Path

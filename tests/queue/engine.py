@@ -1,4 +1,4 @@
-"""Small hands for tests of the queue: claim and settle without a worker, travel in time, audit the books."""
+"""Helpers for tests of the queue: claim and settle without a worker, travel in time, audit the books."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from gristmill.queue.worker.claimer import SQL as CLAIMER
 from gristmill.queue.worker.shift import SQL as SHIFT
 from gristmill.queue.worker.worker import SQL as WORKER
 
-LOWEST = -(2**62)  # before any place in line
+LOWEST = -(2**62)  # before any place
 LEASE = timedelta(seconds=120)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 _leases = count(1)
@@ -102,7 +102,7 @@ async def promote(tx: Tx, n: int = 500) -> int:
 
 
 def journal_of(*claims: Claim) -> Callable[[str], frozenset[TaskId]]:
-    """Journal in which exactly these have begun."""
+    """A journal in which exactly these have begun."""
     return lambda _: frozenset(claim.id for claim in claims)
 
 
@@ -165,7 +165,7 @@ AUDIT = {
     "a task has a ticket when it is open and waits for nothing": """
         SELECT coalesce(t.id, k.id) AS id FROM task t FULL JOIN ticket k ON k.id = t.id
          WHERE t.id IS NULL OR (t.outcome IS NULL AND t.wait IS NULL) <> (k.id IS NOT NULL)""",
-    "what is leased stands in the hand of its worker": """
+    "every leased ticket stands in a row of `lease`": """
         SELECT id FROM ticket WHERE worker IS NOT NULL
         EXCEPT SELECT id FROM leased""",
     "what waits for a task waits for one that is there and not done": """

@@ -25,11 +25,11 @@ class Task:
     unique: str | None = None
     due: int = 0  # the hour from which it may run
     max_attempts: int = 3
-    place: int | None = None  # in its lane; None: not in the line
+    place: int | None = None  # in its lane; None: it has no ticket
     wait: str | None = None
     outcome: str | None = None
     attempts: int = 0
-    kept: int = 0  # attempts as of when it last left the line
+    kept: int = 0  # attempts when it last lost its ticket
     holder: int | None = None  # the worker
     suspect: bool = False
     cancel: bool = False
@@ -128,7 +128,7 @@ class Model:
         task.suspect = task.suspect or started
 
     def leave(self, task: Task) -> None:
-        """Out of the line and out of any hand."""
+        """Without a ticket, and held by no worker."""
         task.holder = task.place = None
         task.suspect = task.cancel = False
         task.kept = task.attempts

@@ -79,9 +79,9 @@ async def gone(task: asyncio.Task) -> None:
 
 
 def turns(limit: Limit, arrivals: list[float], gap: timedelta) -> Iterator[float]:
-    line = Turns()
+    taken = Turns()
     for seconds in arrivals:
-        at, line = next_turn(limit, line, NOON + seconds * SECOND, gap)
+        at, taken = next_turn(limit, taken, NOON + seconds * SECOND, gap)
         yield (at - NOON).total_seconds()
 
 

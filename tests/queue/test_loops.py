@@ -1,6 +1,7 @@
 """Endless loops end, all of them, for certain."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -61,6 +62,18 @@ async def test_whoever_is_cancelled_meanwhile_ends_them_all_the_same() -> None:
 
 
 async def test_errors_of_loops_that_were_ended_are_not_complained_about() -> None:
-    broken = asyncio.create_task(fails())
-    await asyncio.wait([broken])
-    await end_tasks([broken])
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about["message"]))
+
+    async def drop(*, ended: bool) -> list[str]:
+        complaints.clear()
+        broken = asyncio.create_task(fails())
+        await asyncio.wait([broken])
+        if ended:
+            await end_tasks([broken])
+        del broken
+        gc.collect()
+        return list(complaints)
+
+    assert await drop(ended=False) == ["Task exception was never retrieved"]
+    assert await drop(ended=True) == []

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.upkeep import maintenance
 from gristmill.queue.upkeep.rescuer import rescue
 from gristmill.queue.worker import settler
+from gristmill.queue.worker.claimer import Claimer
 from gristmill.queue.worker.lane_marks import LAST, Lane, LaneMarks
 from gristmill.queue.worker.shift import Shift
 from gristmill.queue.worker.workload import Workload
@@ -168,7 +170,7 @@ def test_hands_that_hold_one_alone_take_no_other_until_it_is_settled() -> None:
     assert workload.to_claim() == 1
     workload.accept([claim])
     assert workload.to_claim() == 0
-    workload.unstarted()
+    workload.take_unstarted()
     workload.running[claim.id] = claim
     assert workload.to_claim() == 0
     workload.running.clear()
@@ -179,16 +181,29 @@ def test_hands_that_hold_one_alone_take_no_other_until_it_is_settled() -> None:
 
 
 @pytest.mark.parametrize("options", [{"solo": True}, {}], ids=["solo", "without a supervisor"])
-async def test_a_suspect_is_settled_before_the_next_is_claimed(db: Database, options: dict[str, bool]) -> None:
+async def test_a_suspect_is_settled_before_the_next_is_claimed(
+    db: Database, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     leased: list[int] = []
+    asked = 0
+    to_claim = Workload.to_claim
+
+    def counting(workload: Workload) -> int:
+        nonlocal asked
+        asked += 1
+        return to_claim(workload)
+
+    async def asked_more_than(n: int) -> bool:
+        return asked > n
 
     async def grind(letter: Grind) -> Done:
         async def write(tx: Tx) -> None:
-            await asyncio.sleep(0.05)  # time enough for a claim too many
+            await until(partial(asked_more_than, asked), "the worker asks what to claim while this is being settled")
             leased.append(len(await ask(db, "SELECT 1 FROM ticket WHERE worker IS NOT NULL")))
 
         return Done(write)
 
+    monkeypatch.setattr(Workload, "to_claim", counting)
     ids = await made_suspects(db, *[Grind(i) for i in range(3)])
     await worked(db, on(Grind, grind), **options)
     assert leased == [1, 1, 1]
@@ -210,11 +225,26 @@ async def test_a_worker_without_a_supervisor_runs_suspects_when_it_is_idle_and_t
         await audit(tx)
 
 
-async def test_a_supervised_worker_leaves_suspects_to_others(db: Database) -> None:
+async def test_a_supervised_worker_leaves_suspects_to_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    chances = 0  # claims after which a worker without a supervisor would take a suspect
+    claim = Claimer.claim
+
+    async def counting(claimer: Claimer, *asked: Any) -> list[Claim]:
+        nonlocal chances
+        free = claimer._looked and claimer._workload.empty  # pyright: ignore[reportPrivateUsage]
+        claims = await claim(claimer, *asked)
+        chances += free and not claims
+        return claims
+
+    async def had_chances() -> bool:
+        return chances >= 3
+
+    monkeypatch.setattr(Claimer, "claim", counting)
     (suspect,) = await made_suspects(db, Grind(1))
     async with working(db, on(Grind, nothing), supervised=True):
         await until_status(db, await sent(db, Grind(2)), "completed")
-        await until_status(db, suspect, "pending")
+        await until(had_chances, "the worker is idle")
+    assert await ask(db, "SELECT id, attempts, worker FROM ticket") == [(suspect, 0, None)]
 
 
 async def test_a_lone_task_whose_worker_only_fell_silent_is_not_buried(db: Database) -> None:
@@ -458,7 +488,7 @@ async def test_a_notification_of_nonsense_is_ignored(db: Database, said: str, mo
         await until_status(db, await sent(db, Grind(1)), "completed")
 
 
-# --- notes and lanes
+# --- journals and lanes
 
 
 @pytest.mark.parametrize("how", ["a link", "a link to nowhere", "open to others", "of somebody else", "a file"])

@@ -1,4 +1,4 @@
-"""Letters enter the line exactly as they were sent, one or thousands, or not at all."""
+"""Letters become tasks exactly as they were sent, one or thousands, or not at all."""
 
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """`gristmill search`: find what documents say, by words and by meaning."""
 
-import asyncio
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -10,16 +8,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gristmill.cli.output import Json, Misused, emit, short, warn
-from gristmill.cli.scopes import lack_of, scope_of
-from gristmill.cli.session import Session, instant, run, session
-from gristmill.documents import types
-from gristmill.errors import GristmillError, Refused
-from gristmill.knowledge import Hit, Hits, search
-from gristmill.models import Embedder, MiniLm, make_embedder
-from gristmill.processes import ProcessPool
+from gristmill.cli.scopes import scope_of
+from gristmill.cli.session import instant, load, run, session
+from gristmill.documents import find_in_documents
+from gristmill.knowledge import Finder, Hit, Hits
 from gristmill.scopes import Scope
-
-COLD = 60.0  # seconds for a model to be loaded on a busy machine
+from gristmill.web import ask_search
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -43,53 +37,20 @@ def search_(
     """
     if not query.strip():
         raise Misused("Say what to look for, for example gristmill search invoice.")
-    hits = run(_search(query, alpha, scope_of(client, project), type, after, limit, expand))
+    hits = run(_search(query, scope_of(client, project), after, alpha=alpha, type=type, limit=limit, expand=expand))
     if hits.note:
         warn(hits.note)
     emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: hits_view(hits, query))
 
 
-async def _search(
-    query: str, alpha: float, scope: Scope, type: str | None, after: str | None, limit: int, expand: int
-) -> Hits:
-    since = instant(after) if after else None
-    async with session() as at:
-        if type is not None:
-            await _refuse_unknown(at, scope, type)
-        async with at.db.transaction() as tx:
-            lack = await lack_of(tx, scope)
-        hits = await find(at, query, scope, alpha=alpha, limit=limit, type=type, after=since, expand=expand)
-    hits.note = " ".join(one for one in (lack, hits.note) if one) or None
-    return hits
-
-
-async def _refuse_unknown(at: Session, scope: Scope, type: str) -> None:
-    """Before a model is loaded that could find nothing."""
-    async with at.db.transaction() as tx:
-        known = await types(tx, scope)
-    if known and type not in known:
-        raise Refused(f"No document is of the type “{type}”: there are {', '.join(known)}.")
-
-
-async def find(at: Session, query: str, scope: Scope, **how: Any) -> Hits:
-    """Search with a model of one's own, for as long as the question takes."""
-    pool = ProcessPool(1, nice=at.settings.queue.nice)  # the words are looked up meanwhile, on few cores
-    ours = make_embedder(at.settings.embedding, pool)
-    try:
-        if ours.name == MiniLm.name and how.get("alpha"):
-            await _warmed(ours)
-        # while another model is being filled, vectors are those of the one before: most likely of the built-in model
-        return await search(at.db, [ours, MiniLm(pool)], query, scope, **how)
-    finally:
-        await ours.close()
-        await pool.close()
-
-
-async def _warmed(built_in: Embedder) -> None:
-    """A cold model takes its time, which is not that of the question."""
-    with suppress(GristmillError, TimeoutError):  # without its vectors, search goes by words and says so
-        async with asyncio.timeout(COLD):
-            await built_in.embed_question("")
+async def _search(query: str, scope: Scope, after: str | None, **how: Any) -> Hits:
+    """A running `gristmill up` answers at once; without one, the model is loaded for this one question."""
+    how["after"] = instant(after) if after else None
+    hits = await ask_search(load(), query, scope, **how)
+    if hits is not None:
+        return hits
+    async with session() as at, Finder(at.db, at.settings) as finder:
+        return await find_in_documents(at.db, finder, query, scope, **how)
 
 
 # --- views
@@ -98,10 +59,10 @@ async def _warmed(built_in: Embedder) -> None:
 def hits_view(hits: Hits, query: str) -> RenderableType:
     if not hits:
         return Text(f"Nothing fits “{query.strip()}”.", style="dim")
-    return Group(*(_hit(n, hit) for n, hit in enumerate(hits, 1)))
+    return Group(*(_hit_view(n, hit) for n, hit in enumerate(hits, 1)))
 
 
-def _hit(n: int, hit: Hit) -> RenderableType:
+def _hit_view(n: int, hit: Hit) -> RenderableType:
     head = Text.assemble(
         (f"{n:>2}. ", "dim"),
         (short(hit.title or hit.name, 80), "bold"),
@@ -117,10 +78,10 @@ def _hit(n: int, hit: Hit) -> RenderableType:
     if hit.via:
         why = Text(f"    {hit.score:.3f}, related by {', '.join(hit.via[:3])}", style="dim")
     where = [Text("    " + hit.heading, style="italic")] if hit.heading and hit.heading != hit.title else []
-    return Group(head, *where, _snippet(hit), why, "")
+    return Group(head, *where, _snippet_view(hit), why, "")
 
 
-def _snippet(hit: Hit) -> RenderableType:
+def _snippet_view(hit: Hit) -> RenderableType:
     text = Text()
     at = 0
     for start, stop in hit.snippet.highlights:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -11,13 +11,12 @@ from zoneinfo import ZoneInfo
 
 from gristmill import durations, settings
 from gristmill.cli.output import Misused, err, warn
-from gristmill.db import Database, open_database, plainly
-from gristmill.errors import GristmillError, Refused
+from gristmill.db import Database, open_database, outlast_outage, plainly
+from gristmill.errors import Refused
 from gristmill.settings import Settings
 from gristmill.telemetry import set_up_logs
 
 T = TypeVar("T")
-PAUSE = 1.0  # seconds between attempts to reach a database that is away
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,7 @@ async def session(*, size: int = 2, quiet: bool = False) -> AsyncGenerator[Sessi
 
 
 async def outlast(db: Database) -> None:
-    """The database does not answer: tell it, start it again if it is ours, and let some time pass."""
-    warn(f"The database at {db.shown} does not answer: this goes on when it is back.")
-    with suppress(GristmillError):
-        await db.revive()
-    await asyncio.sleep(PAUSE)
+    await outlast_outage(db, warn)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -17,18 +17,19 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.add import ended, take_in
+from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
-from gristmill.cli.search import find, hits_view
+from gristmill.cli.search import hits_view
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.cli.watch import existing, first_look, taken_in
 from gristmill.documents import Progress, at_work, listing, progress, tally
 from gristmill.errors import Refused, Unreachable
-from gristmill.knowledge import chunks, graph
+from gristmill.knowledge import Finder, chunks, graph
 from gristmill.scopes import Scope
 from gristmill.settings import environment
+from gristmill.sources import check_folder, find_first_files, watch_folder
+from gristmill.web import open_search_service
 from gristmill.wording import format_count
 
 GRACE = 30.0
@@ -55,7 +56,7 @@ def up(
     Example: gristmill up examples/inbox --once
     """
     scope = scope_of(client, project)
-    path = None if folder is None else existing(folder)
+    path = None if folder is None else check_folder(folder)
     if once and path is None:
         raise typer.BadParameter("--once needs a folder: without one there is nothing to be done with")
     try:
@@ -72,7 +73,8 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
         if once:
             assert folder is not None
             return await _grind(at, folder, scope, as_json)
-        await _serve(at, folder, scope, worker, as_json)
+        async with open_search_service(at.db, at.settings):
+            await _serve(at, folder, scope, worker, as_json)
     return False
 
 
@@ -134,7 +136,8 @@ async def _stop(worker: Process) -> None:
 
 
 async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
-    added = await take_in(at, first_look(folder, at.settings.data), scope, patient=True)
+    intake = make_intake(at, scope, patient=True)
+    added = await intake.add_files(find_first_files(intake, folder))
     if not added:
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
@@ -144,7 +147,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
     if as_json:
         say_json({"documents": [as_dict(one) for one in found], "refused": refused})
         return failed
-    out.print(ended(found))
+    out.print(outcomes_view(found))
     for one in refused:
         out.print(Text(f"  {one.name}: refused, {one.reason}", style="red"), soft_wrap=True)
     for one, error in await errors_of(at.db, found):
@@ -168,7 +171,8 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     query = await sample(at, found)
     if query:
         out.print(Text(f"\n$ {command(query, scope)}"), soft_wrap=True)
-        hits = await find(at, query, scope, limit=3)
+        async with Finder(at.db, at.settings) as finder:
+            hits = await finder.find(query, scope, limit=3)
         if hits.note:
             warn(hits.note)
         out.print(hits_view(hits, query))
@@ -224,7 +228,7 @@ async def _until_gone(worker: Process) -> None:
 
 
 async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event, as_json: bool) -> None:
-    async for added in taken_in(at, folder, scope, stop=stop):
+    async for added in watch_folder(make_intake(at, scope, patient=True), folder, stop=stop):
         for one in added:
             if as_json:
                 say_json(plain(one))

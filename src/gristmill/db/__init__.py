@@ -1,9 +1,10 @@
-"""The database: where it is, how to talk to it, and what its tables look like."""
+"""The database: where it runs, how to talk to it, and how its tables are made."""
 
 from gristmill.db.checks import examine_database
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
+from gristmill.db.outage import outlast_outage
 from gristmill.db.pool import Connection, Database, Viewpoint, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
 from gristmill.db.sql import Query, array, queries, with_numbers
@@ -25,6 +26,7 @@ __all__ = [
     "bring_up_to_date",
     "examine_database",
     "open_database",
+    "outlast_outage",
     "plainly",
     "programs_for",
     "queries",

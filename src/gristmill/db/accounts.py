@@ -22,7 +22,7 @@ class Account:
 
 
 def account_of(cluster: Path) -> Account | None:
-    """None for oneself; root runs the server as the owner of the data, or else as a system user."""
+    """The user to run the server as: None for the current user; root uses the owner of the data, or a system user."""
     holder = cluster.stat().st_uid if cluster.exists() else None
     if os.geteuid() != 0:
         if holder not in (None, os.geteuid()):
@@ -44,7 +44,7 @@ def user_name(uid: int | None) -> str:
 
 
 def system_account() -> Account:
-    """`postgres` where Debian made it, else our own `gristmill`, else `nobody`."""
+    """The user `postgres` where Debian made it, else our own `gristmill`, else `nobody`."""
     found = account("postgres") or account("gristmill")
     if found is None:
         with suppress(OSError):  # a minimal system has no useradd
@@ -74,7 +74,7 @@ def refuse_unreachable(folder: Path, owner: Account) -> None:
 
 
 def own_folder(folder: Path, owner: Account | None) -> None:
-    """A folder only its owner may enter; one that somebody else put in its place is refused."""
+    """Makes a folder that only its owner may enter; refuses one that somebody else put in its place."""
     uid = owner.uid if owner else os.geteuid()
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -86,7 +86,7 @@ def own_folder(folder: Path, owner: Account | None) -> None:
 
 
 def write_as(owner: Account | None, path: Path, text: str) -> None:
-    """Replace a file whole, by way of a new one: nothing half written, and no symlink is followed."""
+    """Replaces a file by a new one: it is never half written, and no symlink is followed."""
     handle, draft = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "w") as file:
         if owner:
@@ -98,10 +98,10 @@ def write_as(owner: Account | None, path: Path, text: str) -> None:
 def run_as(
     owner: Account | None, command: list[str | Path], output: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
-    """Run to the end in a session of its own, so that Ctrl-C in our terminal does not reach it."""
+    """Runs a command to its end, in a session of its own, so that Ctrl-C in our terminal does not reach it."""
     return subprocess.run(
         command,
-        cwd="/",  # ours may be closed to the other user
+        cwd="/",  # the other user may not be able to enter ours
         user=owner.uid if owner else None,
         group=owner.gid if owner else None,
         extra_groups=[] if owner else None,

@@ -30,19 +30,19 @@ from gristmill.db.tuning import MB, server_settings
 from gristmill.errors import Refused
 
 USER = "gristmill"  # owns the database, and is no superuser
-ADMIN = "postgres"  # the superuser: it creates the database and the roles, and does nothing else
-LOCK = "embedded.lock"  # also the mark by which we know a data folder as ours
+ADMIN = "postgres"  # the superuser, which only creates the database and the roles
+LOCK = "embedded.lock"  # also the sign of a data folder of Gristmill
 SPACE_TO_START = 200 * MB
 LONGEST_SOCKET_FOLDER = 100 - len("/.s.PGSQL.5432")  # the system allows 107 bytes for the whole path
-PLAIN_PATH = re.compile(r"[\w/.+@~ -]+", re.ASCII)  # a comma would read as two folders, for the server and for libpq
+PLAIN_PATH = re.compile(r"[\w/.+@~ -]+", re.ASCII)  # the server and libpq would read a comma as the end of a folder
 LARGEST_LOG = 10 * MB
-IN_USE = "is still in use"  # the memory of a server that was killed
+IN_USE = "is still in use"  # said of the shared memory of a server that was killed
 FULL = re.compile("too many clients|connection slots are reserved")
 PASSING = re.compile("starting up|shutting down|not yet accepting|closed the connection")
-RECOVERY = 600.0  # seconds: crash recovery replays at most max_wal_size, yet a slow disk may need minutes
+RECOVERY = 600.0  # seconds: crash recovery reads at most max_wal_size, but a slow disk may need minutes for it
 SHUTDOWN = 120.0
 ORPHANS = 15.0
-OTHERS = 120.0  # seconds that another program may take to start or stop the server before we say so
+OTHERS = 120.0  # seconds that another program may take to start or stop the server before we give up
 
 STRANGER = re.compile(f'role "{ADMIN}" does not exist')  # before the first release there was one role for everything
 OLDER = (
@@ -60,7 +60,7 @@ GRANT pg_monitor TO {USER};  -- for the doctor
 """
 
 OWN_CONF = """\
-# PostgreSQL of Gristmill. What Gristmill wants stands in gristmill.conf, which is rewritten at every start.
+# PostgreSQL of Gristmill. The settings of Gristmill are in gristmill.conf, which is rewritten at every start.
 include 'gristmill.conf'
 
 # Your own settings go below this line and win.
@@ -69,7 +69,7 @@ include 'gristmill.conf'
 
 @dataclass(frozen=True)
 class EmbeddedStatus:
-    """What is known about the embedded server without disturbing it."""
+    """The state of the embedded server, read without disturbing it."""
 
     running: bool
     pid: int | None
@@ -103,15 +103,15 @@ class Embedded:
         inside = self.data / "run"
         if len(os.fsencode(inside)) <= LONGEST_SOCKET_FOLDER and PLAIN_PATH.fullmatch(str(inside)):
             return inside
-        # not TMPDIR nor XDG_RUNTIME_DIR: every process must find the same folder, and it must outlive a login
+        # neither TMPDIR nor XDG_RUNTIME_DIR: every process must find the same folder, and it must outlive a login
         return Path("/tmp") / f"gristmill-{hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]}"
 
     def url(self, database: str = "gristmill", user: str = USER) -> str:
-        """Where clients connect; says nothing about whether the server runs."""
+        """The URL for clients, whether or not the server runs."""
         return f"postgresql://{user}@/{quote(database, safe='')}?host={quote(str(self.socket_folder), safe='/')}"
 
     def start(self) -> str:
-        """Initialise what is empty, start what is not running; the URL, once connections are accepted."""
+        """Initialises an empty folder, starts a stopped server, and returns its URL once it accepts connections."""
         with explain_errors(self.data):
             if not self._answers():
                 owner = prepare_folder(self.data, self.cluster)
@@ -120,7 +120,7 @@ class Embedded:
         return self.url()
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> bool:
-        """Stop the server if it runs; `immediate` leaves the next start to recover from the log."""
+        """Stops the server if it runs; after `immediate`, the next start recovers from the write-ahead log."""
         with explain_errors(self.data):
             if not (self.data / LOCK).exists():
                 return False
@@ -137,11 +137,11 @@ class Embedded:
         return True
 
     def running(self) -> bool:
-        """Whether a live server holds the data folder."""
+        """Whether a living server uses the data folder."""
         return self._postmaster() is not None
 
     def status(self) -> EmbeddedStatus:
-        """Who runs, where, and how much it stores."""
+        """Whether the server runs, where, and how much it stores."""
         pid = self._postmaster()
         return EmbeddedStatus(
             running=pid is not None,
@@ -162,7 +162,7 @@ class Embedded:
         return psycopg.connect(self.url(database, user), autocommit=True, connect_timeout=5)
 
     def _answers(self) -> bool:
-        """The quick way: it answers, and our database is there."""
+        """Whether the server answers and has our database; quick, because most programs find it so."""
         try:
             (self.socket_folder / ".s.PGSQL.5432").lstat()  # cheaper than a connection that cannot succeed
             if self.socket_folder.lstat().st_uid != self.cluster.stat().st_uid:
@@ -172,19 +172,19 @@ class Embedded:
         except OSError:
             return False
         except psycopg.OperationalError as error:
-            return FULL.search(str(error)) is not None  # busy, and so certainly running
+            return FULL.search(str(error)) is not None  # a server without free connections runs
 
     def _postmaster(self) -> int | None:
-        """The pid of the live server; a pid file alone proves nothing, for a crash leaves it behind."""
+        """The pid of the living server; a pid file alone proves nothing, because a crash leaves it behind."""
         try:
             pid = int((self.cluster / "postmaster.pid").read_text().partition("\n")[0])
-            # the server's working folder is its data folder, which a stranger with a reused pid does not have
+            # the working folder of the server is its data folder; another program that got the same pid has another
             return pid if Path(psutil.Process(pid).cwd()) == self.cluster else None
         except (OSError, ValueError, psutil.Error):
             return None
 
     def _bring_up(self, owner: Account | None) -> None:
-        """Start it if nobody is there; wait for one that somebody left half started or half stopped."""
+        """Starts the server if none runs; waits for one that is still starting or stopping."""
 
         def there() -> bool:
             if self._postmaster() is None:
@@ -203,7 +203,7 @@ class Embedded:
         self._launch(programs, owner)
 
     def _lets_us_in(self) -> bool:
-        """Whether it lets us in, to a database of ours; an error that waiting cannot mend is raised."""
+        """Whether the server lets us into our database; raises an error that no waiting can cure."""
         ready = self._ready()
         try:
             self._make_database()
@@ -216,7 +216,7 @@ class Embedded:
             return False
 
     def _make_database(self) -> None:
-        """The roles and the database; it appears under its own name only when everything is in it."""
+        """Makes the roles and the database, which gets its own name only when it is complete."""
         with self._connect(user=ADMIN) as connection:
             if has_database(connection):
                 return
@@ -228,14 +228,14 @@ class Embedded:
             connection.execute("ALTER DATABASE gristmill_new RENAME TO gristmill")
 
     def _ready(self) -> bool:
-        """What the server itself last wrote about its state."""
+        """Whether the server itself last wrote that it is ready."""
         with suppress(OSError):
             lines = (self.cluster / "postmaster.pid").read_text().splitlines()
             return len(lines) > 7 and lines[7].strip() == "ready"
         return False
 
     def _initialise(self, programs: Path, owner: Account | None) -> None:
-        """Build the cluster under another name: an interrupted initdb leaves nothing that looks finished."""
+        """Builds the cluster under another name, so that an interrupted initdb leaves nothing that looks finished."""
         free = shutil.disk_usage(self.data).free
         if free < SPACE_TO_START:
             raise Refused(
@@ -246,7 +246,7 @@ class Embedded:
         shutil.rmtree(draft, ignore_errors=True)
         own_folder(draft, owner)
         access = ("-U", ADMIN, "--auth-local=trust", "--auth-host=reject")
-        # builtin: the same order and case rules on every machine; the libc name still serves full text search
+        # builtin: the same rules of order and case on every machine; full text search still needs the name for libc
         locale = ("--locale=C.UTF-8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         options = ("--encoding=UTF8", "--data-checksums", "--no-instructions", *locale, *access)
         command = [programs / "initdb", "-D", draft, *options]
@@ -264,11 +264,11 @@ class Embedded:
         write_as(owner, self.cluster / "gristmill.conf", "# Rewritten at every start.\n" + "".join(lines))
 
     def _launch(self, programs: Path, owner: Account | None) -> None:
-        """Hand the server to the system: a session of its own, and no parent that could take it along."""
+        """Starts the server in a session of its own, without a parent whose end would end the server too."""
         patience = monotonic() + ORPHANS
         while self._postmaster() is None:
-            # nobody alive holds the folder here, so these are leftovers; PostgreSQL itself would believe them
-            # if any process of its user had that pid, or if nobody collects the dead: common in a container
+            # No living server uses the folder, so these files are left over. PostgreSQL itself would trust them if any
+            # process of its user had that pid, or if nobody collects dead processes, which is common in a container.
             (self.cluster / "postmaster.pid").unlink(missing_ok=True)
             (self.socket_folder / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
             command = [programs / "pg_ctl", "start", "-s", "-w", "-t", f"{RECOVERY:.0f}", "-D", self.cluster]
@@ -278,7 +278,7 @@ class Embedded:
             if started:
                 return
             reason = read_log_from(self.log, begin)
-            # the backends of a killed server need a moment to notice that it is gone
+            # the processes of a killed server need a moment to notice that it is gone
             if IN_USE not in reason or monotonic() > patience:
                 raise failure("did not start", reason, self.data, self.log)
             Event().wait(0.1)
@@ -289,7 +289,7 @@ def has_database(connection: psycopg.Connection) -> bool:
 
 
 def prepare_folder(data: Path, cluster: Path) -> Account | None:
-    """Make the data folder if it is missing, refuse it if it is not ours, and say who the server will be."""
+    """Makes a missing data folder, refuses one of another program, and returns the user that runs the server."""
     names = set(os.listdir(data)) - {"lost+found"} if data.exists() else set[str]()
     if names and LOCK not in names:
         raise Refused(
@@ -300,7 +300,7 @@ def prepare_folder(data: Path, cluster: Path) -> Account | None:
         refuse_unreachable(data if names else data.parent, owner)
     if not names:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # under root it stays root's: the server only passes through to the folders made for it
+        # root keeps the folder: the server only passes through it to the folders that are made for it
         data.chmod(0o711 if owner else 0o700)
         (data / LOCK).touch(mode=0o600)
     return owner
@@ -338,7 +338,7 @@ def read_log_from(log: Path, begin: int) -> str:
 
 
 def failure(what: str, text: str, data: Path, log: Path) -> Refused:
-    """The one line of the server's complaint that names the cause."""
+    """An error with the one line of the server's message that names the cause."""
     if "No space left on device" in text:
         return disk_full(data)
     if IN_USE in text:
@@ -359,7 +359,7 @@ def disk_full(data: Path) -> Refused:
 
 @contextmanager
 def explain_errors(data: Path) -> Generator[None]:
-    """Turn what the system says about the data folder into one sentence with what to do."""
+    """Turns errors of the system about the data folder into one sentence that says what to do."""
     try:
         yield
     except OSError as error:
@@ -381,7 +381,7 @@ def explain_errors(data: Path) -> Generator[None]:
 
 @contextmanager
 def lock_folder(data: Path) -> Generator[None]:
-    """One process at a time starts or stops the server; the system lets go when that process dies."""
+    """Lets one process at a time start or stop the server; the system releases the lock when that process dies."""
     handle = os.open(data / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if not wait_until(OTHERS, lambda: _try_lock(handle)):
@@ -403,6 +403,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def wait_until(seconds: float, done: Callable[[], bool]) -> bool:
+    """Waits at most so many seconds; returns whether it was done in time."""
     deadline = monotonic() + seconds
     while not done():
         if monotonic() > deadline:

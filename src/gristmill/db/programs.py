@@ -15,7 +15,7 @@ FOLDERS = {"16": "pginstall", "18": "pginstall18"}  # the wheel carries two majo
 
 
 def programs_for(owner: Account | None, data: Path, major: str = MAJOR) -> Path:
-    """The folder of the server's programs, copied into the data folder if its user cannot reach the wheel."""
+    """The folder of the server's programs; a copy in the data folder if the server's user cannot reach the wheel."""
     spec = util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise Refused(f"The package {PACKAGE} is missing: install it, or set GRISTMILL_DATABASE_URL.")
@@ -38,7 +38,7 @@ def can_use(programs: Path, owner: Account) -> bool:
 
 
 def copy_programs(site: Path, inside: Path, target: Path) -> None:
-    """Both folders keep their relative places, for that is how the programs find their libraries."""
+    """Copies the programs and their libraries with the same relative paths, by which the programs find them."""
     target.parent.mkdir(mode=0o755, exist_ok=True)
     target.parent.chmod(0o755)
     draft = target.with_name(f".{target.name}.new")

@@ -16,12 +16,15 @@ def queries(package: str, file: str) -> Mapping[str, Query]:
     names, texts = parts[1::2], parts[2::2]
     if len(set(names)) < len(names):
         raise ValueError(f"{file} names a query twice")
-    # the text is part of the program: as literal as if it stood in the code
+    # the file is part of the program, so its text is as literal as one in the code
     return {name: cast(LiteralString, text.strip().rstrip(";")) for name, text in zip(names, texts, strict=True)}
 
 
 def with_numbers(query: Query, **numbers: int) -> Query:
-    """With numbers where PostgreSQL takes no parameter, or would plan otherwise: `{model}` of a partial index."""
+    """Writes numbers into a query, where PostgreSQL takes no parameter or would choose another plan for one.
+
+    An example is `{model}`, the condition of a partial index.
+    """
     text: str = query
     for name, number in numbers.items():
         text = text.replace(f"{{{name}}}", str(int(number)))
@@ -29,5 +32,5 @@ def with_numbers(query: Query, **numbers: int) -> Query:
 
 
 def array(numbers: Iterable[int]) -> str:
-    """An array as PostgreSQL reads it: five times faster than adapting a list, and some carry hundreds."""
+    """An array as PostgreSQL reads it from text: five times faster than a list as parameter, and some have hundreds."""
     return "{" + ",".join(map(str, numbers)) + "}"

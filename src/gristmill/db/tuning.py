@@ -1,4 +1,4 @@
-"""How the embedded server is set: safe, and sized for the machine it finds."""
+"""The settings of the embedded server: safe, and sized for the machine."""
 
 import shutil
 from contextlib import suppress
@@ -10,7 +10,7 @@ MB = 1024 * 1024
 
 
 def server_settings(socket_folder: Path) -> dict[str, str]:
-    """Safe, and sized for a machine that also has other work to do."""
+    """The settings of the server; they leave memory for the other work of the machine."""
     small = not Path("/dev/shm").exists() or shutil.disk_usage("/dev/shm").total < 1024 * MB
     return {
         "listen_addresses": "",
@@ -20,7 +20,7 @@ def server_settings(socket_folder: Path) -> dict[str, str]:
         "max_connections": "200",
         "shared_buffers": f"{max(128, min(2048, memory() // 8 // MB))}MB",
         "maintenance_work_mem": "256MB",
-        # containers often have 64 MB there, too little for a parallel index build
+        # the /dev/shm of containers often has 64 MB, which is too little for a parallel index build
         "dynamic_shared_memory_type": "mmap" if small else "posix",
         "fsync": "on",
         "synchronous_commit": "on",
@@ -40,7 +40,7 @@ def server_settings(socket_folder: Path) -> dict[str, str]:
 
 
 def memory() -> int:
-    """What this machine has, or what its container may use of it."""
+    """The memory of this machine in bytes, or the part of it that its container may use."""
     with suppress(OSError, ValueError):
         return min(psutil.virtual_memory().total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return psutil.virtual_memory().total

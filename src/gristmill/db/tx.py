@@ -1,11 +1,12 @@
 """A transaction, as handlers and stores see it."""
 
+import dataclasses
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from psycopg import AsyncConnection, AsyncCursor
-from psycopg.rows import TupleRow, class_row, namedtuple_row, tuple_row
+from psycopg.rows import AsyncRowFactory, RowMaker, TupleRow, namedtuple_row, tuple_row
 
 from gristmill.db.sql import Query
 
@@ -14,22 +15,22 @@ if TYPE_CHECKING:
 
 Row = Any  # a named tuple of the columns that a query selects
 R = TypeVar("R")
-PORTION = 16 * 2**20  # characters or bytes that are sent as one statement
+PORTION = 16 * 2**20  # characters or bytes of rows that one statement carries
 
 
 class Tx:
     """Runs statements in one open transaction.
 
-    `execute` and `add` return nothing, so their statements may be collected: those that follow each other and differ
-    only in their parameters go to the server as one batch, and rows as one statement. A statement that returns rows
-    sends the collected ones first.
+    `execute` and `add` return nothing, so their statements are collected and sent later. Neighbours with the same text
+    go to the server together: those of `execute` as one batch, the rows of `add` as one statement. Every method that
+    returns rows sends the collected statements first.
 
-    A class given after the query types its rows: `await tx.all(SQL["tasks"], Task, queue="ocr")`. Its fields have the
-    names of the columns.
+    A class after the query types its rows: `await tx.all(SQL["tasks"], Task, queue="ocr")`. Its fields have the names
+    of columns; other columns are left out.
     """
 
     def __init__(self, connection: AsyncConnection[TupleRow], *, seen_from: "Viewpoint | None" = None) -> None:
-        self.seen_from = seen_from  # None: everything is seen
+        self.seen_from = seen_from  # None: every scope is visible
         self._connection = connection
         self._collected: list[_Collected] = []
 
@@ -37,9 +38,9 @@ class Tx:
         self._collected.append(_Collected(query, params))
 
     async def add(self, query: Query, **row: Any) -> None:
-        """One row for a statement that takes many, as an array for each column: a third of the time of a batch.
+        """Collects one row for a statement that takes an array for each column: a third of the time of a batch.
 
-        The statement must accept two rows with the same key: other writers of this transaction may add one, too.
+        The statement must accept two rows with the same key: another writer of this transaction may add one too.
         """
         self._collected.append(_Collected(query, row, is_row=True))
 
@@ -58,22 +59,27 @@ class Tx:
     async def all(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> list[Any]:
         return await (await self._run(query, row, params)).fetchall()
 
-    async def bare(self, query: Query, **params: Any) -> list[Row]:
-        """As `all`, in the server's binary form: many bytes would otherwise be written out as text."""
+    @overload
+    async def all_binary(self, query: Query, /, **params: Any) -> list[Row]: ...
+    @overload
+    async def all_binary(self, query: Query, row: type[R], /, **params: Any) -> list[R]: ...
+    async def all_binary(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> list[Any]:
+        """As `all`, in the server's binary form: many bytes are not written out as text."""
         await self.flush()
-        cursor = self._connection.cursor(row_factory=namedtuple_row, binary=True)
+        rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
+        cursor = self._connection.cursor(row_factory=rows, binary=True)
         await cursor.execute(query, params)
         return await cursor.fetchall()
 
     async def pairs(self, query: Query, **params: Any) -> dict[Any, Any]:
-        """The values of the second column by those of the first, in the server's binary form."""
+        """A dict from the first column to the second, read in the server's binary form."""
         await self.flush()
         cursor = self._connection.cursor(row_factory=tuple_row, binary=True)
         await cursor.execute(query, params)
         return dict(await cursor.fetchall())
 
     async def portions(self, query: Query, size: int, **params: Any) -> AsyncGenerator[list[Row]]:
-        """As `all`, `size` rows at a time: for results that do not fit into memory."""
+        """As `all`, but `size` rows at a time: for results that do not fit into memory."""
         await self.flush()
         async with self._connection.cursor("portions", row_factory=namedtuple_row) as cursor:
             await cursor.execute(query, params)
@@ -110,12 +116,28 @@ class Tx:
 
     async def _run(self, query: Query, row: type[Any] | None, params: Mapping[str, Any]) -> AsyncCursor[Any]:
         await self.flush()
-        cursor = self._connection.cursor(row_factory=class_row(row) if row else namedtuple_row)
-        return await cursor.execute(query, params)
+        rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
+        return await self._connection.cursor(row_factory=rows).execute(query, params)
+
+
+def _records_of(kind: type[Any]) -> AsyncRowFactory[Any]:
+    """Makes rows of this dataclass or NamedTuple, from the columns that have the names of its fields."""
+    fields: Sequence[str] = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
+
+    def make_rows(cursor: AsyncCursor[Any]) -> RowMaker[Any]:
+        columns = [column.name for column in cursor.description or ()]
+        if columns == list(fields):  # as fast as psycopg makes its own
+            return getattr(kind, "_make", None) or (lambda values: kind(*values))
+        if missing := [field for field in fields if columns and field not in columns]:
+            raise TypeError(f"the statement selects no {missing[0]} for {kind.__name__}, but {', '.join(columns)}")
+        places = [columns.index(field) for field in fields if columns]
+        return lambda values: kind(*[values[place] for place in places])
+
+    return make_rows
 
 
 class _Collected(NamedTuple):
-    """A collected statement, or a row of one."""
+    """A collected statement, or one row for it."""
 
     query: Query
     params: Mapping[str, Any]
@@ -127,7 +149,10 @@ def _batch_key(one: _Collected) -> tuple[Query, bool, tuple[str, ...]]:
 
 
 def _split_by_size(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Rows for one statement each: arrays are copied several times, and PostgreSQL takes none above a gigabyte."""
+    """Divides rows into portions, one for each statement.
+
+    Arrays are copied several times on their way, and PostgreSQL accepts none above a gigabyte.
+    """
     start = size = 0
     for end, row in enumerate(rows):
         own = sum(len(value) for value in row.values() if isinstance(value, str | bytes | bytearray))

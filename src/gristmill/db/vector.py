@@ -1,4 +1,4 @@
-"""Vectors in PostgreSQL's own form: to write their numbers out takes both sides longer than many a statement."""
+"""Vectors in PostgreSQL's binary form: writing and reading them as text takes longer than many statements."""
 
 import struct
 from array import array
@@ -10,18 +10,20 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from typing_extensions import override
 
-HEADER = struct.Struct("!HH")  # how many numbers, and nothing
+HEADER = struct.Struct("!HH")  # the number of dimensions, and an unused field
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A parameter of a statement, of float32, little-endian, as embedders make it."""
+    """A vector as parameter of a statement: float32, little-endian, as embedders make it."""
 
     numbers: bytes
 
 
 class _Dumper(Dumper):
-    format = Format.BINARY  # of no type that we could name: the statement says `::vector`
+    format = (
+        Format.BINARY
+    )  # without a type, because its number differs between databases: the statement says `::vector`
 
     @override
     def dump(self, obj: Vector) -> Buffer:
@@ -33,12 +35,12 @@ adapters.register_dumper(Vector, _Dumper)
 
 
 def read_vector(sent: bytes) -> bytes:
-    """As embedders make it, from what PostgreSQL sends."""
+    """Turns the binary form that PostgreSQL sends into the bytes that embedders make."""
     return _swap_bytes(sent[HEADER.size :])
 
 
 def _swap_bytes(numbers: bytes) -> bytes:
-    """Each number of four bytes the other way round: the network's way, and back."""
+    """Reverses the four bytes of each number: to network order, and back."""
     packed = array("f", numbers)
     packed.byteswap()
     return packed.tobytes()

@@ -1,7 +1,8 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
 from gristmill.documents.blobs import Staged, stage
-from gristmill.documents.intake import add_file, files_at, files_in, name_of
+from gristmill.documents.finding import explain_lack, find_in_documents
+from gristmill.documents.intake import add_file, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
 from gristmill.documents.phases.definition import Phase, list_phases
@@ -56,9 +57,9 @@ __all__ = [
     "add_file",
     "at_work",
     "clear_copies",
+    "explain_lack",
     "failures",
-    "files_at",
-    "files_in",
+    "find_in_documents",
     "holds_anything",
     "index_document",
     "list_columns",

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
-from glob import glob, has_magic
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,54 +11,8 @@ from gristmill.documents.blobs import PIECE, Staged, stage
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.take_in import LONGEST_URN, Item, Taken, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency
-from gristmill.errors import Permanent, Refused
+from gristmill.errors import Permanent
 from gristmill.scopes import Scope
-
-
-def files_in(given: str) -> list[Path]:
-    """What a path means: itself, all in a folder, or all that a pattern matches; hidden files are left out.
-
-    What cannot be taken in is among it, so that whoever adds it is told why: a pipe, a link to nowhere, a folder that
-    is closed to us.
-    """
-    path = os.path.expanduser(given)
-    if os.path.exists(path):
-        return _meant(path)
-    if has_magic(given):
-        found = [file for match in sorted(glob(path, recursive=True)) for file in _meant(match)]
-        if found:
-            return found
-        raise Refused(f"Nothing matches {given}.")
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        raise Refused(f"There is no file or folder {given}.") from None
-    except OSError as error:
-        raise Refused(f"{given} cannot be read: {error.strerror}.") from None
-    return _meant(path)  # it came this very moment
-
-
-def files_at(path: Path) -> list[Path]:
-    """What is at this very path, if anything is: itself, or all in a folder; a link to a folder is not followed."""
-    if path.is_dir() and not path.is_symlink():
-        return sorted(_within(str(path)))
-    return [path] if os.path.lexists(path) else []
-
-
-def _meant(path: str) -> list[Path]:
-    """A link that somebody names is meant as what it leads to."""
-    if os.path.isdir(path):
-        return sorted(_within(path))
-    return [Path(os.path.realpath(path) if os.path.isfile(path) else path)]
-
-
-def _within(folder: str) -> Iterator[Path]:
-    closed: list[OSError] = []
-    for at, folders, files in os.walk(folder, onerror=closed.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        links = [name for name in folders if os.path.islink(os.path.join(at, name))]
-        yield from (Path(at, name) for name in [*files, *links] if not name.startswith("."))
-    yield from (Path(error.filename) for error in closed)
 
 
 def urn_of(path: Path) -> str:

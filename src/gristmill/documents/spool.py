@@ -122,7 +122,7 @@ class Spool:
                 async with self._db.transaction() as tx:
                     n = 0
                     while file.tell() < size:
-                        pieces = await tx.bare(SQL["piece"], hash=hash_, n=n)
+                        pieces = await tx.all_binary(SQL["piece"], hash=hash_, n=n)
                         if not pieces:
                             raise Permanent("the bytes of this document were not kept: add its file again")
                         file.write(pieces[0].bytes)

@@ -1,7 +1,8 @@
-"""Knowledge: chunks, search over them, and the graph of who and what is in them."""
+"""Knowledge: chunks, the search over them, and the graph of people and things that they name."""
 
 from gristmill.knowledge import chunks, graph, keys, lexicon, vectors
 from gristmill.knowledge.chunks import Chunk, Piece
+from gristmill.knowledge.finder import Finder
 from gristmill.knowledge.hybrid import search_hybrid
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.terms import Terms, terms_of
@@ -11,6 +12,7 @@ from gristmill.knowledge.windows import LongTextEmbedder
 __all__ = [
     "Chunk",
     "Embedders",
+    "Finder",
     "Hit",
     "Hits",
     "LongTextEmbedder",

@@ -1,4 +1,4 @@
-"""Reads Markdown as what may stand in a chunk: sentences, rows and lines, each with the headings above it."""
+"""Divides Markdown into the units of chunks: sentences, rows and lines, each with the headings above it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,12 +9,12 @@ from gristmill.models import LOG_LEVELS, SPEAKER
 
 Kind = Literal["prose", "table", "code", "log"]
 
-# Lines are as long as somebody makes them: no pattern here may try a run of blanks, dots or hashes from each of its
-# places, or in more than one way.
+# A hostile line may be very long. So no pattern here may try a run of blanks, dots or hashes from each of its places,
+# or in more than one way.
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t\r]*")  # two hyphens stand above a mail's signature
-RULE = re.compile(r":?-{2,}:?")  # one cell of it
+UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t\r]*")  # two hyphens are no underline: they stand above a mail's signature
+RULE = re.compile(r":?-{2,}:?")  # one cell of the line below a table's header
 ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+\S")
 CLAUSE = re.compile(r"\(?([a-z]|[ivx]{2,5}|\d{1,3})[.)]\s")
 
@@ -22,15 +22,15 @@ TIMESTAMP = re.compile(
     r"[\[(<]?((?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d"
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d)|\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d)"
     r"[\d:.,]*(Z| ?[+-]\d\d:?\d\d| UTC)?[\])>]?[ \t|–-]*"
-)  # a `stamp` is a time as only machines write it
+)  # `stamp` is a time in a form that only machines write
 LEVEL = re.compile(rf"[\[(<]?({LOG_LEVELS})\b")
 LOG_SIGN = re.compile(
     rf"\b({LOG_LEVELS})\b|^({LOG_LEVELS.lower()})\b|^\[[a-z][\w.-]*\]|\[\d+\]|\w=\S|[a-z]::?[a-z]|/\w+/\w|\w\(\)|\d\.\d+\.\d"
 )
-LOGGED_WITHIN = 120  # characters after the time
+LOGGED_WITHIN = 120  # characters after the time, in which a sign of a log must stand
 
 BRACKETS = re.compile(r"[(){}\[\];]+,?")
-CODE_SIGN = re.compile(r"[={}]|->|::|\w\((?!e?s\))")  # of code; “the director(s)” are none
+CODE_SIGN = re.compile(r"[={}]|->|::|\w\((?!e?s\))")  # “the director(s)” is no code
 KEYWORD = re.compile(
     r"(def|class|if|elif|else|for|while|try|except|with|switch|case|fn|func|let|const|var|public|private|static|void|struct)\b"
 )
@@ -39,7 +39,7 @@ STATEMENT = re.compile(
     r"|#(include|define|ifn?def|endif)\b.*|(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP)\s.*"
 )
 
-STOPS = "。！？｡।॥۔؟։።፧။។៕"  # what ends a sentence whether or not a blank follows
+STOPS = "。！？｡।॥۔؟։።፧။។៕"  # these end a sentence, whether or not a blank follows
 CLOSING_QUOTES = "」』）”’"
 SENTENCE_END = re.compile(rf"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[{STOPS}]++[{CLOSING_QUOTES}]*+\s*+")
 ABBREVIATION = re.compile(
@@ -52,19 +52,19 @@ ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a chunk is made of: it is only divided when it alone is too long."""
+    """The smallest part of a chunk: it is divided only if it alone is too long."""
 
     start: int
     stop: int
     kind: Kind
     path: tuple[str, ...]  # the headings above it
     level: int = 0  # of a heading; 0 for all else
-    opens: bool = False  # the first of its paragraph, item or table
-    header: tuple[int, int] | None = None  # where the header of its table stands, unless it is the header
+    opens: bool = False  # it is the first of its paragraph, item or table
+    header: tuple[int, int] | None = None  # the place of its table's header; None for the header itself
 
 
 class TextLine(NamedTuple):
-    """A line without its end, and whether there is something on it."""
+    """A line of a text, without its line break."""
 
     start: int
     stop: int
@@ -73,7 +73,7 @@ class TextLine(NamedTuple):
 
 
 def units(text: str) -> Iterator[Unit]:
-    """All of a text that is not blank, once and in order."""
+    """The units of a text: all of it that is not blank, once and in order."""
     lines = _lines(text)
     path: list[tuple[int, str]] = []
     i = 0
@@ -105,7 +105,7 @@ def _lines(text: str) -> list[TextLine]:
 
 
 def _read_heading(lines: list[TextLine], i: int) -> tuple[int, str, int] | None:
-    """Its level, its words, and the line after it."""
+    """The level of a heading, its words, and the number of the line after it; None if there is no heading here."""
     if found := HEADING.match(lines[i].text):
         return len(found[1]), _strip_closing_hashes(found[2]), i + 1
     alone = i == 0 or lines[i - 1].blank
@@ -117,14 +117,14 @@ def _read_heading(lines: list[TextLine], i: int) -> tuple[int, str, int] | None:
 
 
 def _strip_closing_hashes(title: str) -> str:
-    """Without the hashes that may close a heading; those of C# are its own."""
+    """Removes the hashes that may close a heading; the hash of “C#” stays, because no blank stands before it."""
     title = title.rstrip()
     bare = title.rstrip("#")
     return bare.rstrip() if bare and bare[-1] in " \t" else title
 
 
 def _read_block(lines: list[TextLine], i: int) -> tuple[int, Kind]:
-    """Where the block that begins here ends, and what it is."""
+    """The number of the line after the block that begins here, and the kind of the block."""
     if fence := FENCE.match(lines[i].text):
         closing = re.compile(rf" {{0,3}}{re.escape(fence[1][0])}{{{len(fence[1])},}}[ \t\r]*")
         after = next((j + 1 for j in range(i + 1, len(lines)) if closing.fullmatch(lines[j].text)), len(lines))
@@ -161,7 +161,7 @@ def _is_table(lines: list[TextLine], i: int) -> bool:
 
 
 def _is_rule(text: str) -> bool:
-    """The line below the header of a table."""
+    """Whether this is the line below the header of a table."""
     cells = text.strip().removeprefix("|").removesuffix("|").split("|")
     return "|" in text and all(RULE.fullmatch(cell.strip()) for cell in cells)
 
@@ -171,7 +171,7 @@ def _most_lines_are(of_kind: Callable[[str], bool], lines: list[TextLine], share
 
 
 def _is_log_line(line: str) -> bool:
-    """What a program wrote. A time alone says nothing: transcripts, chats and agendas have it, too."""
+    """Whether a program wrote this line. A time alone proves nothing: transcripts, chats and agendas have it, too."""
     if LEVEL.match(line):
         return True
     time = TIMESTAMP.match(line)
@@ -181,7 +181,7 @@ def _is_log_line(line: str) -> bool:
 
 
 def _is_code_line(line: str) -> bool:
-    """Clauses and items end in a semicolon, too, and sentences begin with “for” and “if”."""
+    """Whether this is code. Clauses and items end in a semicolon too, and sentences begin with “for” or “if”."""
     if not line or ITEM.match(line) or CLAUSE.match(line):
         return False
     if line[-1] in "{}" or BRACKETS.fullmatch(line) or STATEMENT.fullmatch(line):
@@ -209,14 +209,14 @@ def _block_units(text: str, block: list[TextLine], kind: Kind, path: tuple[str, 
 
 
 def _list_items(block: list[TextLine]) -> Iterator[tuple[int, int]]:
-    """The items of a list, or the paragraph as one."""
+    """The first and last line of each item of a list, or of the whole paragraph."""
     firsts = [0] + [n for n in range(1, len(block)) if ITEM.match(block[n].text)]
     for n, first in enumerate(firsts):
         yield first, (firsts[n + 1] if n + 1 < len(firsts) else len(block)) - 1
 
 
 def _sentences(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Rather too long than cut within: what looks like an abbreviation ends no sentence."""
+    """The places of sentences. A full stop after an abbreviation ends none: better too long than cut in the middle."""
     begin = start
     for found in SENTENCE_END.finditer(text, start, stop):
         if found.end() < stop and _ends_sentence(text, begin, found):
@@ -228,7 +228,7 @@ def _sentences(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _ends_sentence(text: str, begin: int, found: re.Match[str]) -> bool:
-    if found[0][0] in STOPS:  # “… 。」he said” goes on
+    if found[0][0] in STOPS:  # a quotation may go on: “… 。」he said”
         return found[0][-1] not in CLOSING_QUOTES or text[found.end()] in "「『（“‘"
     after = text[found.end() : found.end() + 4].lstrip("\"'“„«‚‘(*_[")[:1]
     if not after or after.islower():
@@ -241,6 +241,6 @@ def _ends_sentence(text: str, begin: int, found: re.Match[str]) -> bool:
 
 
 def trim(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The same place without the blanks around it."""
+    """The same place, without the blanks at both ends."""
     part = text[start:stop]
     return start + len(part) - len(part.lstrip()), stop - (len(part) - len(part.rstrip()))

@@ -1,9 +1,9 @@
-"""What may be a hit: looked for by words and by meaning at a time, and scored by both."""
+"""The candidates for hits: searched by words and by meaning at the same time, and scored by both."""
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gristmill.db import Database, array, queries
 from gristmill.ids import ScopeId
@@ -20,52 +20,76 @@ A = TypeVar("A")
 B = TypeVar("B")
 SQL = queries("gristmill.knowledge", "candidates.sql")
 
-MANY = 50_000  # postings take so long to rank that the index would wait for us to pass the vector on
+# Ranking so many postings blocks the event loop for so long that the vector of the query is sent to the database first.
+MANY = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """What is load_search_space from a scope."""
+    """What a search from one scope works on."""
 
+    seen_from: Scope
     scopes: Sequence[ScopeId]
     size: int  # in chunks
     languages: Sequence[str | None]
     model: Model | None  # of its vectors
 
 
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is searched for, and how."""
+
+    query: str
+    alpha: float  # 0 is words alone, 1 is meaning alone
+    only: Filter
+    most: int  # candidates of each kind
+    meaning_share: float  # see cut_weak
+
+
+class _SpaceRow(NamedTuple):
+    scopes: Sequence[ScopeId]
+    model: int | None
+    name: str
+    dimensions: int
+    size: int
+    languages: Sequence[str | None]
+
+
 async def load_search_space(db: Database, scope: Scope) -> SearchSpace:
-    async with db.reading() as tx:
-        row = await tx.one(SQL["search_space"], client=scope.client, project=scope.project)
+    async with db.reading(seen_from=scope) as tx:
+        row = await tx.one(SQL["search_space"], _SpaceRow, client=scope.client, project=scope.project)
     assert row is not None
     model = Model(row.model, row.name, row.dimensions, current=True) if row.model else None
-    return SearchSpace(row.scopes, row.size, row.languages, model)
+    return SearchSpace(scope, row.scopes, row.size, row.languages, model)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What may be a hit, with its scores."""
+    """Chunks that may become hits, with their scores."""
 
     highlighter: Highlighter  # of the words that were found
     best: float  # the BM25 that a chunk with all the words would come near to
-    bm25: dict[int, float]  # of each of them; 0 for one that has none of the words
-    similar: dict[int, float]
-    scores: dict[int, float]  # of those that have one
+    bm25: dict[int, float]  # of every candidate; 0 for one that has none of the words
+    similar: dict[int, float]  # the cosine, by chunk
+    scores: dict[int, float]  # only of chunks that may be shown
     note: str | None
 
     def best_first(self) -> list[int]:
-        """Best first."""
         return [chunk for _, chunk in sorted([(-score, chunk) for chunk, score in self.scores.items()])]
 
     def lexical_share(self, chunk: int) -> float:
+        """The BM25 of a chunk as a share of the best that is possible."""
         return self.bm25.get(chunk, 0.0) / self.best if self.best else 0.0
 
 
 def fuse_scores(
     bm25: Mapping[int, float], best: float, similar: Mapping[int, float], alpha: float, floor: float
 ) -> dict[int, float]:
-    """Both kinds of score are absolute: what does not match adds nothing, however few there are.
+    """One score for each chunk, from its words and its meaning; only scores above 0 are returned.
 
-    What is merely nearest has none: something always is, and a question about nothing here finds nothing.
+    Both parts are absolute, not ranks: a part that does not match adds nothing, however few candidates there are. A
+    chunk without any of the words needs a cosine of at least `floor`. Some chunk is always the nearest, and a question
+    about something that is not here must find nothing.
     """
     scores: dict[int, float] = {}
     for chunk, words in bm25.items():
@@ -77,39 +101,53 @@ def fuse_scores(
     return {chunk: score for chunk, score in scores.items() if score > 0}
 
 
-async def find_candidates(
-    db: Database, space: SearchSpace, question: Question, query: str, alpha: float, only: Filter, most: int
-) -> Candidates:
+def cut_weak(
+    scores: Mapping[int, float], bm25: Mapping[int, float], similar: Mapping[int, float], share: float
+) -> dict[int, float]:
+    """The scores of the chunks for which there is evidence beside that of the best one.
+
+    A word in common is evidence. A chunk without one must reach this share of the best cosine: behind one right hit,
+    the next neighbours in meaning are mostly unrelated.
+    """
+    needed = share * max((similar[chunk] for chunk in scores if chunk in similar), default=0.0)
+    return {
+        chunk: score for chunk, score in scores.items() if bm25.get(chunk, 0.0) > 0 or similar.get(chunk, 0.0) >= needed
+    }
+
+
+async def find_candidates(db: Database, space: SearchSpace, question: Question, request: SearchRequest) -> Candidates:
     """The best by words and the best by meaning, and for each of them its score of the other kind.
 
-    Both are looked for at a time, and each asks for the query's vector by itself: nothing of the database is held while
-    an endpoint thinks.
+    Both searches run at the same time, and each waits for the query's vector by itself: no connection to the database
+    is held while an endpoint computes that vector.
     """
     question.start(space.model)
-    by_words = _find_by_words(db, space, question, query, alpha, only, most)
-    by_meaning = _find_by_meaning(db, space, question, only, most) if alpha else _find_nothing()
+    by_words = _find_by_words(db, space, question, request)
+    by_meaning = _find_by_meaning(db, space, question, request) if request.alpha else _find_nothing()
     words, meaning = await _await_both(by_words, by_meaning)
     similar = words.similar | meaning.similar
     others = [chunk for chunk in meaning.similar if chunk not in words.bm25]
     bm25, best = words.bm25 | words.ranking.scores_of(others), words.ranking.best
-    scores = fuse_scores(bm25, best, similar, alpha if meaning.answer.vector else 0.0, meaning.answer.floor)
+    alpha = request.alpha if meaning.asked.vector else 0.0
+    scores = fuse_scores(bm25, best, similar, alpha, meaning.asked.floor)
+    scores = cut_weak(scores, bm25, similar, request.meaning_share)
     return Candidates(words.highlighter, best, bm25, similar, scores, meaning.note)
 
 
 async def _await_both(one: Awaitable[A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
-    """At a time; when one fails, the other is called off."""
-    beside = asyncio.create_task(other)
+    """Runs both at the same time; when one fails, the other is cancelled."""
+    second = asyncio.create_task(other)
     try:
-        return await one, await beside
+        return await one, await second
     except BaseException:
-        beside.cancel()
-        await asyncio.gather(beside, return_exceptions=True)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
         raise
 
 
 @dataclass(frozen=True, slots=True)
 class _WordMatches:
-    """What is found by words, and how near the best of it is in meaning."""
+    """Chunks that were found by words, and the cosines of the best of them."""
 
     ranking: "Ranking"
     highlighter: Highlighter
@@ -117,58 +155,58 @@ class _WordMatches:
     similar: dict[int, float]
 
 
-async def _find_by_words(
-    db: Database, space: SearchSpace, question: Question, query: str, alpha: float, only: Filter, most: int
-) -> _WordMatches:
-    async with db.reading() as tx:
-        found = await lexicon.look_up(tx, space.scopes, query, space.languages)
+async def _find_by_words(db: Database, space: SearchSpace, question: Question, request: SearchRequest) -> _WordMatches:
+    async with db.reading(seen_from=space.seen_from) as tx:
+        found = await lexicon.look_up(tx, space.scopes, request.query, space.languages)
     if found.posting_count > MANY:
-        await question.vector_of(space.model)  # then the index of vectors is at work meanwhile
+        await question.vector_of(space.model)  # then the index of vectors works while we rank
     ranking = found.rank()
     highlighter = Highlighter(term for word in found.words for term in word.terms)
-    if alpha == 1 and (await question.vector_of(space.model)).vector:
+    if request.alpha == 1 and (await question.vector_of(space.model)).vector:
         return _WordMatches(ranking, highlighter, {}, {})
-    best = await _best_passing(db, ranking, only, most)
-    answer = await question.vector_of(space.model)
-    if space.model is None or answer.vector is None:
+    best = await _best_passing(db, space, ranking, request.only, request.most)
+    asked = await question.vector_of(space.model)
+    if space.model is None or asked.vector is None:
         return _WordMatches(ranking, highlighter, ranking.scores_of(best), {})
-    async with db.reading() as tx:
-        near = await vectors.compute_cosines(tx, space.model, answer.vector, best)
+    async with db.reading(seen_from=space.seen_from) as tx:
+        near = await vectors.compute_cosines(tx, space.model, asked.vector, best)
     return _WordMatches(ranking, highlighter, ranking.scores_of(best), near)
 
 
 @dataclass(frozen=True, slots=True)
 class _MeaningMatches:
-    """What is found by meaning, and what is not to be load_search_space that way."""
+    """Chunks that were found by meaning, and a note on chunks that cannot be found that way."""
 
-    answer: QueryVector
+    asked: QueryVector
     similar: dict[int, float]
     note: str | None
 
 
 async def _find_by_meaning(
-    db: Database, space: SearchSpace, question: Question, only: Filter, most: int
+    db: Database, space: SearchSpace, question: Question, request: SearchRequest
 ) -> _MeaningMatches:
-    answer = await question.vector_of(space.model)
-    if space.model is None or answer.vector is None:
-        return _MeaningMatches(answer, {}, answer.note)
-    async with db.reading(beside=True) as tx:
+    asked = await question.vector_of(space.model)
+    if space.model is None or asked.vector is None:
+        return _MeaningMatches(asked, {}, asked.note)
+    async with db.reading(beside=True, seen_from=space.seen_from) as tx:
         note = await vectors.describe_refill(tx, space.model)
-        near = await vectors.find_nearest(tx, space.model, answer.vector, space.scopes, space.size, only, most)
-    return _MeaningMatches(answer, near, note)
+        near = await vectors.find_nearest(
+            tx, space.model, asked.vector, space.scopes, space.size, request.only, request.most
+        )
+    return _MeaningMatches(asked, near, note)
 
 
 async def _find_nothing() -> _MeaningMatches:
     return _MeaningMatches(QueryVector(), {}, None)
 
 
-async def _best_passing(db: Database, ranking: "Ranking", only: Filter, most: int) -> list[int]:
-    """The best by words that pass the filter, however far down the list they stand."""
+async def _best_passing(db: Database, space: SearchSpace, ranking: "Ranking", only: Filter, most: int) -> list[int]:
+    """The best by words that pass the filter, however far down the ranking they stand."""
     if only.passes_all:
         return ranking.top(most)
     passing: list[int] = []
     skip, size = 0, most
-    async with db.reading() as tx:
+    async with db.reading(seen_from=space.seen_from) as tx:
         while len(passing) < most and (some := ranking.top(size, skip)):
             rows = await tx.all(SQL["passing_chunks"], chunks=array(some), **only.params)
             kept = {row.id for row in rows}

@@ -1,7 +1,8 @@
--- What may be a hit.
+-- Finds the candidates for hits.
 
 -- name: search_space
--- what is seen from a scope: how many chunks in which languages (null: not known), and the model that search answers from
+-- The scopes that are visible from one scope, their chunks counted, their languages (null: not known), and the model that
+-- search answers from.
 WITH seen AS MATERIALIZED (
   SELECT visible_scopes(%(client)s, %(project)s) AS scopes
 ), old AS MATERIALIZED (
@@ -10,7 +11,7 @@ WITH seen AS MATERIALIZED (
   SELECT language, count(*) AS size FROM seen JOIN fresh_terms ON scope = ANY(scopes) GROUP BY language
 )
 SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
-       (SELECT coalesce(sum(size), 0) FROM old) + (SELECT coalesce(sum(size), 0) FROM fresh) AS size,
+       ((SELECT coalesce(sum(size), 0) FROM old) + (SELECT coalesce(sum(size), 0) FROM fresh))::bigint AS size,
        ARRAY(SELECT unnest(languages) FROM old UNION SELECT language FROM fresh) AS languages
   FROM seen LEFT JOIN embedding_model m ON m.current;
 

@@ -15,26 +15,26 @@ from gristmill.models import tokens
 
 SQL = queries("gristmill.knowledge", "chunks.sql")
 
-VERSION = 3  # of how a page is divided: another one divides all of them anew when they are made anew
-SPECIAL_TOKENS = 2  # what the model puts around every text
-LONGEST = 256  # tokens of a chunk, those two included
-SEPARATOR = " › "  # the headings of a path
-SMALL = 4  # a chunk smaller than this part of the limit takes in a section below its own …
-TINY = 16  # … and one smaller than that, what is of another kind, but no log: “The results are:” and the table
-HEADER = 3  # the header of a table is repeated in no more than this part of the limit
-STRIDE = 64  # so many characters weigh at least as much as a token: words no model knows, endless blanks
+VERSION = 3  # of the way pages are divided: after a change, a page that is processed again is divided again
+SPECIAL_TOKENS = 2  # tokens that the model puts around every text
+LONGEST = 256  # tokens of a chunk, with those two
+SEPARATOR = " › "  # between the headings of a path
+SMALL = 4  # a chunk below limit ÷ 4 also takes in a section below its own
+TINY = 16  # a chunk below limit ÷ 16 also takes in text of another kind, but no log: “The results are:” and the table
+HEADER = 3  # the repeated header of a table takes at most limit ÷ 3
+STRIDE = 64  # characters that count as at least one token: words that no model knows, endless blanks
 BREAKS = (
     re.compile(r"\n"),
-    re.compile(r"[.!?…]+[\"'”’»)\]]*\s"),  # what nobody began with a capital is no sentence to us, but it ends as one
+    re.compile(r"[.!?…]+[\"'”’»)\]]*\s"),  # also where no capital follows, which does not count as a sentence
     re.compile(r"[;:,)–—،؛]\s|[、，；：]"),
     re.compile(r"\s"),
-)  # where to divide what is too long, best first
+)  # the places to divide a unit that is too long, best first
 PIPE = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A chunk that is not stored yet. Of a table's later parts, `text` begins with as much of its header as fits."""
+    """A chunk that is not stored yet. In later parts of a table, `text` begins with as much of its header as fits."""
 
     start: int
     stop: int
@@ -74,7 +74,7 @@ class Chunk:
 
 
 def text_to_embed(heading: str, text: str) -> str:
-    """What a model is given: the text under its headings."""
+    """The text that a model is given: the chunk under its headings."""
     return f"{heading}\n{text}" if heading else text
 
 
@@ -87,7 +87,7 @@ def split(text: str, *, title: str = "", limit: int = LONGEST) -> list[Piece]:
 
 
 class Ruler:
-    """Measures any part of a text, which is given to the tokenizer only once."""
+    """Measures parts of a text in tokens; the tokenizer reads the text only once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -97,7 +97,7 @@ class Ruler:
         self._until = [0, *accumulate(weights)]
 
     def count(self, start: int, stop: int) -> int | None:
-        """How many tokens this part has by itself; None where it begins or ends within a word."""
+        """The number of tokens of this part by itself; None if it begins or ends within a word."""
         text = self._text
         if any(0 < at < len(text) and not (text[at - 1].isspace() or text[at].isspace()) for at in (start, stop)):
             return None
@@ -107,14 +107,14 @@ class Ruler:
         return self._until[bisect_left(self.starts, stop)] - self._until[bisect_left(self.starts, start)]
 
     def reach(self, start: int, budget: int) -> int:
-        """The farthest place that costs no more than `budget` from here."""
+        """The farthest place that can be reached from here within this budget of tokens."""
         within = self._until[bisect_left(self.starts, start)] + budget
         last = bisect_left(self._until, within + 1) - 1
         return self.starts[last] if last < len(self.starts) else start + budget * STRIDE
 
 
 class Packer:
-    """Puts units side by side as long as they fit and belong together."""
+    """Packs units into chunks, as long as they fit and belong together."""
 
     def __init__(self, text: str, title: str, limit: int) -> None:
         self._text = text
@@ -141,7 +141,7 @@ class Packer:
         yield from self._close(len(self._held))
 
     def _belongs_apart(self, unit: Unit) -> bool:
-        """What is small waits for company; but a section joins only one that it is a part of."""
+        """Whether this unit begins a new chunk. A small chunk waits for more, but takes in only sections of its own."""
         held = self._held
         if all(one.level for one in held):
             return False
@@ -151,7 +151,7 @@ class Packer:
         return unit.kind != held[-1].kind and (cost >= self._limit // TINY or "log" in (unit.kind, held[-1].kind))
 
     def _division_point(self, unit: Unit) -> int:
-        """How many of those held make a chunk: up to a paragraph's end if that is far enough, never up to a heading."""
+        """How many held units make a chunk: up to a paragraph's end if that is far enough, never up to a heading."""
         held = self._held
         far = self._budget(held[0]) // 2
         for n in range(len(held) - 1, 0, -1):
@@ -177,11 +177,11 @@ class Packer:
         return self._ruler.cost(self._held[0].start, unit.stop)
 
     def _budget(self, first: Unit) -> int:
-        """What a chunk that begins with this unit may hold."""
+        """How many tokens of text a chunk may have that begins with this unit."""
         return max(1, self._limit - SPECIAL_TOKENS - self._prefix(first)[1] - self._header(first)[1])
 
     def _header(self, first: Unit) -> tuple[str, int]:
-        """Of the table in whose middle a chunk begins, and what it costs."""
+        """The header of the table in whose middle a chunk begins, and its tokens."""
         if first.header is None:
             return "", 0
         if first.header not in self._headers:
@@ -190,7 +190,7 @@ class Packer:
         return self._headers[first.header]
 
     def _prefix(self, first: Unit) -> tuple[str, int]:
-        """The headings above a chunk, and what they cost."""
+        """The headings above a chunk, and their tokens."""
         if first.path not in self._prefixes:
             text = _make_prefix(self._title, first.path, self._limit // 4)
             self._prefixes[first.path] = text, tokens.count(text)
@@ -202,7 +202,7 @@ class Packer:
             yield from self._make_pieces(done[0], done[0].start, done[-1].stop, self._kind(done))
 
     def _make_pieces(self, first: Unit, start: int, stop: int, kind: Kind) -> Iterator[Piece]:
-        """The piece, or its halves if it has more tokens after all: a divided word has more than a whole one."""
+        """The piece; or its halves if it has too many tokens after all, as a divided word has more than a whole one."""
         heading, of_heading = self._prefix(first)
         header, of_header = self._header(first)
         body = header + self._text[start:stop]
@@ -219,7 +219,7 @@ class Packer:
                 yield from self._make_pieces(first, *trim(self._text, *half), kind)
 
     def _kind(self, done: Sequence[Unit]) -> Kind:
-        """What most of it is."""
+        """The kind of the greatest part of a chunk."""
         costs: dict[Kind, int] = {}
         for one in done:
             costs[one.kind] = costs.get(one.kind, 0) + self._ruler.cost(one.start, one.stop)
@@ -227,13 +227,13 @@ class Packer:
 
 
 def _add_language(piece: Piece, usual: str | None) -> Piece:
-    """With its language: its own if that is certain, or else that of its page."""
+    """Gives a piece its own language if that is certain, or else the language of its page."""
     language = None if piece.kind == "code" else language_of(piece.text) or usual
     return replace(piece, language=language)
 
 
 def _give_headings_kinds(given: Iterable[Unit]) -> Iterator[Unit]:
-    """A heading is of the kind of what follows it."""
+    """Gives each heading the kind of the text that follows it."""
     headings: list[Unit] = []
     for unit in given:
         if unit.level:
@@ -246,7 +246,7 @@ def _give_headings_kinds(given: Iterable[Unit]) -> Iterator[Unit]:
 
 
 def _make_prefix(title: str, path: Sequence[str], most: int) -> str:
-    """Title and headings; of too many, the outer ones are left out first, and what is too long is cut."""
+    """Title and headings. If they are too many, the outer ones are left out first; if too long, each is shortened."""
     parts = [part for part in (" ".join(one.split()) for one in (title, *path)) if part]
     parts = [part for n, part in enumerate(parts) if part not in parts[:n]]
     while len(parts) > 2 and tokens.count(SEPARATOR.join(parts)) > most:
@@ -258,7 +258,7 @@ def _make_prefix(title: str, path: Sequence[str], most: int) -> str:
 
 
 def _shorten(text: str, most: int) -> str:
-    """As many of the first words as have at most so many tokens."""
+    """The first words of a text, at most so many tokens."""
     spans = tokens.find_spans(text)
     if len(spans) <= most:
         return text
@@ -267,13 +267,13 @@ def _shorten(text: str, most: int) -> str:
 
 
 def _shorten_header(text: str, most: int) -> str:
-    """The names of the columns in so many tokens: without the rule, then each shortened, then only the first."""
+    """A table's header in so many tokens: without its rule, then with shortened names, then with fewer columns."""
     if tokens.count(text) <= most and len(text) <= most * STRIDE:
         return text
     row = text.partition("\n")[0].strip().removeprefix("|").removesuffix("|")
     cells = [" ".join(word for word in cell.split() if len(word) <= STRIDE) for cell in PIPE.split(row)][:most]
     spans = [tokens.find_spans(cell) for cell in cells]
-    budget = most - 1 - len(cells)  # beside the pipes
+    budget = most - 1 - len(cells)  # without the pipes
     share = next((n for n in range(most, 1, -1) if sum(min(n, len(one)) for one in spans) <= budget), 1)
     short = [
         cell[: one[share][0]].rstrip() if len(one) > share else cell for cell, one in zip(cells, spans, strict=True)
@@ -283,7 +283,7 @@ def _shorten_header(text: str, most: int) -> str:
 
 
 def _break_point(text: str, start: int, reach: int) -> int:
-    """Where to divide, in the second half of what can be reached; within a word only if there is no other place."""
+    """The place to divide at, in the second half of the reach; within a word only if there is no other place."""
     reach = max(reach, start + 1)
     middle = (start + reach + 1) // 2
     for pattern in BREAKS:
@@ -293,7 +293,7 @@ def _break_point(text: str, start: int, reach: int) -> int:
 
 
 def prose_outside_tables(text: str) -> str:
-    """What a chunk with a table says in sentences; each row has a pipe."""
+    """The sentences of a chunk that stand outside its tables; each row of a table has a pipe."""
     rest = "\n".join(line for line in text.split("\n") if "|" not in line)
     return "\n".join(rest[one.start : one.stop] for one in units(rest) if not one.level)
 
@@ -310,7 +310,7 @@ def make_piece(text: str, start: int, heading: str = "") -> Piece:
 
 
 async def save(tx: Tx, scope: ScopeId, document: DocumentId, page: int, pieces: Sequence[Piece]) -> None:
-    """The chunks of one page, numbered from 0; those it had before go, with all that hung on them."""
+    """Saves the chunks of one page, numbered from 0. Its chunks before are deleted, with their vectors and mentions."""
     await tx.execute(SQL["forget_page"], document=document, page=page)
     for ordinal, one in enumerate(pieces):
         await tx.execute(
@@ -331,14 +331,15 @@ async def save(tx: Tx, scope: ScopeId, document: DocumentId, page: int, pieces: 
 
 
 async def load(tx: Tx, units: Sequence[tuple[DocumentId, int, int]]) -> list[Chunk | None]:
-    """The chunks with these documents, pages and ordinals, in this order; None for one that is gone."""
+    """The chunks with these documents, pages and ordinals, in this order; None for a chunk that is gone."""
     rows = await tx.all(
         SQL["load"],
+        Chunk,
         documents=[one[0] for one in units],
         pages=[one[1] for one in units],
         ordinals=[one[2] for one in units],
     )
-    found = {(row.document, row.page, row.ordinal): Chunk(*row) for row in rows}
+    found = {(chunk.document, chunk.page, chunk.ordinal): chunk for chunk in rows}
     return [found.get(unit) for unit in units]
 
 

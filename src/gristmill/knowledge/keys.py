@@ -20,7 +20,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class AliasMerge:
-    """What an alias changed in the graph that was there already."""
+    """How many mentions and relations of the graph a new alias changed."""
 
     alias: Alias
     mentions: int
@@ -36,29 +36,33 @@ def normalise_key(key: str) -> str:
 
 
 async def resolve_keys(tx: Tx, client: str, keys: Sequence[str]) -> list[str]:
-    """The keys under which these are kept."""
+    """The keys under which the graph keeps these nodes: an alias becomes the key that it stands for."""
     named = [normalise_key(key) for key in keys]
-    known = {row.alias: row.key for row in await tx.all(SQL["resolve_keys"], client=client, aliases=named)}
+    found = await tx.all(SQL["resolve_keys"], Alias, client=client, aliases=named)
+    known = {one.alias: one.key for one in found}
     return [known.get(key, key) for key in named]
 
 
 async def block_alias_changes(tx: Tx) -> None:
-    """Whoever asks for aliases in order to write by them asks this first: none comes in between."""
+    """To be called before aliases are read in order to write by them: no alias changes until the transaction ends."""
     await tx.execute(SQL["block_alias_changes"])
 
 
 async def keys_with_name(tx: Tx, client: str, names: Sequence[str]) -> list[str]:
-    """The keys that have an alias with one of these names, whatever its namespace."""
+    """The keys that have one of these names, or an alias with one, in any namespace."""
     return [row.key for row in await tx.all(SQL["keys_with_name"], client=client, names=list(names))]
 
 
 async def aliases(tx: Tx, client: str) -> list[Alias]:
-    return [Alias(row.alias, row.key) for row in await tx.all(SQL["list_aliases"], client=client)]
+    return await tx.all(SQL["list_aliases"], Alias, client=client)
 
 
 async def add_alias(tx: Tx, client: str, alias: str, key: str) -> AliasMerge:
-    """From now on `alias` is `key`; what was known under it is merged into that, in this transaction."""
-    # Whoever is writing has finished, and whoever comes next knows the alias: nothing is left under the old name.
+    """Makes `alias` another name of `key`, and merges the node of that name into the one of the key.
+
+    All writers wait meanwhile: those before have finished, and those after know the alias. So nothing is left under
+    the old name.
+    """
     await tx.execute(SQL["block_mention_writers"])
     alias = normalise_key(alias)
     (key,) = await resolve_keys(tx, client, [key])
@@ -78,7 +82,7 @@ async def add_alias(tx: Tx, client: str, alias: str, key: str) -> AliasMerge:
 
 
 async def remove_alias(tx: Tx, client: str, alias: str) -> Alias:
-    """New chunks use both names again; what was merged stays so until its documents are made anew."""
+    """Separates the two names for new chunks; what was merged stays merged until its documents are processed again."""
     await tx.execute(SQL["block_mention_writers"])
     alias = normalise_key(alias)
     key = await tx.value(SQL["remove_alias"], client=client, alias=alias)

@@ -4,7 +4,7 @@
 SELECT alias, key FROM alias WHERE client = %(client)s AND alias = ANY(%(aliases)s);
 
 -- name: keys_with_name
--- the key itself, too: nothing may be kept under it yet
+-- By the name of the key itself as well: the graph may not have the node yet.
 SELECT DISTINCT key FROM alias
  WHERE client = %(client)s
    AND (substr(alias, strpos(alias, '::') + 2) = ANY(%(names)s) OR substr(key, strpos(key, '::') + 2) = ANY(%(names)s))
@@ -17,11 +17,11 @@ SELECT alias, key FROM alias WHERE client = %(client)s ORDER BY key, alias;
 SELECT key FROM alias WHERE client = %(client)s AND alias = %(alias)s;
 
 -- name: block_mention_writers
--- readers go on
+-- Readers go on.
 SELECT block_mention_writers();
 
 -- name: block_alias_changes
--- other writers go on
+-- Other writers go on.
 SELECT block_alias_changes();
 
 -- name: repoint_aliases
@@ -50,7 +50,7 @@ SELECT chunk, %(key)s, scope, type, name, count, stated, properties FROM mention
 RETURNING 1;
 
 -- name: merge_relations
--- Two names of one node in one chunk may have said the same, or something of each other.
+-- In one chunk, both names may have the same relation, or one to each other.
 INSERT INTO relation AS kept (chunk, source, type, target, scope, extracted, stated, properties)
 SELECT DISTINCT ON (1, 2, 3, 4) chunk, source, type, target, scope, extracted, stated, properties
   FROM (SELECT chunk, CASE source WHEN %(alias)s THEN %(key)s ELSE source END AS source, type,
@@ -65,14 +65,15 @@ SELECT DISTINCT ON (1, 2, 3, 4) chunk, source, type, target, scope, extracted, s
 RETURNING 1;
 
 -- name: drop_mentions
--- and their relations with them
+-- Their relations go with them.
 DELETE FROM mention WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s);
 
 -- name: drop_entities
 DELETE FROM entity WHERE key = %(alias)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s);
 
 -- name: forget_extraction_keys
--- What was extracted is kept under the names that aliases stood for: it must not be taken for what would be extracted now.
+-- These extractions are kept under the names that the alias stood for. Without their key they are not reused for a chunk
+-- of today, whose names are no longer merged.
 UPDATE extraction SET key = ''
  WHERE chunk IN (SELECT chunk FROM mention
                   WHERE key = %(key)s AND scope IN (SELECT id FROM scope WHERE client = %(client)s));

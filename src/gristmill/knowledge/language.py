@@ -3,14 +3,14 @@
 from functools import cache
 from typing import Any
 
-CERTAIN = 0.8  # below that, a wrong stem would do more harm than none
-LETTERS = 20  # of fewer nothing is certain
-ENOUGH = 200  # characters: more of them cost time and change little
-PAGE = 800
+CERTAIN = 0.8  # below that, a wrong stem would do more harm than no stem
+LETTERS = 20  # with fewer, no language is certain
+ENOUGH = 200  # characters of a chunk: more cost time and change little
+PAGE = 800  # characters of a page
 
 
 def language_of(text: str, most: int = ENOUGH) -> str | None:
-    """Its ISO 639-1 code, or None."""
+    """The ISO 639-1 code of the language, or None."""
     sample = text[:most]
     if sum(map(str.isalpha, sample)) < LETTERS:
         return None
@@ -19,13 +19,13 @@ def language_of(text: str, most: int = ENOUGH) -> str | None:
 
 
 def language_of_page(text: str) -> str | None:
-    """What speaks for its short lines and tables, too."""
+    """The language of a page, which also holds for its short lines and tables."""
     return language_of(text, PAGE)
 
 
 @cache
 def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 half a second, and not every process asks
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 it takes half a second, and few processes need it
 
     known: Any = LanguageIdentifier  # it has no types
     return known.from_model_file(MODEL_FILE, norm_probs=True)

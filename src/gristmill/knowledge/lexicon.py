@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gristmill.db import Database, Row, Tx, array, queries
+from gristmill.db import Database, Tx, array, queries
 from gristmill.ids import ChunkId, ScopeId
 from gristmill.knowledge.letters import FoldTerms, TidyTerms
 from gristmill.knowledge.terms import QueryWord, query_words
@@ -21,40 +21,40 @@ SQL = queries("gristmill.knowledge", "lexicon.sql")
 
 # --- searching
 
-MOST_WORDS = 48  # of a query, the rarest: a page pasted into the search box has hundreds
-LOOKED_UP = 2_000  # … of these first terms
-UBIQUITOUS = 0.2  # a word that so many of the chunks have says little, and has the longest postings …
-ENOUGH = 1_000  # … where there are enough chunks to say so
+MOST_WORDS = 48  # of a query are used, the rarest ones: a page pasted into the search box has hundreds
+LOOKED_UP = 2_000  # words of a query are looked up, the first ones, to find the rarest
+UBIQUITOUS = 0.2  # a word that this share of all chunks have says little, and has the longest postings …
+ENOUGH = 1_000  # … if there are at least so many chunks
 
 
 @dataclass(frozen=True, slots=True)
 class WordLookup:
-    """The words of a query that tell chunks apart, and what the lexicon says of them."""
+    """The words of a query that tell chunks apart, and their postings."""
 
     words: list[QueryWord]
     book: "_TermStatistics"
 
     @property
     def posting_count(self) -> int:
-        """How many there are to rank."""
+        """How many postings there are to rank."""
         return sum(len(part) for parts in self._postings_by_term().values() for part in parts)
 
     def rank(self) -> "Ranking":
         """Every chunk that has one of the words, scored by BM25."""
-        from gristmill.knowledge import postings  # noqa: PLC0415 numpy takes a tenth of a second: only for who searches
+        from gristmill.knowledge import postings  # noqa: PLC0415 numpy takes a tenth of a second to load: only a process that searches needs it
 
         joined = {term: postings.join_postings(parts) for term, parts in self._postings_by_term().items()}
         of_words = [([joined[term] for term in word.terms if term in joined], word.times) for word in self.words]
         return postings.rank_chunks(postings.Corpus(self.book.size, self.book.length), of_words, self.book.gone)
 
     def _postings_by_term(self) -> "dict[str, list[Postings]]":
-        """Those of its words; others may have been read with them."""
+        """The postings of these words only; those of other words may have been read with them."""
         terms = {term for word in self.words for term in word.terms}
         return {term: parts for term, parts in self.book.lists.items() if term in terms}
 
 
 async def look_up(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterable[str | None]) -> WordLookup:
-    """By the forms that the words of the query have in these languages."""
+    """Looks up the words of a query, in the forms that they have in these languages."""
     asked = query_words(query, spoken)[:LOOKED_UP]
     book = await _read_terms(tx, scopes, asked, *((UBIQUITOUS, ENOUGH) if len(asked) <= MOST_WORDS else (0, 0)))
     words = _choose_words(book, asked)
@@ -65,35 +65,50 @@ async def look_up(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterabl
 
 @dataclass(slots=True)
 class _TermStatistics:
-    """What was found in the lexicon, all of one moment."""
+    """What the lexicon says of some terms, all read at one moment."""
 
     size: int  # in chunks
     length: int  # of all of them, in words
-    gone: list[int]  # chunks that may still be in a segment
+    gone: list[int]  # deleted chunks that may still be in a segment
     frequencies: Counter[str]  # how many chunks have a term
     lists: "dict[str, list[Postings]]"
-    unread: set[str]  # terms of so many chunks that their postings were left where they are
+    unread: set[str]  # terms that so many chunks have that their postings were not read
 
     def frequency(self, word: QueryWord) -> int:
         return max(self.frequencies[term] for term in word.terms)
 
 
+class _TermRow(NamedTuple):
+    """A term of a segment, or of all fresh chunks, or (without a term) the corpus itself."""
+
+    term: str | None
+    chunks: int
+    length: int | None
+    data: bytes | None
+    ids: list[int] | None
+    lengths: list[int] | None
+    counts: list[int] | None
+
+
 async def _read_terms(
     tx: Tx, scopes: Sequence[ScopeId], words: Iterable[QueryWord], share: float = 1, few: int = 0
 ) -> _TermStatistics:
-    """These words, with the postings of those that no more than a share of all chunks have, or few."""
+    """Reads the statistics of these words, and the postings of those that are rare enough.
+
+    Rare enough is a word that at most this share of all chunks have, or at most `few` chunks.
+    """
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     terms = sorted({term for word in words for term in word.terms})
     asked = {"scopes": array(scopes), "terms": terms, "share": share, "few": few, "posting": postings.SIZE}
-    rows = await tx.bare(SQL["read_terms"], **asked)
+    rows = await tx.all_binary(SQL["read_terms"], _TermRow, **asked)
     (corpus,) = (row for row in rows if row.term is None)
-    book = _TermStatistics(corpus.chunks, corpus.length, corpus.ids, Counter(), {}, set())
+    book = _TermStatistics(corpus.chunks, corpus.length or 0, corpus.ids or [], Counter(), {}, set())
     for row in rows:
-        if row is corpus:
+        if row.term is None:
             continue
         book.frequencies[row.term] += row.chunks
-        if row.ids:
+        if row.ids and row.lengths and row.counts:
             book.lists.setdefault(row.term, []).append(postings.make_postings(row.ids, row.lengths, row.counts))
         elif row.data:
             book.lists.setdefault(row.term, []).append(postings.read_postings(row.data))
@@ -103,7 +118,7 @@ async def _read_terms(
 
 
 def _choose_words(book: _TermStatistics, asked: Sequence[QueryWord]) -> list[QueryWord]:
-    """The words that occur and tell chunks apart; those that are everywhere only if nothing else was asked for."""
+    """The words that occur and tell chunks apart; words that are everywhere only if the query has no others."""
     occurring = sorted(filter(book.frequency, asked), key=book.frequency)
     most = UBIQUITOUS * book.size if book.size >= ENOUGH else book.size
     telling = [word for word in occurring if book.frequency(word) <= most]
@@ -112,40 +127,40 @@ def _choose_words(book: _TermStatistics, asked: Sequence[QueryWord]) -> list[Que
 
 # --- gathering
 
-FEW = 256  # fresh chunks that are as well looked through one by one
-MANY = 4_096  # fresh chunks gathered at a time: a bound for memory
-TIER = 4  # segments of like size that become one: each posting is rewritten a few times, each term read in few places
-ROTTEN = 0.05  # of a segment, when it is written anew without what is gone
-PATIENCE = timedelta(days=1)  # … and when that happens at the latest
+FEW = 256  # so many fresh chunks are searched one by one without loss of time
+MANY = 4_096  # fresh chunks gathered at a time: this bounds the memory
+TIER = 4  # segments of like size that are merged: each posting is rewritten a few times, each term read in few places
+ROTTEN = 0.05  # the share of deleted chunks at which a segment is rewritten without them …
+PATIENCE = timedelta(days=1)  # … and the age of a deletion at which that happens in any case
 PORTION = 5_000  # terms read at a time
 
 
 def fold_letter(scope: ScopeId) -> Envelope:
-    """Has the terms of this scope put in order, once for all who ask until it is done.
+    """The letter that has the terms of this scope folded; several such letters become one task.
 
-    What comes while it runs may come too late for it, and nobody else is sent: that is left to the next one who asks,
-    or to the hourly `tidy_terms`.
+    Terms that are written while the task runs may come too late for it, and no second task is sent. They wait for the
+    next letter, or for the hourly `tidy_terms`.
     """
     return Envelope(FoldTerms(scope), unique=Unique(f"fold:{scope}"), scope=scope)
 
 
 def fold_letters_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:
-    """What is sent when the terms of a chunk are written: one in so many asks for a fold, and nobody has to count."""
+    """The letters to send after the terms of a chunk: every 256th asks for a fold, so that nobody has to count."""
     return [fold_letter(scope)] if chunk % FEW == 0 else []
 
 
 async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
-    """Asks for a fold of every scope that has enough fresh chunks, or any that are gone: some are overdue by now."""
+    """Asks for a fold of every scope with enough fresh chunks, or with a deleted one, which may be overdue."""
     async with db.transaction() as tx:
         scopes = await tx.all(SQL["untidy_scopes"], few=FEW)
     return Done(then=[fold_letter(row.id) for row in scopes])
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
-    """Gathers fresh terms into segments, and forgets those of chunks that are gone.
+    """Gathers fresh terms into segments, and drops the terms of deleted chunks.
 
-    Every step is a transaction that leaves the same terms in fewer places: killed at any point, nothing is lost or
-    counted twice, and the next fold goes on.
+    Every step is a transaction that leaves the same terms in fewer places. So a fold may be killed at any point:
+    nothing is lost or counted twice, and the next fold goes on.
     """
     while await _gather_fresh(db, task.scope):
         pass
@@ -156,15 +171,22 @@ async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
     return Done()
 
 
+class _FreshRow(NamedTuple):
+    chunk: int
+    language: str | None
+    length: int
+    terms: dict[str, int]
+
+
 async def _gather_fresh(db: Database, scope: ScopeId) -> bool:
-    """Makes a segment of fresh terms; whether there may be enough for another."""
+    """Makes a segment of fresh terms; returns whether there may be enough for another."""
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
         if await tx.value(SQL["count_fresh"], scope=scope, most=FEW) < FEW:
             return False
-        rows = await tx.all(SQL["take_fresh"], scope=scope, most=MANY)
+        rows = await tx.all(SQL["take_fresh"], _FreshRow, scope=scope, most=MANY)
         if not rows:
             return False
         rows.sort(key=lambda row: row.chunk)
@@ -182,7 +204,7 @@ async def _gather_fresh(db: Database, scope: ScopeId) -> bool:
 
 
 async def _merge_segments(db: Database, scope: ScopeId) -> bool:
-    """Makes one segment of several; whether there was something to do."""
+    """Makes one segment of several; returns whether there was something to merge."""
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
         alike = segments_to_merge([(row.id, row.size) for row in await tx.all(SQL["segments"], scope=scope)])
@@ -195,7 +217,7 @@ async def _merge_segments(db: Database, scope: ScopeId) -> bool:
 
 
 def segments_to_merge(sizes: Sequence[tuple[int, int]]) -> list[int]:
-    """Segments (id, size) to be made one: all up to the largest tier that is full."""
+    """Chooses the segments (id, size) to merge: all up to the largest tier that is full."""
     tiers: dict[int, list[int]] = {}
     for segment, size in sizes:
         tiers.setdefault(int(log(max(size, FEW) / FEW, TIER)), []).append(segment)
@@ -203,8 +225,16 @@ def segments_to_merge(sizes: Sequence[tuple[int, int]]) -> list[int]:
     return [] if full is None else [one for tier, segments in tiers.items() if tier <= full for one in segments]
 
 
+class _Segment(NamedTuple):
+    id: int
+    size: int
+    length: int
+    languages: list[str]
+    chunks: bytes  # their ids
+
+
 async def _purge_segment(db: Database, scope: ScopeId) -> bool:
-    """Writes one segment anew without the chunks that are gone; whether there was one in need of it."""
+    """Rewrites one segment without its deleted chunks; returns whether there was one that needed it."""
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     async with db.transaction() as tx:
@@ -215,7 +245,7 @@ async def _purge_segment(db: Database, scope: ScopeId) -> bool:
         lost = {row.chunk for row in gone}
         overdue = {row.chunk for row in gone if row.overdue}
         standing: set[int] = set()
-        for segment in await tx.all(SQL["segment_chunks"], scope=scope):
+        for segment in await tx.all(SQL["segment_chunks"], _Segment, scope=scope):
             chunks = postings.read_ids(segment.chunks).tolist()
             rotten = lost.intersection(chunks)
             if rotten and (len(rotten) >= ROTTEN * segment.size or rotten & overdue):
@@ -226,7 +256,7 @@ async def _purge_segment(db: Database, scope: ScopeId) -> bool:
         return False
 
 
-async def _rewrite_segment(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int]) -> None:
+async def _rewrite_segment(tx: Tx, scope: ScopeId, segment: _Segment, rotten: set[int]) -> None:
     from gristmill.knowledge import postings  # noqa: PLC0415 as above
 
     left = [chunk for chunk in postings.read_ids(segment.chunks).tolist() if chunk not in rotten]
@@ -248,7 +278,7 @@ async def _rewrite_segment(tx: Tx, scope: ScopeId, segment: Row, rotten: set[int
 
 
 def _copy_rows(segment: int, scope: ScopeId, terms: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
-    """As COPY reads it, a thousand terms at a time."""
+    """Rows of postings as COPY reads them, a thousand terms at a time."""
     for some in in_batches(terms):
         yield b"".join(
             b"%d\t%s\t%d\t\\\\x%s\n" % (segment, term.replace("\\", "\\\\").encode(), scope, data.hex().encode())
@@ -258,7 +288,7 @@ def _copy_rows(segment: int, scope: ScopeId, terms: Iterable[tuple[str, bytes]])
 
 
 def in_batches(terms: Iterable[tuple[str, bytes]], size: int = 1_000) -> Iterator[list[tuple[str, bytes]]]:
-    """The same, in lists."""
+    """The same terms, in lists of this size."""
     rest = iter(terms)
     while some := list(islice(rest, size)):
         yield some

@@ -1,10 +1,10 @@
--- Terms of chunks: fresh ones, and those gathered in segments.
+-- Terms of chunks: fresh ones, and those that are gathered in segments.
 
 -- name: read_terms
--- All that BM25 asks of these scopes, in one statement and so of one moment: a fold moves terms from place to place. One
--- row is the corpus itself: how many chunks, of which length together, and which are gone. Others say how many chunks of a
--- segment have a term, with their postings unless too many of all chunks have it and fewer have another; and the last,
--- which chunks in no segment have it.
+-- All that BM25 needs of these scopes. It is one statement, and so one moment, because a fold moves terms from place to place.
+-- The first row is the corpus: the number of chunks, their length together, and the deleted ones. Then comes a row for each
+-- term of a segment: how many of its chunks have the term, and the postings. The postings are left out if too many chunks
+-- have the term while another term is rarer. The last rows say which fresh chunks, in no segment yet, have a term.
 WITH old AS MATERIALIZED (
   SELECT id, size, length FROM segment WHERE scope = ANY(%(scopes)s)
 ), corpus AS MATERIALIZED (
@@ -34,7 +34,7 @@ SELECT w.term, count(*), NULL, NULL, array_agg(f.chunk), array_agg(f.length), ar
  GROUP BY w.term;
 
 -- name: lock_scope
--- one fold of a scope at a time
+-- One fold of a scope at a time.
 SELECT pg_advisory_xact_lock(hashtext('gristmill fold'), %(scope)s);
 
 -- name: count_fresh
@@ -47,7 +47,7 @@ SELECT id FROM scope s
  ORDER BY id;
 
 -- name: take_fresh
--- those that somebody is just deleting are left to them
+-- Rows that somebody is deleting right now are left to that transaction.
 DELETE FROM fresh_terms
  WHERE chunk IN (SELECT chunk FROM fresh_terms WHERE scope = %(scope)s ORDER BY chunk LIMIT %(most)s
                     FOR UPDATE SKIP LOCKED)
@@ -73,7 +73,7 @@ SELECT min(scope), sum(size), sum(length),
 RETURNING id;
 
 -- name: merge_postings
--- postings are of one length each: side by side they are one list
+-- All postings have the same length, so lists that are put side by side are one list.
 INSERT INTO posting (segment, term, scope, data)
 SELECT %(into)s::bigint, term, min(scope), string_agg(data, '' ORDER BY segment)
   FROM posting WHERE segment = ANY(%(segments)s)

@@ -1,4 +1,4 @@
-"""Postings as they lie in the database, and BM25 over them; numbers by the thousand, so numpy does the counting."""
+"""Postings in the form in which the database keeps them, and BM25 over them; numpy counts, because they are many."""
 
 import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,16 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# chunk (48 bits in two parts), its length in words, how often the term stands in it; at most 65,535 and 255
+# The chunk (48 bits in two parts), its length in words (at most 65,535), and the count of the term in it (at most 255).
 POSTING = np.dtype([("low", "<u4"), ("high", "<u2"), ("length", "<u2"), ("count", "u1")])
 IDS = np.dtype("<i8")
 SIZE = POSTING.itemsize
-K1, B = 0.9, 0.4  # of Lucene's usual measurements; b is small because chunks are of like length
-SAMPLED, GENEROUS = 16, 4  # one of so many scores; and so many times as many as are wanted stand above the bound
-DENSE = 4_000_000  # ids that lie so close together are added up by place, others by sorting
+K1, B = 0.9, 0.4  # the usual values of measurements with Lucene; b is small because chunks are of like length
+SAMPLED = 16  # one of so many scores is in the sample that gives a bound for the best
+GENEROUS = 4  # so many times as many scores as are wanted lie above that bound
+DENSE = 4_000_000  # ids within such a range are added up by their place in an array, others by sorting
 
-KEPT = 32 * 2**20  # bytes
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
+KEPT = 32 * 2**20  # bytes of freed memory that stay with the process
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # options of glibc's mallopt
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -26,9 +27,12 @@ Postings = NDArray[np.void]
 
 
 def keep_freed_memory() -> None:
-    """Postings come and go by the megabyte, and what was given back to the system comes page by page: two thirds of the
-    time of a ranking were spent on that."""
-    with suppress(OSError, AttributeError):  # other libraries of C have other ways
+    """Keeps freed memory in the process.
+
+    Postings come and go by the megabyte, and memory that was returned to the system comes back page by page: two thirds
+    of the time of a ranking were spent on that.
+    """
+    with suppress(OSError, AttributeError):  # only glibc has these options
         for which in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
             ctypes.CDLL(None).mallopt(which, KEPT)
 
@@ -45,7 +49,7 @@ class ChunkTerms(NamedTuple):
 
 
 def pack_terms(rows: Sequence[ChunkTerms]) -> Iterator[tuple[str, bytes]]:
-    """Every term with its postings, in the order of the chunks."""
+    """Every term of these chunks with its postings, in the order of the chunks."""
     numbers: dict[str, int] = {}
     places = np.array([numbers.setdefault(term, len(numbers)) for row in rows for term in row.terms], np.int64)
     counts = np.array([count for row in rows for count in row.terms.values()], np.int64)
@@ -62,7 +66,7 @@ def pack_terms(rows: Sequence[ChunkTerms]) -> Iterator[tuple[str, bytes]]:
 
 
 def make_postings(chunks: Sequence[int] | Ids, lengths: Sequence[int] | Ids, counts: Sequence[int] | Ids) -> Postings:
-    """Postings of these chunks."""
+    """The postings of one term, for these chunks."""
     ids = np.asarray(chunks, np.int64)
     postings: Postings = np.empty(len(ids), POSTING)
     postings["low"], postings["high"] = ids & 0xFFFF_FFFF, ids >> 32
@@ -82,15 +86,15 @@ def chunks_of(postings: Postings) -> Ids:
 
 
 def join_postings(parts: Sequence[Postings]) -> Postings:
-    """The same, as one list."""
+    """Several lists of postings as one."""
     if len(parts) == 1:
         return parts[0]
-    # as bytes: numpy would copy them number by number
+    # as bytes, because numpy would copy the fields one by one
     return np.concatenate([part.view(np.uint8) for part in parts] or [np.empty(0, np.uint8)]).view(POSTING)
 
 
 def drop_chunks(data: bytes, gone: Sequence[int]) -> bytes:
-    """The postings of chunks that are still there."""
+    """The same postings without those of chunks that are gone."""
     postings = read_postings(data)
     return postings[~np.isin(chunks_of(postings), gone)].tobytes()
 
@@ -105,38 +109,38 @@ def write_ids(chunks: Iterable[int]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What BM25 needs to know of all chunks that may be found."""
+    """The chunks that may be found, as BM25 needs to know them."""
 
-    size: int
-    length: int
+    size: int  # in chunks
+    length: int  # in words
 
     @property
     def mean(self) -> float:
         return self.length / self.size if self.size and self.length else 1.0
 
     def rarity(self, found: int) -> float:
-        """The weight of a word that so many chunks have: never negative, as in Lucene."""
+        """The weight of a word that so many chunks have; it is never negative, as in Lucene."""
         found = min(found, self.size)
         return float(np.log1p((self.size - found + 0.5) / (found + 0.5)))
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Every chunk with a match and its score."""
+    """All chunks that match, with their scores."""
 
     chunks: Ids  # ascending
     scores: Scores
-    best: float = 0.0  # what a chunk with all words, any number of times, would come near to
+    best: float = 0.0  # the score that a chunk with all words, many times each, would come near to
 
     def top(self, n: int, skip: int = 0) -> list[int]:
-        """The best of them, after the first `skip`."""
+        """The best `n` chunks after the first `skip`."""
         if skip >= len(self.chunks):
             return []
         order = np.argsort(-self.scores, kind="stable") if n + skip >= len(self.chunks) else self._partial(n + skip)
         return self.chunks[order[skip : skip + n]].tolist()
 
     def _partial(self, n: int) -> Ids:
-        """A bound from a sample lets a few hundred through, which are sorted: of all, that takes ten times as long."""
+        """Sorts only the few hundred scores above a bound from a sample: to sort all takes ten times as long."""
         sample = self.scores[::SAMPLED]
         rank = min(len(sample), n * GENEROUS // SAMPLED + GENEROUS)
         (chosen,) = np.nonzero(self.scores >= np.partition(sample, -rank)[-rank])
@@ -145,7 +149,7 @@ class Ranking:
         return chosen[np.lexsort((self.chunks[chosen], -self.scores[chosen]))][:n]
 
     def scores_of(self, chunks: Sequence[int]) -> dict[int, float]:
-        """These with their scores; 0 for one without a match."""
+        """The scores of these chunks; 0 for one that does not match."""
         if not len(self.chunks):
             return dict.fromkeys(chunks, 0.0)
         wanted = np.asarray(chunks, np.int64)
@@ -154,7 +158,7 @@ class Ranking:
 
 
 def rank_chunks(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]], gone: Sequence[int]) -> Ranking:
-    """BM25: `words` are the postings of each term of a word, and how often the word was asked for."""
+    """Ranks by BM25. Each word comes as the postings of its terms, with the number of times that the query has it."""
     parts: list[tuple[Ids, Scores]] = []
     best = 0.0
     for found, times in words:
@@ -171,7 +175,7 @@ def rank_chunks(corpus: Corpus, words: Iterable[tuple[Sequence[Postings], int]],
 
 
 def _join_terms(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
-    """The postings of a word's terms: a chunk that has several of them has the word as often as the most frequent."""
+    """Joins the terms of one word: for a chunk with several of them, only the most frequent one counts."""
     postings = join_postings(found)
     chunks = chunks_of(postings)
     lengths, counts = postings["length"].astype(np.float32), postings["count"].astype(np.float32)
@@ -184,7 +188,7 @@ def _join_terms(found: Sequence[Postings]) -> tuple[Ids, Scores, Scores]:
 
 
 def _add_scores(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
-    """The sum of a chunk's scores, for every chunk that has one."""
+    """Adds up the scores of each chunk."""
     filled = [part for part in parts if len(part[0])]
     if not filled:
         return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -195,7 +199,7 @@ def _add_scores(parts: Sequence[tuple[Ids, Scores]]) -> tuple[Ids, Scores]:
     sums = np.zeros(span, np.float32)
     for chunks, scores in filled:
         np.add.at(sums, chunks - low, scores)
-    (places,) = np.nonzero(sums != 0)  # of numbers as such it takes ten times as long
+    (places,) = np.nonzero(sums != 0)  # nonzero(sums) itself takes ten times as long
     return places + low, sums[places]
 
 

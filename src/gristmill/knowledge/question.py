@@ -1,4 +1,4 @@
-"""The vector of what somebody searches for, asked while the words are looked up."""
+"""The vector of a query: computed while the words of the query are looked up."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from gristmill.knowledge.vectors import Model
 from gristmill.models import Embedder, MiniLm
 
 PATIENCE = 10.0  # seconds
-FLOAT_SIZE = 4  # bytes of one in a vector
+FLOAT_SIZE = 4  # bytes of one number of a vector
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The vector of a query, or why there is none."""
+    """The vector of a query, or the reason why there is none."""
 
     vector: bytes | None = None
     note: str | None = None
@@ -22,26 +22,27 @@ class QueryVector:
 
 
 class Question:
-    """Asks for the vector of a query, by whichever of the embedders at hand made those of the chunks.
+    """Asks the right embedder for the vector of a query: the one whose model made the vectors of the chunks.
 
-    The built-in model begins before the database says which one it wants: a vector takes as long as looking up the
-    words. It is not called off when nobody waits any longer: that would end the process which has the model in memory.
+    The built-in model starts before the database says which model is needed, because a vector takes as long as looking
+    up the words. Its task is never cancelled, even if nobody waits for it any longer: cancelling would end the process
+    that holds the model in memory.
     """
 
     def __init__(self, embedders: Sequence[Embedder], query: str) -> None:
         self._embedders, self._query = embedders, query
-        self._asked: tuple[str, asyncio.Task[QueryVector]] | None = None  # which model, and its answer
+        self._asked: tuple[str, asyncio.Task[QueryVector]] | None = None  # the name of the model, and its work
         if {one.name for one in embedders} == {MiniLm.name}:
             self._ask(embedders[0])
 
     def start(self, model: Model | None) -> None:
-        """Begins, if an embedder of this model is at hand and it has not begun."""
+        """Asks the embedder of this model, if there is one and none was asked yet."""
         fitting = next((one for one in self._embedders if model and one.name == model.name), None)
         if fitting and not self._asked:
             self._ask(fitting)
 
     async def vector_of(self, model: Model | None) -> QueryVector:
-        """By the embedder of this model, if it is at hand."""
+        """The vector that this model makes of the query, if its embedder is available."""
         if model is None:
             return QueryVector(note="No chunk has a vector yet: these hits are by words alone.")
         if self._asked and self._asked[0] == model.name:
@@ -54,12 +55,15 @@ class Question:
         self._asked = embedder.name, asyncio.create_task(_embed_query(embedder, self._query))
 
 
-def _check_dimensions(answer: QueryVector, model: Model) -> QueryVector:
-    """A model may have changed behind its name: its old vectors are being replaced, and new ones do not fit them."""
-    if answer.vector is None or len(answer.vector) == model.dimensions * FLOAT_SIZE:
-        return answer
-    made, kept = len(answer.vector) // FLOAT_SIZE, model.dimensions
-    changed = f"{model.name} makes vectors of {made:,} numbers now, and the old ones have {kept:,}"
+def _check_dimensions(found: QueryVector, model: Model) -> QueryVector:
+    """Refuses a vector of another length: an endpoint may serve a changed model under the same name.
+
+    The old vectors are being replaced then, and a new one cannot be compared with them.
+    """
+    if found.vector is None or len(found.vector) == model.dimensions * FLOAT_SIZE:
+        return found
+    new, old = len(found.vector) // FLOAT_SIZE, model.dimensions
+    changed = f"{model.name} makes vectors of {new:,} numbers now, and the old ones have {old:,}"
     return QueryVector(note=f"{changed}: until they are replaced, hits are by words alone.")
 
 

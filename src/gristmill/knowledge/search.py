@@ -7,32 +7,35 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
+from typing import NamedTuple
 
-from gristmill.db import Database, Row, Tx, array, queries
+from gristmill.db import Database, Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import vectors
-from gristmill.knowledge.candidates import Candidates, find_candidates, load_search_space
+from gristmill.knowledge.candidates import Candidates, SearchRequest, find_candidates, load_search_space
 from gristmill.knowledge.question import Question
 from gristmill.knowledge.snippets import Snippet, snippet_of
 from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter
 from gristmill.scopes import GLOBAL, Scope
+from gristmill.settings import KnowledgeSettings
 
 SQL = queries("gristmill.knowledge", "search.sql")
 
-CANDIDATES = 100  # of each kind, at least …
-CANDIDATES_QUOTED = 500  # … and where something is quoted, which the best may lack
-CHOICE = 3  # times the limit are looked at closely, so that there is a choice of sources …
-SPARE = 20  # … and so many more than the limit at least
-PER_DOCUMENT = 3  # hits of one document before others had their turn
-ALIKE = 0.9  # of the words of two chunks in common: one says nothing that the other does not
+CANDIDATES = 100  # of each kind, at least
+CANDIDATES_QUOTED = 500  # the same where the query quotes something, which the best candidates may lack
+CHOICE = 3  # so many times the limit are looked at closely, so that there is a choice of sources …
+SPARE = 20  # … and at least so many more than the limit
+PER_DOCUMENT = 3  # hits of one document before other documents have their turn
+ALIKE = 0.9  # a chunk that shares this part of its words with another one says nothing new
 LONGEST_QUERY = 20_000  # characters
-FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed …
-SIFT_FACTOR = 20  # … and so many times as many of these where a filter leaves only some
-FADE = 0.5  # of the last hit's score, for each hop away
-UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in no text of PostgreSQL
+FAN = 50  # neighbours of a node, and chunks that name it, when the graph is followed
+SIFT_FACTOR = 20  # so many times as many of these chunks are read where a filter drops most of them
+FADE = 0.5  # the score of a chunk that the graph adds: this part of the last hit's, for each hop away
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no text of PostgreSQL can hold
 QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|„([^“”]{2,})[“”]')
+DEFAULTS = KnowledgeSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,33 +84,41 @@ async def search(
     type: str | Sequence[str] | None = None,
     after: datetime | None = None,
     expand: int = 0,
+    settings: KnowledgeSettings = DEFAULTS,
 ) -> Hits:
     """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone.
 
-    While another model is being filled, vectors are still those of the one before: give both embedders.
+    Give the embedders of both models while one model replaces another: until all vectors are replaced, search compares
+    those of the old model.
     """
     _check(query, alpha, limit, after, expand)
-    embedders = vectors.available_embedders(embedder)
-    only = Filter((type,) if isinstance(type, str) else tuple(type or ()) or None, after)
     hits = Hits()
     if not query.strip():
         return hits
+    types = (type,) if isinstance(type, str) else tuple(type or ()) or None
     most = max(limit * CHOICE, limit + SPARE)
-    wide = max(most, CANDIDATES_QUOTED if _quoted_phrases(query) else CANDIDATES)
-    asked = query[:LONGEST_QUERY]
-    question = Question(embedders if alpha else [], asked)
-    await asyncio.sleep(0)  # so that a model begins first: it takes longest
+    request = SearchRequest(
+        query=query[:LONGEST_QUERY],
+        alpha=alpha,
+        only=Filter(types, after),
+        most=max(most, CANDIDATES_QUOTED if _quoted_phrases(query) else CANDIDATES),
+        meaning_share=settings.meaning_share,
+    )
+    question = Question(vectors.available_embedders(embedder) if alpha else [], request.query)
+    await asyncio.sleep(0)  # lets the model start before the database is asked: it takes longest
     space = await load_search_space(db, scope)
-    candidates = await find_candidates(db, space, question, asked, alpha, only, wide)
+    candidates = await find_candidates(db, space, question, request)
     hits.note = candidates.note
-    async with db.reading(beside=True) as tx:  # or the next words would be looked up where the index was
-        best = await _choose_rows(tx, candidates, space.scopes, only, query, limit, most)
+    # `beside`: the connections that read the index of vectors go on with the details, and those that look up words
+    # keep to words. Otherwise the next look-up would run on the core where the index was read (see Database.reading).
+    async with db.reading(beside=True, seen_from=scope) as tx:
+        best = await _choose_rows(tx, candidates, space.scopes, request.only, query, limit, most)
         hits += [_make_hit(row, candidates) for row in best]
-        # not only of the first: a newer version goes before an older one that has it
+        # all hits are asked, not only the first: a newer version stands before an older one that has the phrase
         if best and not any(_has_phrases(_quoted_phrases(query), row) for row in best):
             hits.note = " ".join(filter(None, [hits.note, "No hit has what is quoted, word for word."]))
         if expand and hits:
-            hits += await _follow_graph(tx, hits, candidates, scope.client, space.scopes, only, expand, limit)
+            hits += await _follow_graph(tx, hits, candidates, scope.client, space.scopes, request.only, expand, limit)
     return hits
 
 
@@ -127,18 +138,41 @@ def _check(query: str, alpha: float, limit: int, after: datetime | None, expand:
 # --- hits
 
 
+class ChunkRow(NamedTuple):
+    """A chunk with its document, as the statement `details` selects it."""
+
+    id: ChunkId
+    document: DocumentId
+    page: int
+    start: int
+    stop: int
+    kind: str
+    language: str | None
+    heading: str
+    text: str
+    name: str
+    title: str | None
+    type: str | None
+    urn: str
+    part_of: str | None
+    version: int
+    client: str
+    project: str
+    outdated: bool  # the same source has a newer version
+
+
 async def _choose_rows(
     tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, limit: int, most: int
-) -> list[Row]:
-    """The best candidates, spread_over_sources over sources; those that lack a quoted phrase fall behind.
+) -> list[ChunkRow]:
+    """The best candidates, spread over sources; chunks that lack a quoted phrase fall behind.
 
-    A few more than are shown are mostly enough. The others are read where these repeat themselves, and where one of
-    them is outdated: what takes its place may be among the others.
+    A few more rows than are shown are mostly enough. The others are read in two cases: when the first rows repeat each
+    other, and when one of them is outdated, because its newer version may be among the others.
     """
     phrases = _quoted_phrases(query)
     ranked = candidates.best_first()
     enough = limit + limit // 2
-    rows, first, behind = list[Row](), list[Row](), list[Row]()
+    rows, first, behind = list[ChunkRow](), list[ChunkRow](), list[ChunkRow]()
     for portion in [ranked] if phrases else [ranked[:enough], ranked[enough:most]]:
         rows += await _load_details(tx, portion, scopes, only)
         rows.sort(key=lambda row: not _has_phrases(phrases, row))
@@ -148,7 +182,7 @@ async def _choose_rows(
     return (first + behind)[:limit]
 
 
-def _has_phrases(phrases: Iterable[str], row: Row) -> bool:
+def _has_phrases(phrases: Iterable[str], row: ChunkRow) -> bool:
     return all(phrase in _fold_text(row.text) for phrase in phrases)
 
 
@@ -160,13 +194,16 @@ def _fold_text(text: str) -> str:
     return " ".join(fold(word) for word in text.split())
 
 
-async def _load_details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[Row]:
-    rows = await tx.bare(SQL["details"], chunks=array(chunks), scopes=array(scopes), **only.params) if chunks else []
-    found = {row.id: row for row in rows}
+async def _load_details(tx: Tx, chunks: Sequence[int], scopes: Sequence[ScopeId], only: Filter) -> list[ChunkRow]:
+    """The rows of these chunks, in this order; without chunks that are gone, or that the reader may not see."""
+    if not chunks:
+        return []
+    rows = await tx.all_binary(SQL["details"], ChunkRow, chunks=array(chunks), scopes=array(scopes), **only.params)
+    found: dict[int, ChunkRow] = {row.id: row for row in rows}
     return [found[chunk] for chunk in chunks if chunk in found]
 
 
-def _make_hit(row: Row, candidates: Candidates) -> Hit:
+def _make_hit(row: ChunkRow, candidates: Candidates) -> Hit:
     return Hit(
         score=round(candidates.scores.get(row.id, 0.0), 4),
         lexical=round(candidates.lexical_share(row.id), 4),
@@ -193,15 +230,18 @@ def _make_hit(row: Row, candidates: Candidates) -> Hit:
     )
 
 
-def spread_over_sources(best: Sequence[Row], limit: int) -> tuple[list[Row], list[Row]]:
-    """So many of the best, and what comes behind: older versions, what repeats another, the fourth of one document."""
+def spread_over_sources(best: Sequence[ChunkRow], limit: int) -> tuple[list[ChunkRow], list[ChunkRow]]:
+    """The rows to show first, at most `limit`, and those that fall behind them.
+
+    Behind fall older versions, texts that repeat another, and the fourth and later chunks of one document.
+    """
     newest: dict[tuple[str, str, str], int] = {}
     for row in best:
         source = (row.client, row.project, row.urn)
         newest[source] = max(newest.get(source, 0), row.version)
     shown: Counter[DocumentId] = Counter()
     shown_texts = _ShownTexts()
-    first, behind = list[Row](), list[Row]()
+    first, behind = list[ChunkRow](), list[ChunkRow]()
     for row in best:
         old = row.version < newest[row.client, row.project, row.urn]
         if old or shown[row.document] >= PER_DOCUMENT or shown_texts.repeats(row.text):
@@ -215,16 +255,16 @@ def spread_over_sources(best: Sequence[Row], limit: int) -> tuple[list[Row], lis
 
 
 class _ShownTexts:
-    """Texts that were shown."""
+    """The texts that are shown, as sets of words."""
 
     def __init__(self) -> None:
         self._texts: list[frozenset[str]] = []
 
     def repeats(self, text: str) -> bool:
-        """Whether one that is alike was shown; else this one is from now on.
+        """Whether an alike text is shown already; if not, this text counts as shown from now on.
 
-        Of any words of a text, another that is alike lacks only a few: its first ones tell most texts apart, and for a
-        third of what all of them cost.
+        Two alike texts differ in few words. So a text that lacks more than a few of the first words of this one cannot
+        be alike. That test of a quarter of the words tells most texts apart, in a third of the time.
         """
         read = text.lower().split()
         words, first = frozenset(read), frozenset(read[: len(read) // 4 + 1])
@@ -242,6 +282,14 @@ class _ShownTexts:
 # --- the graph
 
 
+class _GraphRow(NamedTuple):
+    """A chunk that the graph leads to: over how many hops, and by which nodes."""
+
+    chunk: ChunkId
+    hops: int
+    keys: list[str]
+
+
 async def _follow_graph(
     tx: Tx,
     hits: Sequence[Hit],
@@ -252,17 +300,16 @@ async def _follow_graph(
     hops: int,
     most: int,
 ) -> list[Hit]:
-    """What is related to what the hits name, at most as many again; it never overtakes a hit."""
-    known = [hit.chunk for hit in hits]
-    naming = FAN if only.passes_all else FAN * SIFT_FACTOR
+    """Chunks that name neighbours of the nodes that the hits name; at most `most`, and each scored below every hit."""
     rows = await tx.all(
         SQL["expand"],
-        chunks=known,
+        _GraphRow,
+        chunks=[hit.chunk for hit in hits],
         client=client,
         scopes=scopes,
         hops=hops,
         fan=FAN,
-        naming=naming,
+        naming=FAN if only.passes_all else FAN * SIFT_FACTOR,
         most=most,
         **only.params,
     )

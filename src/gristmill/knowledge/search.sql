@@ -1,7 +1,7 @@
--- Search: what is shown of a chunk, and what the graph adds.
+-- Search: the details of a hit, and the chunks that the graph adds.
 
 -- name: details
--- the scopes once more: whatever was thought to match, nothing else is ever shown
+-- The scopes are checked once more: nothing outside of them is ever shown, whatever seemed to match.
 SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, d.name, d.title, d.type,
        d.urn, (SELECT name FROM document WHERE id = d.container) AS part_of, d.version, s.client, s.project,
        EXISTS (SELECT FROM document n WHERE n.scope = d.scope AND n.urn = d.urn AND n.version > d.version) AS outdated
@@ -11,8 +11,8 @@ SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading,
    AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
 
 -- name: expand
--- chunks that name what stands in a relation to something the best hits name, under whatever alias of the client; near
--- ones first, then those that name more
+-- Chunks that name neighbours of the nodes that the hits name, under any alias of the client. Near ones come first, then
+-- those that name more such nodes.
 WITH RECURSIVE related (key, hops) AS (
   SELECT DISTINCT coalesce(a.key, m.key), 0
     FROM mention m LEFT JOIN alias a ON a.client = %(client)s AND a.alias = m.key

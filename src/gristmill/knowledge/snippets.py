@@ -1,4 +1,4 @@
-"""The part of a chunk that shows best why it was found, with the words that matched."""
+"""Snippets: the part of a chunk that shows best why it was found, with the matching words marked."""
 
 import re
 from bisect import bisect_right
@@ -10,30 +10,34 @@ from gristmill.knowledge.terms import ANY_WORD, ASCII_WORD, FOREIGN_WORD, Word, 
 BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
 FAITHFUL = (None, "en", "de", "fr", "es", "it", "pt", "sv", "da", "no")  # languages whose stems begin as their words do
-HUMPED = re.compile("[A-Z](?<=[a-z0-9].)")  # camelCase: what is meant may stand in the middle
-UMLAUTS = ("a", "o", "u")  # that some write as ae, oe, ue
-BLANKED = {code: chr(code) if chr(code).isalnum() else " " for code in range(128)}  # all: what is not there costs more
+HUMPED = re.compile("[A-Z](?<=[a-z0-9].)")  # camelCase: a matching word may stand in the middle
+UMLAUTS = ("a", "o", "u")  # with dots, some people write them as ae, oe, ue
+BLANKED = {
+    code: chr(code) if chr(code).isalnum() else " " for code in range(128)
+}  # all 128: str.translate is slower for characters that are missing here
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Some of a chunk's text, on one line, and where in it words matched."""
+    """A part of a chunk's text, on one line, and the places of the words that matched."""
 
     text: str
     highlights: tuple[tuple[int, int], ...] = ()
 
 
 class Highlighter:
-    """Finds in any text the words that have one of these terms."""
+    """Finds the words of a text that have one of these terms."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
         self._wholes = any(not term.isalnum() for term in self._terms)
         self._ways = {way for term in self._terms for way in beginnings_of(term)}
-        self._known: dict[str | None, dict[str, tuple[Word, ...]]] = {}  # most words stand in many chunks
+        self._known: dict[
+            str | None, dict[str, tuple[Word, ...]]
+        ] = {}  # found before, because most words stand in many chunks
 
     def find(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
-        """Where they stand, and which term it is."""
+        """The places of the matching words, and the term of each."""
         if self._wholes:
             found = ((word.start, word.stop, self._term(word.text, language)) for word in words(text))
             return sorted((start, stop, term) for start, stop, term in found if term)
@@ -48,7 +52,7 @@ class Highlighter:
         return sorted(spots)
 
     def _likely_words(self, text: str, language: str | None) -> Iterable[tuple[int, str]]:
-        """The words that may be meant: the stem of a word is the dearest thing here, and most begin otherwise."""
+        """The words that may match, by their first letters: stemming a word costs most here, and few words match."""
         low = text.lower()
         pattern = ASCII_WORD if text.isascii() else ANY_WORD
         if language not in FAITHFUL or (low != text and HUMPED.search(text)) or len(low) != len(text):
@@ -57,7 +61,7 @@ class Highlighter:
         return ((at, word[0]) for at in starts if (word := pattern.match(text, at)))
 
     def _starts(self, low: str) -> set[int]:
-        spaced = " " + low.translate(BLANKED)  # so that what is found behind a blank beginnings_of a word
+        spaced = " " + low.translate(BLANKED)  # after that, every word begins behind a blank
         return {at for way in self._ways for at in _find_places(spaced, f" {way}")}
 
     def _foreign_starts(self, low: str) -> set[int]:
@@ -65,7 +69,7 @@ class Highlighter:
         return known | {one.start() for one in FOREIGN_WORD.finditer(low)}
 
     def _matching_parts(self, word: str, language: str | None) -> Iterator[Word]:
-        """What of a word is meant, by its term: all of it, or one of the words it is made of."""
+        """The parts of a word that match: all of it, or one of the words that it is made of."""
         for part in words(word):
             if term := self._term(part.text, language):
                 yield part._replace(text=term)
@@ -76,7 +80,7 @@ class Highlighter:
 
 
 def beginnings_of(term: str) -> set[str]:
-    """How words with this term begin: as the term does, but for “skies” (sky), “dying” (die) and “ueber” (uber)."""
+    """The first letters of words with this term: those of the term, and others for skies (sky), dying, ueber (uber)."""
     known = {""}
     for n, letter in enumerate(term[: 3 if len(term) > 3 else 2]):
         known = {way + one for way in known for one in ("iy" if n and letter in "iy" else letter)}
@@ -92,7 +96,7 @@ def _find_places(text: str, part: str) -> Iterator[int]:
 
 
 def snippet_of(text: str, language: str | None, highlighter: Highlighter, length: int = LENGTH) -> Snippet:
-    """The stretch with the most different words that were asked for."""
+    """The part of a text that has the most different words of the query."""
     spots = highlighter.find(text, language)
     start = _window_start(text, [(at, term) for at, _, term in spots], length)
     stop = min(len(text), start + length)
@@ -104,7 +108,7 @@ def snippet_of(text: str, language: str | None, highlighter: Highlighter, length
 
 
 def _window_start(text: str, spots: list[tuple[int, str]], length: int) -> int:
-    """Where the window beginnings_of that holds most; a little before its first word, at the beginning of a word."""
+    """The start of the window with most words of the query: a little before the first of them, where a word begins."""
     if len(text) <= length or not spots:
         return 0
     places = [at for at, _ in spots]
@@ -116,7 +120,7 @@ def _window_start(text: str, spots: list[tuple[int, str]], length: int) -> int:
 
 
 def _on_one_line(text: str, start: int, stop: int, spots: list[tuple[int, int]]) -> Snippet:
-    """Blanks become one, so that what is marked moves with them."""
+    """Replaces each run of blanks by one, and moves the marks accordingly."""
     before, line = ("…" if start else ""), " ".join(text[start:stop].split())
     moves = len(line) < stop - start
 
@@ -128,7 +132,7 @@ def _on_one_line(text: str, start: int, stop: int, spots: list[tuple[int, int]])
 
 
 def _join_overlaps(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A whole and its parts are one mark."""
+    """Joins marks that overlap: a compound word and its parts are one mark."""
     joined: list[tuple[int, int]] = []
     for first, last in spots:
         if joined and first < joined[-1][1]:

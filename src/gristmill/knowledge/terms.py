@@ -1,4 +1,4 @@
-"""Terms: what is searched for by its letters, folded and stemmed, with ids, addresses and code kept whole."""
+"""Terms: words as search compares them, folded and stemmed; ids, addresses and code are kept whole."""
 
 import hashlib
 import re
@@ -46,38 +46,38 @@ STEMMERS = {
     "tr": "turkish",
     "yi": "yiddish",
 }
-LONGEST = 96  # characters of a term; of what is longer, the beginning and a digest of the rest
+LONGEST = 96  # characters of a term; of a longer word, its beginning and a digest are kept
 
-# Words, and words held together by signs without a blank: an id, a path, an address, a version. Beside letters and
-# digits, the vowel signs and accents that some scripts write as characters of their own.
+# Words, and words that signs hold together without a blank: an id, a path, an address, a version. Apart from letters
+# and digits, they contain the vowel signs and accents that some scripts write as characters of their own.
 _CHARACTER = r"[^\W_]"
 _MARKED = (
     rf"(?:{_CHARACTER}|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u1000-\u109f\u1780-\u17ff])"
 )
 _WHOLE = r"[A-Za-z](?:\+\+|#)(?!\w)|{0}+(?:(?:[._/@:#+&=?%~'’\\-]+|,(?=\d)){0}+)*"
 ASCII, ANY = (re.compile(_WHOLE.format(one)) for one in (_CHARACTER, _MARKED))
-ASCII_WORD, ANY_WORD = (re.compile(f"{one}++") for one in (_CHARACTER, _MARKED))  # a letter may be a mark, too
-FOREIGN_WORD = re.compile(rf"(?<!{_MARKED})(?=.{{0,2}}[^\x00-\x7f]){_MARKED}++")  # that begins with more than ASCII
-SOLID = re.compile(r"[/@?&=:\\]+")  # within an address: between its host, path and names
+ASCII_WORD, ANY_WORD = (re.compile(f"{one}++") for one in (_CHARACTER, _MARKED))  # some letters are marks as well
+FOREIGN_WORD = re.compile(rf"(?<!{_MARKED})(?=.{{0,2}}[^\x00-\x7f]){_MARKED}++")  # not all its first letters are ASCII
+SOLID = re.compile(r"[/@?&=:\\]+")  # the signs of an address, between its host, path and names
 NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 HUMPS = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]{2,}){2,}")
 HUMP = re.compile(r"[A-Z]?[a-z0-9]+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-ALONE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")  # one of these may be a word
+ALONE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")  # one of these characters may be a word
 PLAIN = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th", "ħ": "h"})
 ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Of one chunk: how many words it has, and how often each term stands in it."""
+    """The terms of one chunk: how many words it has, and how often each term stands in it."""
 
     length: int
     counts: dict[str, int]
 
 
 class Word(NamedTuple):
-    """A word of a text: what is looked up, and where it stands; a whole is made of other words and not counted."""
+    """A word of a text and its place. A `whole` consists of other words, so it does not count for the length."""
 
     text: str
     start: int
@@ -86,11 +86,11 @@ class Word(NamedTuple):
 
 
 def terms_of(text: str, language: str | None) -> Terms:
-    """What a chunk is found by."""
+    """The terms by which a chunk is found."""
     counts: dict[str, int] = {}
     length = 0
     pattern, part = _patterns(text)
-    for found, times in Counter(pattern.findall(text)).items():  # most stand in it more than once, and in others, too
+    for found, times in Counter(pattern.findall(text)).items():  # most words stand there more than once
         many, terms = _count_terms(found, part, language)
         length += many * times
         for term in terms:
@@ -100,13 +100,13 @@ def terms_of(text: str, language: str | None) -> Terms:
 
 @lru_cache(maxsize=200_000)
 def _count_terms(found: str, part: re.Pattern[str], language: str | None) -> tuple[int, tuple[str, ...]]:
-    """How many words this is, and all their terms."""
+    """The number of words in this string, and all their terms."""
     made = tuple(_words_in(found, 0, part))
     return sum(not word.whole for word in made), tuple(term for word in made for term in _forms(word, language))
 
 
 def words(text: str) -> Iterator[Word]:
-    """Every word, and what several of them make together."""
+    """Every word, and every whole that several words make together."""
     pattern, part = _patterns(text)
     for found in pattern.finditer(text):
         yield from _words_in(found[0], found.start(), part)
@@ -159,7 +159,7 @@ def _simple_words(word: str, start: int) -> Iterator[Word]:
 
 
 def _unspaced_words(word: str, start: int) -> Iterator[Word]:
-    """Scripts without blanks: every two characters that stand side by side, and each that may be a word."""
+    """Words of scripts without blanks: every two neighbouring characters, and each one that may be a word."""
     at = 0
     for found in UNSPACED.finditer(word):
         if found.start() > at:
@@ -180,7 +180,7 @@ def _forms(word: Word, language: str | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=100_000)
 def forms(word: str, language: str | None) -> tuple[str, ...]:
-    """The terms of a word: its stem, and that of the word without accents, for those who write none."""
+    """The terms of a word: its stem, and the stem of the word without accents, for people who type none."""
     plain = fold(word)
     stemmer = _stemmer(STEMMERS.get(language or "", ""))
     if stemmer is None or len(plain) < 3 or not plain.isalpha():
@@ -194,7 +194,7 @@ def forms(word: str, language: str | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=100_000)
 def fold(word: str) -> str:
-    """Without case and accents, and no longer than an index can hold."""
+    """A word without case and accents, and no longer than an index can hold."""
     folded = word.lower() if word.isascii() else _strip_accents(word)
     if len(folded) <= LONGEST:
         return folded
@@ -209,7 +209,7 @@ def _strip_accents(word: str) -> str:
 def _stemmer(name: str) -> Any:
     if not name:
         return None
-    import Stemmer  # noqa: PLC0415 thirty stemmers, and most processes need none
+    import Stemmer  # noqa: PLC0415 it loads thirty stemmers, and most processes need none
 
     known: Any = Stemmer  # it has no types
     return known.Stemmer(name)
@@ -217,7 +217,7 @@ def _stemmer(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word that is searched for: any of its terms will do, and `times` says how often it was written."""
+    """A word of a query: any of its terms matches, and `times` says how often the query has it."""
 
     terms: frozenset[str]
     times: int = 1
@@ -228,7 +228,7 @@ def query_words(query: str, languages: Iterable[str | None]) -> list[QueryWord]:
     spoken = {language if language in STEMMERS else None for language in languages} | {None}
     found: Counter[frozenset[str]] = Counter()
     for word in words(query):
-        if word.whole and len(word.text) == 1:  # who asks for two characters does not mean each of them
+        if word.whole and len(word.text) == 1:  # a query of two characters does not mean each of them
             continue
         found[frozenset(form for one in spoken for form in _forms(word, one))] += 1
     return [QueryWord(terms, times) for terms, times in found.items()]

@@ -1,15 +1,15 @@
-"""Vectors of chunks: which model made them, which are known already, and what lies near."""
+"""Vectors of chunks: which model made them, which exist already, and which lie near a query."""
 
 import sys
 from array import array as float_array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from gristmill.db import Database, Row, Tx, Vector, array, queries, read_vector, with_numbers
+from gristmill.db import Database, Tx, Vector, array, queries, read_vector, with_numbers
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 from gristmill.knowledge.chunks import Chunk
@@ -26,7 +26,7 @@ MOST_DIMENSIONS = 2000  # that an HNSW index can hold
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What made a vector; search answers from the current one."""
+    """A model that made vectors; search answers from the current one."""
 
     id: int
     name: str
@@ -34,14 +34,22 @@ class Model:
     current: bool
 
 
-async def register(tx: Tx, embedder: Embedder) -> Model:
-    """The model of this embedder, with an index of its own.
+class _ModelRow(NamedTuple):
+    id: int
+    name: str
+    dimensions: int
+    current: bool
+    settled: bool  # search answers from it, and no other model is left
 
-    The first one ever is current at once; any other is filled in the background, and then takes the place of the one
-    before. So is the current one while there are vectors of another: their chunks may have none of it.
+
+async def register(tx: Tx, embedder: Embedder) -> Model:
+    """The model of this embedder; a new model gets an index of its own.
+
+    The first model of all is current at once. A later one is filled in the background, and then takes the place of the
+    model before. The current model is filled too while vectors of another exist: their chunks may lack one of its own.
     """
     name, dimensions = embedder.name, embedder.dimensions
-    found = await tx.one(SQL["find_model"], name=name, dimensions=dimensions)
+    found = await tx.one(SQL["find_model"], _ModelRow, name=name, dimensions=dimensions)
     row = found or await _make_model(tx, name, dimensions)
     if not row.settled:
         await _send_fill(tx, name)
@@ -49,7 +57,7 @@ async def register(tx: Tx, embedder: Embedder) -> Model:
 
 
 async def choose_model(tx: Tx, name: str) -> None:
-    """From now on vectors are made by the model of this name: those of any other are replaced in the background."""
+    """Makes the model of this name the one to use: vectors of any other are replaced in the background."""
     if await tx.value(SQL["has_other_model"], name=name):
         await _send_fill(tx, name)
 
@@ -62,49 +70,52 @@ def _fill_letter(name: str, after: int = 0) -> Envelope:
     return Envelope(FillVectors(name, after), unique=Unique(f"fill:{name}"), scope=GLOBAL_ID)
 
 
-async def _make_model(tx: Tx, name: str, dimensions: int) -> Row:
+async def _make_model(tx: Tx, name: str, dimensions: int) -> _ModelRow:
     if not 1 <= dimensions <= MOST_DIMENSIONS:
         raise Refused(f"{name} makes vectors of {dimensions:,} numbers: an index holds {MOST_DIMENSIONS:,}.")
     await tx.one(SQL["lock_models"])
     named = {"name": name, "dimensions": dimensions}
-    made = await tx.one(SQL["find_model"], **named) or await tx.one(SQL["make_model"], **named)
+    made = await tx.one(SQL["find_model"], _ModelRow, **named) or await tx.one(SQL["make_model"], _ModelRow, **named)
     assert made is not None
     await tx.one(SQL["make_index"], model=made.id, dimensions=made.dimensions)
     return made
 
 
 async def current_model(tx: Tx) -> Model | None:
-    """The one that search answers from; None before the first."""
-    row = await tx.one(SQL["current_model"])
-    return Model(*row) if row else None
+    """The model that search answers from; None before the first."""
+    return await tx.one(SQL["current_model"], Model)
 
 
 async def describe_refill(tx: Tx, current: Model) -> str | None:
-    """What a search by meaning does not see while another model is filled, in a sentence."""
+    """A sentence on the chunks that a search by meaning misses while another model is filled; None if there are none.
+
+    The built-in model misses none: new chunks get a vector of it as well.
+    """
     coming = None if current.name == MiniLm.name else await tx.value(SQL["coming_model"])
-    if coming is None:  # or it is the built-in one, of which whatever comes gets a vector as well
+    if coming is None:
         return None
     return f"{coming} takes the place of {current.name}: until it has, what was added since is found by words alone."
 
 
 async def known_vectors(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-    """The vectors that this model has already made of texts with these hashes."""
+    """The vectors that this model has made already, by the hash of their text."""
     rows = await tx.all(SQL["known_vectors"], model=model, hashes=list(set(hashes)))
     return {row.hash: read_vector(row.vector) for row in rows}
 
 
-Embedders = Embedder | Sequence[Embedder]  # the one of the settings, and then what else is at hand
+Embedders = Embedder | Sequence[Embedder]  # the one that the settings name comes first
 
 
 def available_embedders(embedders: Embedders | None) -> list[Embedder]:
+    """One embedder, several or none, as a list."""
     return list(embedders) if isinstance(embedders, Sequence) else [embedders] if embedders else []
 
 
 async def make_vectors(db: Database, embedders: Embedders, texts: Mapping[bytes, str]) -> dict[bytes, dict[int, bytes]]:
-    """The vectors of texts, by hash and model; only what is not known yet is embedded.
+    """The vectors of texts, by hash and model; only texts without a vector are embedded.
 
-    They are those of the first embedder; while that one's model is being filled, also those of the current one, if it
-    is at hand: what comes meanwhile is found as well.
+    Each text gets a vector of the first embedder. While the model of that one is being filled, each text also gets one
+    of the current model, if its embedder is available: so new texts are found meanwhile, too.
     """
     ours, *others = available_embedders(embedders)
     await ours.prepare()
@@ -122,7 +133,7 @@ async def make_vectors(db: Database, embedders: Embedders, texts: Mapping[bytes,
 
 
 async def make_searchable(tx: Tx, chunk: Chunk, vectors: Mapping[int, bytes], terms: Terms) -> None:
-    """Writes what a chunk is found by: its vector of each model and its terms; rows of its own, and only those."""
+    """Writes the vectors and terms by which a chunk is found; no other chunk's rows are touched."""
     await tx.execute(
         SQL["make_searchable"],
         chunk=chunk.id,
@@ -135,15 +146,15 @@ async def make_searchable(tx: Tx, chunk: Chunk, vectors: Mapping[int, bytes], te
     )
 
 
-# --- near
+# --- the nearest
 
-MOST_SCANNED = 200_000  # vectors that an index looks at for those that pass a filter
-FEW = 4_000  # chunks that are compared one by one as fast as an index finds its way through a narrow filter
+MOST_SCANNED = 200_000  # vectors that the index reads at most to find enough that pass a filter
+FEW = 4_000  # so many chunks are compared one by one as fast as the index finds those that pass a narrow filter
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is left of all that may be seen: documents of these types, written (or else added) after a moment."""
+    """Only documents of these types, written after this moment (or added, if nobody knows when they were written)."""
 
     types: tuple[str, ...] | None = None
     after: datetime | None = None
@@ -154,14 +165,14 @@ class Filter:
 
     @property
     def params(self) -> dict[str, Any]:
-        """As statements ask for it."""
+        """The parameters that statements take."""
         return {"types": None if self.types is None else list(self.types), "after": self.after}
 
 
 async def find_nearest(
     tx: Tx, model: Model, vector: bytes, scopes: Sequence[ScopeId], size: int, only: Filter, most: int
 ) -> dict[int, float]:
-    """The cosine of the most similar chunks; `size` is how many chunks the scopes hold."""
+    """The cosines of the most similar chunks; `size` is the number of chunks in these scopes."""
     if size <= FEW or not only.passes_all:
         few = await _chunks_if_few(tx, scopes, only)
         if len(few) <= FEW:
@@ -170,7 +181,7 @@ async def find_nearest(
     nearest = SQL["nearest_by_index"] if only.passes_all else SQL["nearest_filtered"]
     by_index = with_numbers(nearest, model=model.id, dimensions=model.dimensions, most=most, most_scanned=MOST_SCANNED)
     found = await tx.pairs(by_index, **asked)
-    if len(found) < most:  # the index gave up among the vectors of others
+    if len(found) < most:  # the index stopped early, among vectors of other scopes
         found = await tx.pairs(SQL["nearest_without_index"], **asked, model=model.id, most=most)
     return found
 
@@ -178,12 +189,13 @@ async def find_nearest(
 async def compute_cosines(
     tx: Tx, model: Model, vector: bytes, chunks: Sequence[int], most: int | None = None
 ) -> dict[int, float]:
-    """Those of these chunks, or of the most similar among them."""
+    """The cosines of these chunks, or of the `most` similar among them."""
     asked = {"model": model.id, "near": Vector(vector), "chunks": array(chunks), "most": most}
     return await tx.pairs(SQL["nearest_of_chunks"], **asked) if chunks else {}
 
 
 async def _chunks_if_few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
+    """The chunks that pass the filter; more than FEW if there are too many to compare each."""
     statement = (
         SQL["few_chunks_of_type"] if only.types else SQL["few_chunks_since"] if only.after else SQL["few_chunks"]
     )
@@ -194,16 +206,16 @@ async def _chunks_if_few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> lis
 # --- another model
 
 PORTION = 64  # chunks embedded at a time
-PORTIONS = 8  # … before others have their turn
-DROP_PORTION = 1_000  # chunks whose old vectors go at a time
-MOMENT = timedelta(seconds=1)  # until the models before are tried to be dropped again
+PORTIONS = 8  # embedded by one task, before other work has its turn
+DROP_PORTION = 1_000  # chunks whose old vectors are dropped at a time
+MOMENT = timedelta(seconds=1)  # until dropping the old models is tried again
 
 
 async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -> Done | Skip | Snooze:
-    """Gives every chunk a vector of this model, lets search answer from it, and takes away those of others.
+    """Gives every chunk a vector of this model, lets search answer from it, and drops the vectors of other models.
 
-    What a portion wrote stays if its task is killed: whoever goes on asks for what is still missing. The letter says
-    from where on, or each portion would look at all that is filled already.
+    The vectors of a portion stay if the task is killed: the next try asks for the chunks that still lack one. The
+    letter says after which chunk to go on. Without it, each portion would read all chunks that are filled already.
     """
     if task.model != embedder.name:
         return Skip(f"{embedder.name} is the model now")
@@ -224,17 +236,15 @@ async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -
 
 
 async def _fill_portions(db: Database, model: Model, embedder: Embedder, after: int) -> int:
-    """The last chunk that was seen to, 0 if nothing is left; a few portions, so that other work is not kept waiting."""
+    """Fills a few portions, so that other work need not wait; the last chunk filled, or 0 if none is left."""
     for _ in range(PORTIONS):
-        rows = await _load_unfilled(db, model, after)
-        if not rows and after:
-            rows = await _load_unfilled(db, model, 0)  # what others wrote meanwhile, behind us
-        if not rows:
+        found = await _load_unfilled(db, model, after)
+        if not found and after:
+            found = await _load_unfilled(db, model, 0)  # chunks behind us, written by others meanwhile
+        if not found:
             return 0
-        found = [Chunk(*row) for row in rows]
-        vectors = await LongTextEmbedder(embedder).embed(
-            [chunk.text_to_embed for chunk in found]
-        )  # parts of notes may be long
+        texts = [chunk.text_to_embed for chunk in found]
+        vectors = await LongTextEmbedder(embedder).embed(texts)  # chunks of notes may be long
         async with db.transaction() as tx:
             for chunk, vector in zip(found, vectors, strict=True):
                 await tx.execute(SQL["add_vector"], model=model.id, chunk=chunk.id, vector=Vector(vector))
@@ -242,9 +252,9 @@ async def _fill_portions(db: Database, model: Model, embedder: Embedder, after: 
     return after
 
 
-async def _load_unfilled(db: Database, model: Model, after: int) -> Sequence[Row]:
+async def _load_unfilled(db: Database, model: Model, after: int) -> Sequence[Chunk]:
     async with db.transaction() as tx:
-        return await tx.all(SQL["chunks_without_vector"], model=model.id, after=after, most=PORTION)
+        return await tx.all(SQL["chunks_without_vector"], Chunk, model=model.id, after=after, most=PORTION)
 
 
 async def _drop_other_vectors(db: Database, model: Model) -> None:
@@ -255,7 +265,7 @@ async def _drop_other_vectors(db: Database, model: Model) -> None:
 
 
 def vector_text(vector: bytes) -> str:
-    """As PostgreSQL reads it; nine digits are all that four bytes hold."""
+    """A vector as PostgreSQL reads it from text; four bytes hold no more than nine digits."""
     numbers = float_array("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()

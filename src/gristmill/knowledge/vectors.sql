@@ -1,7 +1,7 @@
 -- Vectors of chunks, by model.
 
 -- name: find_model
--- settled: search answers from it, and nothing is left of another
+-- Settled means: search answers from it, and no other model is left.
 SELECT id, name, dimensions, current,
        current AND NOT EXISTS (SELECT FROM embedding_model o WHERE o.id <> m.id) AS settled
   FROM embedding_model m WHERE name = %(name)s AND dimensions = %(dimensions)s;
@@ -10,29 +10,29 @@ SELECT id, name, dimensions, current,
 SELECT pg_advisory_xact_lock(hashtext('gristmill embedding models'));
 
 -- name: make_model
--- the first one is current at once; a later one when it is filled
+-- The first model is current at once, a later one when it is filled.
 INSERT INTO embedding_model (name, dimensions, current)
 VALUES (%(name)s, %(dimensions)s, NOT EXISTS (SELECT FROM embedding_model WHERE current))
 RETURNING id, name, dimensions, current, current AS settled;
 
 -- name: make_index
--- the statement depends on the model: its number and dimensions are in the index
+-- A function, because the statement itself contains the number and dimensions of the model.
 SELECT make_vector_index(%(model)s::smallint, %(dimensions)s::int);
 
 -- name: current_model
 SELECT id, name, dimensions, current FROM embedding_model WHERE current;
 
 -- name: coming_model
--- the one that is being filled
+-- The model that is being filled.
 SELECT name FROM embedding_model WHERE NOT current ORDER BY id DESC LIMIT 1;
 
 -- name: has_other_model
 SELECT EXISTS (SELECT FROM embedding_model WHERE name <> %(name)s);
 
 -- name: known_vectors
--- Each hash costs one look into the index, however many chunks have it: every mail of a firm has the same signature. The
--- range of one value has the planner use the index even where it believes that all are alike. A chunk that has no vector
--- yet hides no other; yet when the first 256 have none, the text is as well embedded anew.
+-- Each hash costs one look into the index, however many chunks have it: every mail of a firm ends with the same signature.
+-- The range of one value makes the planner use the index even where it believes that all hashes are equal. A chunk without
+-- a vector does not hide another one that has it; but if the first 256 have none, the text is embedded again.
 SELECT k.hash, v.vector
   FROM unnest(%(hashes)s::bytea[]) AS k (hash)
  CROSS JOIN LATERAL (
@@ -42,7 +42,7 @@ SELECT k.hash, v.vector
     LIMIT 1) v;
 
 -- name: make_searchable
--- all of one chunk in one statement: many of them go to the server as one batch
+-- One statement for all rows of a chunk: the statements of many chunks go to the server as one batch.
 WITH vectors AS (
   INSERT INTO embedding (model, chunk, scope, vector)
   SELECT v.model, %(chunk)s::bigint, %(scope)s, v.vector::vector
@@ -54,9 +54,9 @@ VALUES (%(chunk)s, %(scope)s, %(language)s, %(length)s, %(terms)s::jsonb)
 ON CONFLICT (chunk) DO NOTHING;
 
 -- name: nearest_by_index
--- By the index of one model. What is in braces is in the index, or decides on the plan; and nothing here depends on a
--- parameter that would (of `scope = ANY(…)` it matters how many there are): so the plan is kept, and to make one takes a
--- tenth of the time.
+-- By the index of one model. The numbers in braces are part of the index, or decide on the plan, so they are no parameters.
+-- No real parameter influences the plan (`scope = ANY(…)` would, by the length of its array). So PostgreSQL keeps the plan:
+-- making one takes a tenth of the time of the query.
 WITH patience AS MATERIALIZED (
   SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
      AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
@@ -72,7 +72,7 @@ SELECT near.chunk, near.similarity
     ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
 
 -- name: nearest_filtered
--- The scan goes on until enough pass the filter, or a narrow one would leave few or none of the first hundred.
+-- The scan goes on until enough vectors pass the filter: a narrow filter would leave few of the first hundred, or none.
 WITH patience AS MATERIALIZED (
   SELECT set_config('hnsw.ef_search', least(greatest({most}, 40), 1000)::text, true) IS NOT NULL
      AND set_config('hnsw.iterative_scan', 'relaxed_order', true) IS NOT NULL
@@ -91,13 +91,13 @@ SELECT near.chunk, near.similarity
     ORDER BY e.vector::vector({dimensions}) <=> %(near)s::vector LIMIT {most}) near;
 
 -- name: nearest_of_chunks
--- exact, of these
+-- Exact, and only of these chunks.
 SELECT chunk, 1 - (vector <=> %(near)s::vector) AS similarity
   FROM embedding WHERE chunk = ANY(%(chunks)s) AND model = %(model)s::smallint
  ORDER BY 2 DESC LIMIT %(most)s;
 
 -- name: nearest_without_index
--- exact, of all that may be seen
+-- Exact, of all chunks that may be seen.
 SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector) AS similarity
   FROM document d JOIN chunk c ON c.document = d.id JOIN embedding e ON e.chunk = c.id AND e.model = %(model)s::smallint
  WHERE d.scope = ANY(%(scopes)s::int[]) AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
@@ -105,11 +105,11 @@ SELECT e.chunk, 1 - (e.vector <=> %(near)s::vector) AS similarity
  ORDER BY 2 DESC LIMIT %(most)s;
 
 -- name: few_chunks
--- the chunks of some scopes, if they are few enough to look at each
+-- The chunks of some scopes, as long as they are few enough to compare each.
 SELECT c.id FROM document d JOIN chunk c ON c.document = d.id WHERE d.scope = ANY(%(scopes)s::int[]) LIMIT %(most)s;
 
 -- name: few_chunks_since
--- … that a filter leaves: an index knows the documents, so that a filter that leaves few looks at few
+-- The same behind a filter. An index finds the documents, so that a filter which leaves few documents reads few.
 SELECT c.id
   FROM document d JOIN chunk c ON c.document = d.id
  WHERE d.scope = ANY(%(scopes)s::int[]) AND coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz
@@ -123,8 +123,8 @@ SELECT c.id
  LIMIT %(most)s;
 
 -- name: chunks_without_vector
--- Chunks that have a vector of whatever model, but none of this one; found in the index of vectors alone. Both sides say
--- where they begin: whoever merges them would walk over all that is filled otherwise.
+-- Chunks that have a vector of some model, but none of this one; read from the primary key of the vectors alone. Both sides
+-- of the comparison say after which chunk they begin: otherwise a merge would walk over all chunks that are filled already.
 WITH next AS MATERIALIZED (
   SELECT DISTINCT e.chunk
     FROM embedding e
@@ -139,7 +139,7 @@ SELECT c.id, c.scope, c.document, c.page, c.ordinal, c.start, c.stop, c.tokens, 
  ORDER BY c.id;
 
 -- name: add_vector
--- unless its chunk went meanwhile
+-- Nothing is written if the chunk is gone meanwhile.
 INSERT INTO embedding (model, chunk, scope, vector)
 SELECT %(model)s::smallint, c.id, c.scope, %(vector)s::vector FROM chunk c WHERE c.id = %(chunk)s
     FOR KEY SHARE
@@ -152,7 +152,7 @@ UPDATE embedding_model SET current = false WHERE current AND id <> %(model)s::sm
 UPDATE embedding_model SET current = true WHERE id = %(model)s::smallint;
 
 -- name: drop_other_vectors
--- of the next chunks, the vectors that one of this model stands for; how far they go
+-- Drops other models' vectors of the next chunks, where this model has one; returns the last of these chunks.
 WITH next AS MATERIALIZED (
   SELECT id FROM chunk WHERE id > %(after)s ORDER BY id LIMIT %(most)s
 ), gone AS (
@@ -163,5 +163,6 @@ WITH next AS MATERIALIZED (
 SELECT max(id) FROM next;
 
 -- name: drop_other_models
--- their indexes go with them; false if they have vectors, or somebody is using the table for longer than a moment
+-- Drops the other models with their indexes. False if they still have vectors, or if somebody uses the table for longer
+-- than a moment.
 SELECT drop_other_vector_models(%(model)s::smallint);

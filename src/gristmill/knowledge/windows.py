@@ -1,15 +1,13 @@
-"""Texts longer than a model's window: all of them counts, not only their beginning."""
+"""Vectors of texts that are longer than a model's window: the whole text counts, not only its beginning."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-
-import numpy as np
 
 from gristmill.models import Embedder, tokens
 
 
 def split_windows(text: str, most: int) -> list[str]:
-    """The text in as few parts of about the same length as have at most so many tokens each; words stay whole."""
+    """Divides a text into few parts of about equal length, each of at most so many tokens; words stay whole."""
     spans = tokens.find_spans(text)
     if len(spans) <= most:
         return [text]
@@ -20,7 +18,7 @@ def split_windows(text: str, most: int) -> list[str]:
         stop = start + -(-left // -(-left // most))
         while start < stop < len(spans) and not text[spans[stop][0] - 1].isspace():
             stop -= 1
-        if stop == start:  # one word, and it is longer than a window
+        if stop == start:  # a single word that is longer than a window
             stop = min(start + most, len(spans))
         parts.append(text[spans[start][0] : spans[stop - 1][1]])
         start = stop
@@ -28,16 +26,18 @@ def split_windows(text: str, most: int) -> list[str]:
 
 
 def mean_vector(vectors: Sequence[bytes]) -> bytes:
-    """The direction between them, of unit length; where they cancel each other out, the first."""
+    """The mean direction of these vectors, of unit length; the first of them if they cancel each other out."""
     if len(vectors) == 1:
         return vectors[0]
+    import numpy as np  # noqa: PLC0415 it takes a sixth of a second, and most texts have one part
+
     middle = np.mean([np.frombuffer(one, "<f4") for one in vectors], axis=0, dtype=np.float64)
     length = float(np.linalg.norm(middle))
     return (middle / length).astype("<f4").tobytes() if length else vectors[0]
 
 
 class LongTextEmbedder:
-    """An embedder that gives a text longer than its window the mean of the vectors of its parts."""
+    """An embedder for texts of any length: a long text gets the mean of the vectors of its parts."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

@@ -1,7 +1,7 @@
-"""What a child process of a worker does: reads calls from its pipe, makes them within their limits, replies.
+"""The program of a child process: it reads calls from its pipe, makes them within their limits, and replies.
 
-Loaded by its file into a fresh interpreter, so it needs little: importing the whole room takes six times as long, and a
-call imports what it needs.
+A fresh interpreter loads this file alone, so it imports little: importing all of Gristmill that a parent has takes six
+times as long. A call imports the modules that it needs.
 """
 
 import ctypes
@@ -31,8 +31,8 @@ ANSWER: Literal[b"a"] = b"a"  # the end of a call
 NEWS: Literal[b"n"] = b"n"  # something the call says on its way
 STORY = 20_000  # characters of a traceback, from its end: an error may carry a book
 TEXT = 2_000  # characters of an error's own text
-TOGETHER = 0.02  # seconds: what is said within them is sent together …
-SILENCE = 0.1  # … by whoever says something after them, or at the latest then
+TOGETHER = 0.02  # seconds for which words are collected; the first word after them sends all …
+SILENCE = 0.1  # … and if no other word comes, all are sent after so many seconds
 _context: Any = None  # of the call that runs; None in any other process than a child
 
 LEFT = 1  # exit code of a process that a call forked, and that came back from it
@@ -43,7 +43,7 @@ class OutOfMemory(Transient):
 
 
 def serve(pipe: int, parent: int, nice: int) -> None:
-    """What a child does until its pipe ends."""
+    """Make calls until the pipe ends."""
     _settle_in(parent)
     os.nice(nice)
     os.set_inheritable(pipe, False)
@@ -61,17 +61,17 @@ def serve(pipe: int, parent: int, nice: int) -> None:
 
 
 class _Pipe:
-    """Where the call that runs can say something; None in any other process than a child, also in one it forked."""
+    """The pipe to the caller; `stream` is None in every process that is no child, also in one that a call forked."""
 
     stream: ClassVar[socket.socket | None] = None
     lock: ClassVar[threading.Lock] = threading.Lock()  # a call may have threads of its own
-    words: ClassVar[bytearray] = bytearray()  # said, and not yet sent …
-    since: ClassVar[float] = 0.0  # … since then
+    words: ClassVar[bytearray] = bytearray()  # said and not yet sent
+    since: ClassVar[float] = 0.0  # when the first of them was said
     said: ClassVar[threading.Event] = threading.Event()
 
 
 def tell(news: Any, *, now: bool = False) -> None:
-    """Say something to whoever made the call, before it ends: now, or soon and together with what is said meanwhile."""
+    """Say something to the caller before the call ends: at once if `now`, else soon and together with later words."""
     if _Pipe.stream is None:
         return
     word = _pack(NEWS, pickle.dumps(news, pickle.HIGHEST_PROTOCOL))
@@ -83,7 +83,7 @@ def tell(news: Any, *, now: bool = False) -> None:
     if now:
         _send(_Pipe.stream)
     elif moment - _Pipe.since > TOGETHER:
-        with suppress(OSError):  # nobody listens any more: we are about to end
+        with suppress(OSError):  # the caller is gone, and this process is about to end
             _send(_Pipe.stream)
     elif not _Pipe.said.is_set():
         _Pipe.said.set()
@@ -95,10 +95,10 @@ def call_context() -> Any:
 
 
 def _pass_on() -> None:
-    """Sends, at most ten times a second, what was said and is still here: a call may have fallen silent.
+    """Send the words that wait, at most ten times a second: the call may say nothing more for a long time.
 
-    A word at a time would wake the caller for each, which costs more than the word. This thread costs something, too:
-    whenever it wakes up, it and the call hand the interpreter to each other several times.
+    Sending each word by itself would wake the caller each time, which costs more than the word. This thread costs
+    something, too: whenever it wakes up, it and the call pass the interpreter's lock to each other several times.
     """
     while _Pipe.said.wait():
         time.sleep(SILENCE)  # noqa: TID251 a thread by itself, for which nobody waits
@@ -109,7 +109,7 @@ def _pass_on() -> None:
 
 
 def _leave_pipe() -> None:
-    """In a process that a call forked: its words among ours, and ours once more, would be read as one."""
+    """In a process that a call forked: the caller could not tell its words from ours."""
     _Pipe.stream = None
 
 
@@ -120,15 +120,15 @@ def _settle_in(parent: int) -> None:
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(1)  # it died before we could ask to die with it
+        os._exit(1)  # the parent died before we could ask to die with it
     # A crash is expected here: no gigabytes of core with somebody's documents in them.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    with suppress(OSError):  # when the machine runs out of memory, rather us than the worker or its database
+    with suppress(OSError):  # when memory runs out, the system should end us before the worker or its database
         Path("/proc/self/oom_score_adj").write_text("500")
 
 
 def _die_with_parent(pipe: int) -> None:
-    """The second string to PR_SET_PDEATHSIG, and it takes our helpers along."""
+    """A second safeguard beside PR_SET_PDEATHSIG; it also ends the helpers that a call started."""
     poll = select.poll()
     poll.register(pipe, 0)  # hang-ups only: data, and the half-close of a farewell, are for the main thread
     poll.poll()
@@ -140,7 +140,7 @@ def _pack(kind: bytes, body: bytes) -> bytes:
 
 
 def _send(stream: socket.socket, more: bytes = b"") -> None:
-    """What was said before goes first."""
+    """Send the words that wait, then `more`."""
     with _Pipe.lock:
         if _Pipe.words:
             stream.sendall(_Pipe.words)
@@ -162,7 +162,7 @@ def _reply_to(call: bytes, memory: int) -> bytes:
             with _limit_memory(memory):
                 result = function(*args)
         finally:
-            if os.getpid() != ours:  # forked by the function, which its other self is still running: one reply a call
+            if os.getpid() != ours:  # a copy that the function forked: the original replies, and a call has one reply
                 os._exit(LEFT)
     except BaseException as error:  # noqa: BLE001 - as above
         return _failure(error)
@@ -174,7 +174,7 @@ def _reply_to(call: bytes, memory: int) -> bytes:
 
 @contextmanager
 def _limit_memory(memory: int) -> Generator[None]:
-    """By RLIMIT_DATA: it counts writable pages, where RLIMIT_AS also counts address space merely reserved."""
+    """Limit memory by RLIMIT_DATA: it counts writable pages, RLIMIT_AS also reserved addresses."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if memory:
         limit = _memory_in_use() + memory
@@ -189,7 +189,7 @@ def _limit_memory(memory: int) -> Generator[None]:
 
 
 def _memory_in_use() -> int:
-    with open("/proc/self/statm", "rb", buffering=0) as statm:  # bare: this is most of what a limit costs
+    with open("/proc/self/statm", "rb", buffering=0) as statm:  # unbuffered: this is most of a limit's cost
         pages = statm.read().split()[5]  # data and stack
     return int(pages) * resource.getpagesize()
 
@@ -199,7 +199,7 @@ def _success(result: Any) -> bytes:
 
 
 def _failure(error: BaseException, permanent: str | None = None) -> bytes:
-    """The error itself where it can travel; `permanent` is the sentence for one that no new try mends."""
+    """A reply with the error, itself if it can be pickled; `permanent` is the sentence where no new try would help."""
     story = "".join(traceback.format_exception(error))[-STORY:]
     if _lacks_memory(error):
         error = OutOfMemory("it ran out of memory")
@@ -209,14 +209,14 @@ def _failure(error: BaseException, permanent: str | None = None) -> bytes:
         error = Transient(_text(error))
     try:
         reply = pickle.dumps((None, error, story))
-        pickle.loads(reply)  # some errors can be written and not be read
+        pickle.loads(reply)  # some errors can be pickled and then not be read
     except Exception:  # noqa: BLE001 - pickling runs anybody's code
         return pickle.dumps((None, Transient(_text(error)), story))
     return reply
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Also behind the error of a library that translated it."""
+    """Whether memory ran out, also if a library raised an error of its own for it."""
     if error is None:
         return False
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):

@@ -1,4 +1,4 @@
-"""Ends what a handler forked and let come back: a worker is one process, and its copy would settle its tasks again."""
+"""Ends a copy of the worker that a handler forked by mistake: the copy would settle the same tasks again."""
 
 import os
 import signal
@@ -16,19 +16,19 @@ _keeps_signals = True
 
 
 def fork_generation() -> int:
-    """The same for as long as this is the same process."""
+    """How many forks lie between the first process of this program and this one."""
     return _forks
 
 
 def end_copy(born: int) -> None:
-    """End this process if it was forked since; nothing of it is cleaned up, for all it has is its parent's."""
+    """End this process if it was forked since generation `born`, without cleaning up: all it has is its parent's."""
     if born != _forks:
         os.write(2, SENTENCE)
         os._exit(LEFT)
 
 
 def drop_signals_in_copies() -> None:
-    """From now on a copy dies of a signal, instead of writing it into the pipe by which its parent hears of its own."""
+    """From now on a signal ends a copy; else the copy would pass it on to its parent as the parent's own."""
     global _keeps_signals
     _keeps_signals = False
 
@@ -46,7 +46,7 @@ os.register_at_fork(after_in_child=_in_copy)
 
 
 class ForkSafe(Coroutine[Any, Any, R]):
-    """A coroutine in which somebody may fork: the copy ends where it would come back to the event loop."""
+    """A coroutine whose code may fork: the copy ends when it would return to the event loop."""
 
     def __init__(self, inner: Coroutine[Any, Any, R]) -> None:
         self._inner = inner

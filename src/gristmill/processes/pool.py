@@ -27,11 +27,11 @@ from gristmill.settings import environment
 
 R = TypeVar("R")
 
-START = 60.0  # seconds a child may take until it is ready: imports on a busy machine
-SMALL = 65_536  # bytes of a call that is sent as one
+START = 60.0  # seconds until a child must be ready: imports are slow on a busy machine
+SMALL = 65_536  # bytes: a smaller call is joined and written at once
 FAREWELL = 2.0  # seconds an idle child may take to end by itself
-# Memory in pieces of 2 MB where the system has them: a model goes through all its weights for each answer, and to look
-# up where a piece lies is a tenth of that.
+# Pages of 2 MB where the system has them: a model reads all its weights for each answer, and with small pages a tenth
+# of that time goes into looking up addresses.
 LARGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 MAIN = ("init_main_from_name", "init_main_from_path", "sys_argv")  # how to import our __main__ elsewhere
 
@@ -79,14 +79,15 @@ class ProcessPool:
         """`timeout` in seconds, waiting for a child excluded; `memory` in bytes beyond what the child had.
 
         The function finds `context` with `call_context()`; `hear` gets what it says on its way with `tell`. The time of
-        a call `in_steps` begins anew with each word. One that is made `apart` leaves us the core that we are on, if
-        nobody else is at work: for callers who have more to do meanwhile, and are in a hurry.
+        a call `in_steps` begins anew with each word. A call that is made `apart` runs on another core than ours if the
+        machine is quiet: for callers that have more to do meanwhile and are in a hurry.
         """
         terms = _Terms(timeout, memory, hear, in_steps, apart)
         call = _write_call(function, args, context)
         try:
             return cast(R, await self._run(call, terms))
-        except _NeverBegan:  # its child died while idle; once, lest a call that no child can read goes on
+        except _NeverBegan:
+            # its child died while idle: try once more, but not for ever, as perhaps no child can read this call
             return cast(R, await self._run(call, terms))
 
     async def close(self) -> None:
@@ -108,7 +109,7 @@ class ProcessPool:
         try:
             return _read_reply(await child.ask(call, terms), terms.memory)
         except OutOfMemory:
-            child.kill()  # nobody knows which of its libraries took it badly
+            child.kill()  # a library in it may be in a broken state now
             raise
         finally:
             self._give_back(child)
@@ -146,7 +147,7 @@ class ProcessPool:
         if child.usable and child.calls < self._recycle_after and not self._closed:
             self._idle.append(child)
             self._slots.release()
-        else:  # its place is free when it is gone, and not before: never more than `size` of them
+        else:  # its slot is free when the process has ended, so that there are never more than `size`
             child.retire()
             child.gone.add_done_callback(lambda _: self._slots.release())
 
@@ -158,7 +159,7 @@ class ProcessPool:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """On which a call is made."""
+    """The terms of one call: its limits, and who hears what it says."""
 
     timeout: float
     memory: int | None = None
@@ -180,7 +181,7 @@ class _Child(asyncio.Protocol):
             raise
         finally:
             theirs.close()
-        # The pipe's end does not prove a death (a forked helper may hold it open), this does.
+        # The end of the pipe does not prove that the child died, as a forked helper may hold it open; the pidfd does.
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._pidfd, self._on_exit)
         self._transport: asyncio.Transport | None = None
@@ -193,7 +194,7 @@ class _Child(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.usable = True
-        self.calls = -1  # the greeting is none
+        self.calls = -1  # the greeting does not count
         self._confined = False
 
     async def connect(self) -> None:
@@ -205,7 +206,7 @@ class _Child(asyncio.Protocol):
             raise Crashed(f"its process was not ready after {START:g} s") from error
 
     async def ask(self, call: list[bytes], terms: _Terms) -> memoryview:
-        """Its reply; whoever does not wait for it leaves a child that is of no use to others."""
+        """Its reply; if the caller is cancelled meanwhile, the child is killed, as its next reply would be this one."""
         if self._failure is not None or self._transport is None:
             raise self._failure or Crashed("its process has no pipe")
         self.calls += 1
@@ -216,7 +217,7 @@ class _Child(asyncio.Protocol):
             self._confined = place_process(self._process.pid, apart=terms.apart, confined=self._confined)
         length = sum(map(len, call))
         parts = [CALL.pack(length, terms.memory or 0), *call]
-        # in one go, lest it wakes up for each; but joining tens of megabytes would copy them
+        # in one write, or the child wakes up for each part; large calls are not joined, as that would copy them
         for part in parts if length > SMALL else [b"".join(parts)]:
             self._transport.write(part)
         try:
@@ -234,7 +235,7 @@ class _Child(asyncio.Protocol):
         self._timer = self._loop.call_later(self._terms.timeout, self._too_late)
 
     def fail(self, error: Exception) -> None:
-        """Answers the call that waits, or the one that comes too late to hear."""
+        """End the call that waits, and every later one, with this error."""
         self.usable = False
         self._failure = self._failure or error
         if self._reply is not None and not self._reply.done():
@@ -248,7 +249,7 @@ class _Child(asyncio.Protocol):
             self._loop.call_later(FAREWELL, self.kill)
 
     def kill(self) -> None:
-        """Kills it and the helpers it started: its process group, whose id is taken until we reap it."""
+        """Kill it with the helpers that it started: its process group, whose id nobody else gets until we reap it."""
         self.usable = False
         if self._code is None:
             with suppress(ProcessLookupError, PermissionError):
@@ -282,11 +283,11 @@ class _Child(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.usable = False
         self._transport = None
-        # A stream whose other end closes with something unread is reset; one that was read up just ends.
+        # If the other end closes with bytes unread, the stream is reset; if it had read them all, the stream just ends.
         self._unread = self._unread or isinstance(exc, ConnectionError)
         if self._code is not None:
             self._finish(self._code)
-        else:  # it is dying, and may do so in its own way; or the function closed the pipe
+        else:  # it is ending by itself, which may take a moment; or the function closed the pipe
             self._loop.call_later(FAREWELL, self.kill)
 
     def _too_late(self) -> None:
@@ -301,7 +302,7 @@ class _Child(asyncio.Protocol):
         if self._transport is not None:
             with suppress(OSError):
                 self._unread = self._pipe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
-            self._transport.abort()  # on to connection_lost, which may know more
+            self._transport.abort()  # calls connection_lost, which may know more
         else:
             self._pipe.close()
             self._finish(self._code)
@@ -319,7 +320,7 @@ def _start_process(pipe: socket.socket, nice: int) -> subprocess.Popen[bytes]:
     """
     if Reader.importing:
         raise Permanent("the main script starts its work when it is imported: put it under if __name__ == '__main__'")
-    # by its file: importing our whole room first takes six times as long
+    # by its file: importing the parent's modules first takes six times as long
     program = (
         f"import sys, importlib.util as u; sys.path[:] = {sys.path!r}; "
         f"s = u.spec_from_file_location({inside.__name__!r}, {inside.__file__!r}); "
@@ -341,13 +342,13 @@ def _main_module() -> dict[str, Any]:
 
 
 class _Parts:
-    """What a pickler takes for a file."""
+    """A file for the pickler that keeps the parts it is given."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
 
     def write(self, part: Any, /) -> None:
-        # what may change while it waits to be sent is copied
+        # only bytes cannot change while they wait to be sent; others are copied
         self.written.append(part if isinstance(part, bytes) else bytes(part))
 
 
@@ -382,7 +383,7 @@ def _describe_death(code: int, memory: int | None) -> str:
     sentence = f"its process was killed by {signal.Signals(number).name if named else f'signal {number}'}"
     if number == signal.SIGKILL:
         return f"{sentence}, perhaps by the system for lack of memory"
-    if memory:  # native code aborts when it gets no memory, and for other reasons
+    if memory:  # native code aborts without memory, though not only then
         return f"{sentence}, perhaps for lack of memory: it may use {_megabytes(memory)}"
     return sentence
 

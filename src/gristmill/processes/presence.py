@@ -10,7 +10,7 @@ PROC = Path("/proc")
 
 
 def process_key() -> str:
-    """Names this process for good: pids are used again, a pid with its start time and boot is not."""
+    """A name that no other process ever gets: a pid is used again, a pid with its start time and boot is not."""
     ticks = _start_ticks(os.getpid())
     if not _machine() or ticks is None:
         return f"unseen {uuid4().hex}"  # no /proc: only the heartbeat can tell
@@ -18,7 +18,7 @@ def process_key() -> str:
 
 
 def gone_processes(keys: Iterable[str]) -> list[str]:
-    """Those of this machine and pid namespace that no longer exist; of others nothing is known here."""
+    """The keys whose process has ended; only processes of this machine and pid namespace can be known here."""
     return [key for key in keys if _is_gone(key)]
 
 
@@ -41,7 +41,7 @@ def _machine() -> str:
 
 
 def _start_ticks(pid: int) -> str | None:
-    """When the process started, in ticks since boot; None if there is none, or only what is left of it."""
+    """When the process started, in ticks since boot; None if it does not exist or is a zombie."""
     try:
         stat = (PROC / str(pid) / "stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""A claim: one task in this worker's hand."""
+"""A claim: one task that this worker holds."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ End = Literal["timeout", "cancel", "stop", "lost"]
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """What the claim statement said of a task, and what this worker does with it."""
+    """A task as the claim statement returned it, and how far this worker is with it."""
 
     id: TaskId
     seq: int
@@ -26,14 +26,14 @@ class Claim:
     scope: ScopeId = GLOBAL_ID
     lease: int = 0
     since: float = 0.0  # the loop's clock when its handler began
-    slot: asyncio.Task[None] | None = None  # what runs its handler
-    journal_place: int | None = None  # where in the worker's notes it stands, from its start until it is settled
+    slot: asyncio.Task[None] | None = None  # the asyncio task that runs its handler
+    journal_place: int | None = None  # its place in the worker's journal, from its start until it is settled
     together: int = 1  # how many tasks one call answers
     end: End | None = None  # why its handler is being ended from outside
-    cancelled: bool = False  # somebody asked for it; handlers that look will see it
+    cancelled: bool = False  # somebody asked for it; the handler sees it with current().check()
 
     def finish_early(self, why: End) -> None:
-        """End the handler at its next await; nobody's company is ended because one of it was cancelled."""
+        """End the handler at its next await; a batch goes on if only one of its tasks was cancelled."""
         if why == "cancel" and self.together > 1:
             return
         if self.end is None and self.slot is not None:

@@ -7,6 +7,6 @@ SELECT * FROM queue WHERE name = ANY (%(names)s);
 SELECT name FROM queue WHERE name = %(name)s FOR NO KEY UPDATE;
 
 -- name: limits
--- after the lock and not with it: a statement that waited for a lock still sees the tickets of before
+-- in a statement after the lock: a statement that waited for a lock still sees the tickets from before its wait
 SELECT q.*, clock() AS now, (SELECT count(*) FROM leased k WHERE q.name = ANY (k.asked) AND k.queue = q.name) AS running
   FROM queue q WHERE q.name = %(name)s;

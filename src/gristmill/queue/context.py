@@ -23,7 +23,7 @@ class Progress:
 
 
 class Member(Protocol):
-    """As much of a claim as a handler may know."""
+    """The part of a claim that a handler may see."""
 
     id: TaskId
     attempt: int
@@ -32,7 +32,7 @@ class Member(Protocol):
 
 @dataclass(slots=True)
 class ChildMember:
-    """A member as it is told to a child process, which is killed when it is cancelled."""
+    """A member in a child process; a cancel kills the process, so it is never seen as cancelled."""
 
     id: TaskId
     attempt: int
@@ -136,7 +136,7 @@ def set_current(running: Running) -> None:
 
 
 def describe_members(members: Sequence[Member], *, batch: bool) -> tuple[Any, ...]:
-    """What a child process is told of its call, in words that it can read without knowing this room."""
+    """The context of a call in a child process, in plain values: the child need not import this room to read it."""
     return [(member.id, member.attempt) for member in members], batch
 
 

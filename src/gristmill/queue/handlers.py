@@ -1,10 +1,10 @@
 """Binds a kind of letter to what answers it, and says how that is run."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from gristmill.queue.letters import Letter, queue_of
 
@@ -30,6 +30,43 @@ class Handler:
 Handlers = Mapping[str, Handler]
 
 
+L = TypeVar("L", bound=Letter)
+One = Callable[[L], object]
+Batch = Callable[[list[L]], Awaitable[Sequence[object]] | Sequence[object]]
+Stream = Callable[[list[L]], AsyncIterator[tuple[int, object]]]
+
+
+@overload
+def on(
+    letter: type[L],
+    run: One[L],
+    *,
+    process: bool = False,
+    batch: None = None,
+    timeout: timedelta | None = None,
+    memory: int | None = None,
+    at_once: int | None = None,
+) -> Handler: ...
+@overload
+def on(
+    letter: type[L],
+    run: Batch[L],
+    *,
+    process: bool = False,
+    batch: int,
+    timeout: timedelta | None = None,
+    memory: int | None = None,
+    at_once: int | None = None,
+) -> Handler: ...
+@overload
+def on(
+    letter: type[L],
+    run: Stream[L],
+    *,
+    batch: int,
+    timeout: timedelta | None = None,
+    at_once: int | None = None,
+) -> Handler: ...
 def on(
     letter: type[Letter],
     run: Callable[..., Any],

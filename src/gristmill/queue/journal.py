@@ -1,7 +1,7 @@
-"""What a worker has begun, noted where its machine can still read it after the worker died.
+"""The crash journal: which tasks a worker has begun, readable on its machine after the worker died.
 
-The notes are a small file in memory: a write costs a tenth of a microsecond, and the kernel keeps it whatever kills the
-process. Where they cannot be read (another machine), everything the worker held counts as begun.
+A journal is a small file in memory: a write costs a tenth of a microsecond, and the kernel keeps the file whatever
+kills the process. If it cannot be read (on another machine), every task that the worker held counts as begun.
 """
 
 import mmap
@@ -21,7 +21,7 @@ from gristmill.queue.claim import Claim
 
 SPARE = 8192  # more tasks than a worker holds beside those that run
 WORD = 8
-KEPT = 86_400.0  # seconds that the notes of a dead worker wait for a rescuer
+KEPT = 86_400.0  # seconds that the journal of a dead worker waits for a rescuer
 
 
 def journal_folder() -> Path:
@@ -32,7 +32,7 @@ def journal_folder() -> Path:
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()
-    # anybody may have made it before us: whoever owns it could say who is guilty
+    # another user may have made it before us, and its owner could forge which task killed a worker
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise Refused(f"{path} is not a private folder of ours: remove it, then start again.")
     return path
@@ -48,7 +48,7 @@ class Journal:
         remove_old_journals()
         descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         try:
-            # all of it now: a full memory would otherwise kill us at the first note
+            # all of it now: if memory is full, a later write would kill us
             os.posix_fallocate(descriptor, 0, size * WORD)
             self._map = mmap.mmap(descriptor, size * WORD)
         finally:
@@ -69,7 +69,7 @@ class Journal:
             claim.journal_place = None
 
     def close(self, *, leave: bool = False) -> None:
-        """Nothing more will be noted; `leave` the file where somebody else must still read it."""
+        """Nothing more will be written; `leave` the file if a rescuer must still read it."""
         self._open = False
         self._words.release()
         self._map.close()
@@ -78,7 +78,7 @@ class Journal:
 
 
 def read_begun(name: str) -> frozenset[TaskId] | None:
-    """What the worker with these notes had begun and not settled; None if this machine does not know."""
+    """The tasks that the worker of this journal had begun and not settled; None if it cannot be read here."""
     try:
         words = memoryview((journal_folder() / name).read_bytes()).cast("q")
     except (OSError, TypeError, Refused):  # TypeError: it is cut off
@@ -87,7 +87,7 @@ def read_begun(name: str) -> frozenset[TaskId] | None:
 
 
 def remove_old_journals() -> None:
-    """Remove what dead workers left behind and nobody came for: their database is gone, or it never knew them."""
+    """Remove old journals of dead workers that no rescuer read: their database is gone, or it never knew them."""
     yesterday = time.time() - KEPT
     for path in journal_folder().iterdir():
         with suppress(OSError):

@@ -64,7 +64,7 @@ class Envelope:
 
     @property
     def plain(self) -> bool:
-        """Whether it can go straight into the line, in the company of others like it."""
+        """Whether it can be claimed at once, and be sent in one statement with others like it."""
         return (
             self.position is None
             and self.run_at is None
@@ -85,7 +85,7 @@ def queue_of(letter: type[Letter] | Letter) -> str:
 
 @cache
 def has_fixed_queue(letter: type[Letter]) -> bool:
-    """Whether all letters of this class go to the same queue: one that is a field, or reckoned, may differ."""
+    """Whether all letters of this class go to the same queue; a field or a property `queue` may differ."""
     fixed = "queue" not in {field.name for field in fields(letter)} if is_dataclass(letter) else False
     return fixed and isinstance(getattr(letter, "queue", None), str | None)
 
@@ -98,7 +98,7 @@ def lane(envelope: Envelope) -> int:
 
 
 def lane_of(position: int | None, priority: int, foreground: bool) -> int:
-    """Where a task stands: explicit positions, then foreground, then priority; a retry goes even."""
+    """The lane, lower first: explicit positions, then foreground, then priority; a retry that goes first is even."""
     if position is not None:
         return POSITIONED
     return (2 + 2 * (100 - priority) + (0 if foreground else 1000)) | 1
@@ -131,7 +131,7 @@ def encode_all(letters: Sequence[Letter], limit: int) -> list[bytes]:
     try:
         bodies = _encoder.encode_lines(letters).split(b"\n")[:-1]  # JSON has no line breaks within
     except UnicodeEncodeError:
-        return [encode(letter, limit) for letter in letters]  # which says whose fault it is
+        return [encode(letter, limit) for letter in letters]  # which says which letter is wrong
     for letter, body in zip(letters, bodies, strict=True):
         if len(body) > limit or b"\\u0000" in body:
             encode(letter, limit)

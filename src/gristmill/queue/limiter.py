@@ -15,14 +15,44 @@ import psycopg
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import NoTurn, Refused, Transient
 from gristmill.ids import WorkerId
-from gristmill.queue.rates import Rate, Recent, free_starts, remember_starts
+from gristmill.queue.rates import Rate, Recent, free_starts, rate_of, remember_starts
 
 SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
 NOTHING = Recent()
-POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, should no word of one reach us
-UNSET = 10.0  # seconds between looks for a limiter that nobody has set, should no word of it reach us
-BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back where nobody knows how long it takes
+POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, in case a notification is lost
+UNSET = 10.0  # seconds between looks for a limiter that nobody has set, in case a notification is lost
+BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back if nobody knows how long the holders take
+
+
+@dataclass(frozen=True)
+class LimiterRow:
+    """What the table `limiter` says of one at `now`."""
+
+    concurrency: int | None
+    rate_count: int | None
+    rate_period: timedelta | None
+    gap_min: timedelta
+    gap_max: timedelta
+    next_at: datetime | None
+    recent_at: list[datetime]
+    recent_n: list[int]
+    now: datetime
+
+
+@dataclass(frozen=True)
+class LockedLimiter(LimiterRow):
+    """`forgotten` if nobody has used it for an hour."""
+
+    forgotten: bool
+
+
+@dataclass(frozen=True)
+class ListedLimiter(LimiterRow):
+    """With its name and how many hold it."""
+
+    name: str
+    held: int
 
 
 @dataclass(frozen=True)
@@ -42,9 +72,8 @@ class Limit:
             raise Refused("A gap goes from a shorter to a longer time, neither of them negative.")
 
     @classmethod
-    def of(cls, row: Any) -> Self:
-        rate = Rate(row.rate_count, row.rate_period) if row.rate_count else None
-        return cls(row.concurrency, rate, (row.gap_min, row.gap_max))
+    def of(cls, row: LimiterRow) -> Self:
+        return cls(row.concurrency, rate_of(row.rate_count, row.rate_period), (row.gap_min, row.gap_max))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -54,13 +83,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class Turns:
-    """How far turns have been given away: none before `next_at`, and these within the period of the rate."""
+    """The turns that were given away: the next is not before `next_at`, and `recent` lie within the rate's period."""
 
     next_at: datetime | None = None
     recent: Recent = NOTHING
 
     @classmethod
-    def of(cls, row: Any) -> Self:
+    def of(cls, row: LimiterRow) -> Self:
         return cls(row.next_at, Recent(tuple(row.recent_at), tuple(row.recent_n)))
 
     @property
@@ -80,8 +109,8 @@ class LimiterStatus:
 
 
 def next_turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tuple[datetime, Turns]:
-    """The next turn, and the line once it is given away; the one after it comes `gap` later."""
-    at = max(now, turns.next_at or now, *turns.recent.at[-1:])  # behind all who are in the line already
+    """The next turn, and the turns once it is given away; the turn after it comes `gap` later."""
+    at = max(now, turns.next_at or now, *turns.recent.at[-1:])  # behind all turns that were given away
     recent = NOTHING
     if limit.rate is not None:
         _, later = free_starts(limit.rate, turns.recent, at)
@@ -92,7 +121,7 @@ def next_turn(limit: Limit, turns: Turns, now: datetime, gap: timedelta) -> tupl
 
 @dataclass(frozen=True)
 class _Turn:
-    """A place in the line, ours: `before` and `since` are the line without and with it."""
+    """A turn that we took: `before` and `since` are the turns given away without it and with it."""
 
     wait: timedelta
     hold: int | None
@@ -131,7 +160,7 @@ class Limiters:
         self._sleep = sleep
         self._freed: dict[str, asyncio.Event] = {}
         self._unset: dict[str, float] = {}  # limiters that were not there, and when to look again
-        self._words = 0  # that were heard of limiters
+        self._words = 0  # notifications of limiters so far
 
     @asynccontextmanager
     async def take(
@@ -176,7 +205,7 @@ class Limiters:
             return False
         async with self._db.transaction() as tx:
             found = bool(await tx.value(SQL["is_set"], name=name))
-        if not found and words == self._words:  # a word that came while we looked may be of this one
+        if not found and words == self._words:  # a notification that came while we looked may be about this limiter
             self._unset[name] = now + UNSET
         return found
 
@@ -184,7 +213,7 @@ class Limiters:
         clock = asyncio.get_running_loop().time
         start = clock()
         for look in count():
-            # whoever found it full once listens before looking again, so that no word is missed
+            # listen before looking again, so that no notification is missed
             freed = self._freed.setdefault(name, asyncio.Event()) if look else None
             left = max(patience - timedelta(seconds=clock() - start), ZERO)
             found = await self._look(name, limit, left, hold)
@@ -215,7 +244,7 @@ class Limiters:
             at, moved = next_turn(rules, turns, row.now, _gap(rules))
             if at - row.now > patience:
                 return _Far(at - row.now)
-            if moved != turns or row.forgotten:  # or the janitor would take it for one that nobody uses
+            if moved != turns or row.forgotten:  # or the janitor would delete it as unused
                 await tx.execute(SQL["move"], name=name, **moved.columns)
             held = None
             if rules.concurrency is not None:
@@ -226,7 +255,7 @@ class Limiters:
         if mine.wait <= ZERO:
             return
         try:
-            # the database told its time before we heard of it, so that this ends late rather than early
+            # the database read its clock before its answer reached us, so this ends late rather than early
             await self._sleep(mine.wait.total_seconds())
         except asyncio.CancelledError:
             await self._give_back(name, mine)
@@ -241,7 +270,7 @@ class Limiters:
     async def _let_go(self, name: str, hold: int | None) -> None:
         if hold is None:
             return
-        # what was done while holding it is done, whether the database is there or not; the hold ends anyway
+        # the call is over, even if the database is away now; the hold ends by itself
         with suppress(psycopg.Error, Transient):
             async with self._db.transaction() as tx:
                 await tx.one(SQL["let_go"], id=hold)
@@ -255,11 +284,11 @@ async def set_limit(tx: Tx, name: str, limit: Limit) -> None:
 
 
 async def list_limiters(tx: Tx) -> list[LimiterStatus]:
-    return [_status(row) for row in await tx.all(SQL["all"])]
+    return [_status(row) for row in await tx.all(SQL["all"], ListedLimiter)]
 
 
 async def release_holds(tx: Tx, worker: WorkerId) -> int:
-    """Take from a worker that is gone whatever it held; how many holds that were."""
+    """End all holds of a worker that is gone; how many there were."""
     return sum([row.n for row in await tx.all(SQL["let_go_of_worker"], worker=worker)])
 
 
@@ -269,11 +298,11 @@ async def _await_word(freed: asyncio.Event, patience: float) -> None:
             await freed.wait()
 
 
-async def _lock_limiter(tx: Tx, name: str, limit: Limit | None) -> Any:
-    row = await tx.one(SQL["lock"], name=name)
+async def _lock_limiter(tx: Tx, name: str, limit: Limit | None) -> LockedLimiter:
+    row = await tx.one(SQL["lock"], LockedLimiter, name=name)
     if row is None and limit is not None:
         await tx.execute(SQL["ensure"], name=name, **limit.columns)
-        row = await tx.one(SQL["lock"], name=name)
+        row = await tx.one(SQL["lock"], LockedLimiter, name=name)
     if row is None:
         raise Refused(f"There is no limiter “{name}”: give it a limit first.")
     return row
@@ -284,7 +313,7 @@ def _gap(limit: Limit) -> timedelta:
     return timedelta(seconds=random.uniform(low.total_seconds(), high.total_seconds()))
 
 
-def _status(row: Any) -> LimiterStatus:
+def _status(row: ListedLimiter) -> LimiterStatus:
     limit, turns = Limit.of(row), Turns.of(row)
     recent = limit.rate.count - free_starts(limit.rate, turns.recent, row.now)[0] if limit.rate else 0
     return LimiterStatus(row.name, limit, row.held, recent, turns.next_at)

@@ -1,7 +1,7 @@
 -- Limiters: whose turn it is to call the outside.
 
 -- name: lock
--- the line forms at this lock: turns are given in the order in which it is taken
+-- turns are given in the order in which this lock is taken
 WITH mine AS MATERIALIZED (
   SELECT * FROM limiter WHERE name = %(name)s FOR NO KEY UPDATE
 )
@@ -18,7 +18,7 @@ VALUES (%(name)s, %(concurrency)s, %(rate_count)s, %(rate_period)s, %(gap_min)s,
 ON CONFLICT DO NOTHING;
 
 -- name: holds
--- a statement of its own, after the lock: only then does it see what the one before us took
+-- in a statement after the lock: only then does it see the hold that the previous caller took
 WITH over AS (
   DELETE FROM limiter_hold WHERE limiter = %(name)s AND until <= clock()
 )
@@ -33,7 +33,7 @@ UPDATE limiter
 INSERT INTO limiter_hold (limiter, worker, until) VALUES (%(name)s, %(worker)s, %(until)s) RETURNING id;
 
 -- name: give_back
--- only while nobody has come after us: their turns were reckoned with ours
+-- only if nobody took a turn after ours: later turns were computed with ours
 UPDATE limiter
    SET next_at = %(next_at)s, recent_at = %(recent_at)s::timestamptz[], recent_n = %(recent_n)s::int[]
  WHERE name = %(name)s AND next_at IS NOT DISTINCT FROM %(our_next_at)s::timestamptz
@@ -52,7 +52,7 @@ WITH gone AS (
 SELECT limiter, count(*) AS n, pg_notify('gristmill', 'limiter ' || limiter) FROM gone GROUP BY limiter;
 
 -- name: set
--- a turn that was put off by a longer gap comes as early as the new one allows
+-- a next turn that a longer gap put off comes as early as the new gap allows
 INSERT INTO limiter AS l (name, configured, concurrency, rate_count, rate_period, gap_min, gap_max)
 VALUES (%(name)s, true, %(concurrency)s, %(rate_count)s, %(rate_period)s, %(gap_min)s, %(gap_max)s)
 ON CONFLICT (name) DO UPDATE

@@ -1,4 +1,4 @@
-"""A connection of one's own that comes back after it was lost."""
+"""A connection for one loop alone; it connects again after it was lost."""
 
 import asyncio
 from types import TracebackType

@@ -34,6 +34,6 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
             interrupted = True
     for task in tasks:
         if not task.cancelled():
-            task.exception()  # seen, or the loop would complain that nobody looked
+            task.exception()  # read it, or asyncio would log that nobody did
     if interrupted:
         raise asyncio.CancelledError

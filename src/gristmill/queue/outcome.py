@@ -1,4 +1,4 @@
-"""What a handler may answer, and what the queue makes of an answer that is an error."""
+"""The answers that a handler may give, and the outcomes that the queue makes of an error."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ Write = Callable[[Tx], Awaitable[None]]
 class Done:
     """It is done: `write` and the letters in `then` commit together with the completion, or not at all.
 
-    `seals` names groups that get no more children. A write may do that, too; yet these are locked together with the
-    groups of all tasks that are settled in the same transaction, and so never in the way of another worker.
+    `seals` names groups that get no more children. A write may seal a group, too; but groups named here are locked
+    together with all groups of the same transaction, so they cannot deadlock with another worker.
     """
 
     write: Write | None = None

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ENTRIES = 60  # what a row carries at most
-CELLS = 50  # fewer than that, so that not every start beyond the bound merges anew
+ENTRIES = 60  # starts that a row remembers one by one
+CELLS = 50  # fewer than ENTRIES, so that not every further start must merge again
 INSTANT = timedelta(microseconds=1)
 
 
@@ -21,6 +21,11 @@ class Rate:
     def grain(self) -> timedelta:
         """How much later than it was a start may be remembered, when there are too many to remember each."""
         return max(self.period / CELLS, INSTANT)
+
+
+def rate_of(count: int | None, period: timedelta | None) -> Rate | None:
+    """The rate that two columns say, if they say one."""
+    return Rate(count, period) if count and period else None
 
 
 @dataclass(frozen=True)

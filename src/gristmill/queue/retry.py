@@ -7,7 +7,7 @@ from typing import Self
 from gristmill.errors import Cancelled, NoTurn, Overloaded, Permanent, Refused, Unreachable
 from gristmill.queue.outcome import Bury, Retry, Snooze, Stop
 
-LONGEST = timedelta(days=30)  # whatever the other side says
+LONGEST = timedelta(days=30)  # even if the other side asks for more
 OUTAGE = timedelta(seconds=1)  # nothing can be settled before the database is back
 
 
@@ -32,9 +32,9 @@ def decide(
     match error:
         case Cancelled():
             return Stop(text)
-        case Unreachable():  # our own database: no attempt, and no sign that a stage is ill
+        case Unreachable():  # our own database is away: it uses no attempt and does not count for a breaker
             return Snooze(OUTAGE)
-        case NoTurn(retry_after=wait):  # a limit of our own: as little a failure as the limit of a queue
+        case NoTurn(retry_after=wait):  # a limit of our own is no failure, like the limit of a queue
             return Snooze(min(wait, LONGEST), text)
         case Permanent() | Refused():
             return Bury(text, permanent=True)
@@ -56,7 +56,7 @@ def describe_error(error: BaseException) -> str:
     """One line for people: our own errors speak for themselves, others say what they are."""
     try:
         text = str(error).strip() or type(error).__name__
-    except Exception:  # noqa: BLE001 an error whose text is an error, too
+    except Exception:  # noqa: BLE001 str() of an error may raise, too
         text = "it cannot be printed"
     from_us = type(error).__module__.startswith("gristmill.")
     return make_storable(text if from_us else f"{type(error).__name__}: {text}")[:2000]

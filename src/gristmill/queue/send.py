@@ -1,11 +1,11 @@
-"""Puts letters into the line, inside the caller's transaction."""
+"""Sends letters: they become tasks inside the caller's transaction."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
@@ -42,6 +42,14 @@ class _Terms:
 
     def scope_of(self, envelope: Envelope) -> ScopeId:
         return self.scope if envelope.scope is None else envelope.scope
+
+
+class Written(NamedTuple):
+    """A letter of `enqueue`: the id that was meant for it, and whether it was written or its unique key was taken."""
+
+    id: TaskId
+    place: int
+    written: bool
 
 
 async def send(tx: Tx, letter: Letter, **outside: Any) -> TaskId:
@@ -106,7 +114,7 @@ def _check_names(queues: Iterable[str]) -> list[str]:
 
 
 async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
-    # those under a unique key join when they are known to be new
+    # letters with a unique key join later, when they are known to be new
     counts = Counter(one.parent for one in envelopes if one.parent is not None and one.unique is None)
     if counts:
         await join_groups(tx, counts)
@@ -214,7 +222,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms)
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
         rows = "[" + ",".join(_row(one, terms) for one in slice_) + "]"
-        written = await tx.all(SQL["enqueue"], rows=rows)
+        written = [Written(*row) for row in await tx.all(SQL["enqueue"], rows=rows)]
         new = [row.id for row in written if row.written]
         joined = Counter(
             one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
@@ -263,7 +271,9 @@ def _row(envelope: Envelope, terms: _Terms) -> str:
     return to_json(fields)[:-1] + ',"payload":' + encode(envelope.letter, terms.limit).decode() + "}"
 
 
-async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Any], terms: _Terms) -> list[TaskId]:
+async def _with_holders(
+    tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Written], terms: _Terms
+) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):
         return [row.id for row in written]
@@ -281,7 +291,7 @@ async def _with_holders(tx: Tx, envelopes: Sequence[Envelope], written: Sequence
         if one.unique.conflict == "error":
             raise Refused(f"The unique key “{one.unique.key}” is taken by task {holder.id}.")
         if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, terms):
-            ids += await _send_instructed(tx, [one], terms)  # it moved under our eyes: look again
+            ids += await _send_instructed(tx, [one], terms)  # somebody claimed or ended it meanwhile: look again
             continue
         ids.append(holder.id)
     return ids

@@ -4,7 +4,7 @@
 INSERT INTO queue (name) SELECT unnest(%(names)s::text[]) ON CONFLICT DO NOTHING;
 
 -- name: enqueue_alike
--- nothing -> pending: letters that differ only in their payload, straight into the line
+-- nothing -> pending: letters that differ only in their payload, which can be claimed at once
 WITH given AS MATERIALIZED (
   SELECT nextval('task_id') AS id, value AS payload, ordinality AS place
     FROM jsonb_array_elements(%(payloads)s::jsonb) WITH ORDINALITY
@@ -34,9 +34,9 @@ COPY ticket (id, seq, lane, queue) FROM STDIN;
 SELECT pg_notify('gristmill', %(payload)s);
 
 -- name: enqueue
--- nothing -> pending: letters with instructions of their own; `admit` lets them into the line
+-- nothing -> pending: letters with instructions of their own; `admit` gives them a ticket when nothing holds them back
 WITH moment AS MATERIALIZED (
-  SELECT clock() AS now  -- once: it is dear to ask for every row
+  SELECT clock() AS now  -- once: clock() for each row would be slow
 ), given AS MATERIALIZED (
   SELECT nextval('task_id') AS id, r.*
     FROM ROWS FROM (jsonb_to_recordset(%(rows)s::jsonb) AS (
@@ -70,7 +70,7 @@ SELECT t.unique_key, t.scope, t.id, t.outcome IS NULL AND k.worker IS NULL AS re
 
 -- name: replace
 -- pending -> pending: a newer letter under the same unique key takes the place of the older one
-WITH left_line AS (
+WITH removed AS (
   DELETE FROM ticket WHERE id = %(id)s AND worker IS NULL RETURNING id
 )
 UPDATE task t
@@ -78,11 +78,11 @@ UPDATE task t
        lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s, position = %(position)s,
        run_at = coalesce(%(run_at)s, clock() + %(delay)s),
        wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
- WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM left_line))
+ WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM removed))
 RETURNING t.id, t.wait, t.parent, t.after, t.serial_key, t.owner;
 
 -- name: await_tasks
--- from low to high ids, as settling locks them, and at once as strongly as any of them needs
+-- locked from low to high ids, as settling does; with the strongest lock at once, as raising a lock later can deadlock
 WITH wanted AS MATERIALIZED (
   SELECT id, outcome, awaited FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR NO KEY UPDATE
 ), marked AS (
@@ -100,7 +100,7 @@ SELECT id, outcome FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR SHARE;
 SELECT admit(%(ids)s::bigint[]);
 
 -- name: admit_new
--- those that come after a task which is already done need not wait for it
+-- a task that comes after one which is already done need not wait
 SELECT admit(array_agg(t.id))
   FROM task t LEFT JOIN task a ON a.id = t.after
  WHERE t.id = ANY (%(ids)s::bigint[]) AND (t.after IS NULL OR a.outcome IN ('completed', 'skipped'))

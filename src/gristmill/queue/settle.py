@@ -34,7 +34,7 @@ def is_plain(batch: Sequence[Settled], clears: frozenset[str]) -> bool:
 
 
 async def run_fenced(statement: Awaitable[Any]) -> None:
-    """Run what fence() guards: LeaseLost if a task of it is not ours any more."""
+    """Run a statement that calls fence(): LeaseLost if one of its tasks is not ours any more."""
     try:
         await statement
     except DatabaseError as error:
@@ -44,7 +44,7 @@ async def run_fenced(statement: Awaitable[Any]) -> None:
 
 
 def has_write(outcome: Outcome) -> bool:
-    """Whether it wants something of its own written: then that may be what fails, or never ends."""
+    """Whether it brings a write, letters or seals of its own, which may fail or never end."""
     if isinstance(outcome, Done) and outcome.seals:
         return True
     return isinstance(outcome, Done | Skip) and (outcome.write is not None or bool(outcome.then))
@@ -139,7 +139,7 @@ def _sort_by_statement(
 async def _lock_families(
     tx: Tx, worker: WorkerId, ids: Sequence[TaskId], letters: Sequence[Letter | Envelope], seals: Sequence[TaskId]
 ) -> None:
-    """One step locks tasks, then groups, as a sender does; where there are several, that takes all locks beforehand."""
+    """Take all locks first: each statement locks tasks, then groups, so two of them in a row could deadlock."""
     outside = [letter for letter in letters if isinstance(letter, Envelope)]
     joined = {one.parent for one in outside if one.parent is not None}.union(seals)
     awaited = {one.after for one in outside if one.after is not None}

@@ -3,7 +3,7 @@
 -- name: complete
 -- processing -> completed: all of these, or none
 WITH moment AS MATERIALIZED (
-  SELECT clock() AS now  -- once: it is dear to ask for every row
+  SELECT clock() AS now  -- once: clock() for each row would be slow
 ), gone AS (
   DELETE FROM ticket k USING unnest(%(ids)s::bigint[], %(leases)s::bigint[]) AS g(id, lease)
    WHERE k.id = g.id AND k.worker = %(worker)s AND k.lease = g.lease
@@ -34,10 +34,10 @@ SELECT fence(%(n)s::int, count(*)::int),
   FROM closed;
 
 -- name: close
--- processing -> completed | failed | skipped | cancelled, each with its own result or error; what failed -> cancelled where that
--- was asked meanwhile: its group takes nothing more, so that what it did cannot be written
+-- processing -> completed | failed | skipped | cancelled, each with its own result or error; a failed task becomes cancelled if
+-- somebody asked for that meanwhile: perhaps its write failed because its group is sealed
 WITH moment AS MATERIALIZED (
-  SELECT clock() AS now  -- once: it is dear to ask for every row
+  SELECT clock() AS now  -- once: clock() for each row would be slow
 ), given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease bigint, outcome task_status, result jsonb, error text, fingerprint text, clear boolean)
@@ -56,7 +56,7 @@ WITH moment AS MATERIALIZED (
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
   RETURNING t.id, t.scope, t.queue, gone.stopped, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
-), counted AS (  -- the tally of the batch takes these for failed
+), counted AS (  -- `tally` counts these as failed: take them out there
   INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, failed, prunable)
   SELECT queue, scope, %(worker)s, count(*), -count(*), count(*) FILTER (WHERE prunable)
     FROM closed WHERE stopped GROUP BY queue, scope ORDER BY queue, scope
@@ -73,9 +73,9 @@ SELECT fence(%(n)s::int, count(*)::int),
   FROM closed;
 
 -- name: again
--- processing -> pending (retry, snooze), or -> cancelled where that was asked meanwhile
+-- processing -> pending (retry, snooze), or -> cancelled if somebody asked for that meanwhile
 WITH moment AS MATERIALIZED (
-  SELECT clock() AS now  -- once: it is dear to ask for every row
+  SELECT clock() AS now  -- once: clock() for each row would be slow
 ), given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(
     id bigint, lease bigint, wait interval, counts boolean, first boolean, error text, fingerprint text)
@@ -96,7 +96,7 @@ WITH moment AS MATERIALIZED (
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
   RETURNING t.id, t.scope, t.queue, t.parent, t.outcome, g.counts, t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
-), counted AS (  -- the tally of the batch takes these for retried
+), counted AS (  -- `tally` counts these as retried: take them out there
   INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, retried, prunable)
   SELECT queue, scope, %(worker)s, count(*), -count(*) FILTER (WHERE counts), count(*) FILTER (WHERE prunable)
     FROM moved WHERE outcome IS NOT NULL GROUP BY queue, scope ORDER BY queue, scope
@@ -108,7 +108,7 @@ WITH moment AS MATERIALIZED (
   SELECT gone.id, moved.scope, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint
     FROM gone JOIN given g USING (id) JOIN moved USING (id) WHERE g.counts
 ), forgotten AS (
-  -- where a queue never gives up, the last hundred say enough
+  -- a queue that never gives up keeps the last hundred failures
   DELETE FROM task_failure f USING gone WHERE f.task = gone.id AND f.attempt <= gone.attempts - 100
 ), back AS (
   SELECT bubble(array_agg(parent), array_agg('processing'::task_status), array_agg('pending'::task_status), array_agg(n))
@@ -122,8 +122,8 @@ SELECT fence(%(n)s::int, count(*)::int),
   FROM moved;
 
 -- name: lock_families
--- before several statements that each lock some of these: all at once, in the order of everybody: tickets, tasks from low to
--- high ids, groups from high to low
+-- all locks of the statements that follow, in the order that everybody keeps: tickets, tasks from low to high ids, groups from
+-- high to low
 WITH RECURSIVE mine AS MATERIALIZED (
   SELECT id FROM ticket WHERE id = ANY (%(ids)s::bigint[]) AND worker = %(worker)s ORDER BY id FOR UPDATE
 ), touched AS MATERIALIZED (

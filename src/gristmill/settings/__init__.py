@@ -3,6 +3,7 @@
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.explain import explain_reason
+from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.loading import load, unknown_names
 from gristmill.settings.log import LogSettings
@@ -17,6 +18,7 @@ __all__ = [
     "DocumentSettings",
     "EmbeddingSettings",
     "KeySettings",
+    "KnowledgeSettings",
     "LlmSettings",
     "LogSettings",
     "ModelSettings",

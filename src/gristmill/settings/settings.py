@@ -13,6 +13,7 @@ from typing_extensions import override
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.explain import FILE, map_variables
+from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.log import LogSettings
 from gristmill.settings.queue import QueueSettings
@@ -51,6 +52,7 @@ class Settings(BaseSettings):
     documents: DocumentSettings = DocumentSettings()
     llm: LlmSettings = LlmSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     log: LogSettings = LogSettings()
 
     @classmethod

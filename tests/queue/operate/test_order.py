@@ -1,4 +1,4 @@
-"""Moving pending tasks in the line."""
+"""Moving pending tasks in the order of claim."""
 
 from datetime import timedelta
 

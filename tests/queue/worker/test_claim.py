@@ -135,7 +135,7 @@ async def test_claims_follow_a_sorted_list(db: Database, sent: list[Sent], retri
             ],
         )
         await _fail(tx, queue, {id_ for id_, one in zip(ids, sent, strict=True) if one.retried}, retries_first)
-        # a retry enters the line anew, behind those of its rank; those that fail together keep their order
+        # a retry gets a new place behind its rank; tasks that fail together keep their order
         entered = sorted(zip(ids, sent, strict=True), key=lambda one: one[1].retried)
         again = [one for one in entered if one[1].retried]
         again.sort(key=lambda one: one[1].rank(retries_first))
@@ -248,7 +248,7 @@ async def test_what_a_claim_costs_does_not_grow_with_the_backlog(db: Database) -
 async def test_what_a_claim_costs_does_not_grow_with_what_was_claimed_before_while_a_snapshot_is_held(
     db: Database,
 ) -> None:
-    """The mark of the line: dead entries before it are not walked over, though nobody may remove them."""
+    """A claim starts at the mark of its lane: it reads no dead entries before it, even if vacuum cannot remove them."""
     async with db.transaction() as tx:
         await send_many(tx, [Grind(i) for i in range(5_000)])
         worker = await registered(tx)

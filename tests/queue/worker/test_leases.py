@@ -1,4 +1,4 @@
-"""What is noted of a claim in the database goes away when nothing of it is in hand any more, and never before."""
+"""The row of a lease is deleted when all its tasks are settled or given back, and never before."""
 
 from datetime import timedelta
 

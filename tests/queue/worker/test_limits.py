@@ -8,16 +8,17 @@ import pytest
 from crew import ask, sent, set_up, until, until_status, worked, working
 from engine import DAY, MINUTE, Grind, audit, later, registered, settled, statuses
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import TaskId
 from gristmill.queue import Envelope, on, send_many
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import SQL as CONFIG
-from gristmill.queue.config import QueueConfig, load_configs
+from gristmill.queue.config import QueueConfig, QueueLimits, load_configs
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.operate.queues import list_queues, pause, resume
 from gristmill.queue.upkeep.breaker import Health, half_open, judge
+from gristmill.queue.worker import claimer
 from gristmill.queue.worker.claimer import CLAIM_SESSION, SQL, Claimer
 from gristmill.queue.worker.lane_marks import LaneMarks
 from gristmill.queue.worker.workload import Workload
@@ -79,18 +80,34 @@ async def test_suspects_start_within_the_limits_of_their_queue(db: Database) -> 
     assert len(await OneWorker(db, solo=True).claim()) == 1
 
 
-async def test_several_workers_together_never_run_more_than_the_concurrency(db: Database) -> None:
+async def test_several_workers_together_never_run_more_than_the_concurrency(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await set_up(db, "mill", concurrency=3)
     await sent_many(db, 30)
-    running, most = 0, 0
+    running = most = begun = refused = 0
+    allowance = claimer._allowance
+
+    async def counting(tx: Tx, limits: QueueLimits) -> int:
+        nonlocal refused
+        allowed = await allowance(tx, limits)
+        refused += begun >= 3 and allowed <= 0
+        return allowed
+
+    async def more_were_refused() -> bool:
+        return begun >= 3 and refused >= 2
 
     async def busy(letter: Grind) -> None:
-        nonlocal running, most
+        nonlocal running, most, begun
         running += 1
+        begun += 1
         most = max(most, running)
-        await asyncio.sleep(0.005)
+        if begun <= 3:
+            await until(more_were_refused, "three run, and more are refused")
+        await asyncio.sleep(0)
         running -= 1
 
+    monkeypatch.setattr(claimer, "_allowance", counting)
     await asyncio.gather(*(worked(db, on(Grind, busy), name=f"w{i}", concurrency=8) for i in range(2)))
     assert most == 3
     async with db.transaction() as tx:
@@ -197,6 +214,9 @@ async def test_a_paused_queue_is_not_claimed_and_a_resumed_one_is(db: Database) 
 # --- serial keys
 
 
+TICKETS = "SELECT (payload ->> 'grain')::int FROM task JOIN ticket USING (id) WHERE serial_key = %(key)s"
+
+
 async def test_a_serial_key_runs_one_at_a_time_in_order_over_two_workers(db: Database) -> None:
     running: dict[int, int] = {}
     order: dict[int, list[int]] = {0: [], 1: []}
@@ -206,7 +226,7 @@ async def test_a_serial_key_runs_one_at_a_time_in_order_over_two_workers(db: Dat
         assert key not in running
         running[key] = letter.grain
         order[key].append(letter.grain)
-        await asyncio.sleep(0.002)
+        assert await ask(db, TICKETS, key=f"key {key}") == [(letter.grain,)]
         del running[key]
 
     async with db.transaction() as tx:
@@ -346,11 +366,12 @@ async def test_without_a_breaker_nothing_is_counted(db: Database) -> None:
 
 @pytest.mark.parametrize(("good", "then"), [(True, "closed"), (False, "open")])
 async def test_after_its_pause_a_breaker_lets_one_task_try(db: Database, good: bool, then: str) -> None:
-    await set_up(db, "mill", breaker="30%", breaker_minimum=10, breaker_reset=timedelta(milliseconds=1))
+    await set_up(db, "mill", breaker="30%", breaker_minimum=10, breaker_reset=MINUTE)
     await sent_many(db, 5)
     await reported(db, failed=10)
     assert (await breaker(db))[0] == "open"
-    await asyncio.sleep(0.002)
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE queue SET breaker_since = breaker_since - breaker_reset")
     worker = OneWorker(db)
     (probe,) = await worker.claim()
     assert await breaker(db) == ("half-open", "trying one task")

@@ -1,4 +1,4 @@
-"""What a worker has in its workload: bounded, in order, and all of it accounted for."""
+"""The workload of a worker: bounded, in order, and all of it accounted for."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,7 +88,7 @@ def test_giving_up_what_has_not_begun_empties_the_hands() -> None:
     workload = Workload(4, 100)
     workload.accept([claim(1), claim(2)])
     assert not workload.empty
-    assert ids(workload.unstarted()) == [1, 2]
+    assert ids(workload.take_unstarted()) == [1, 2]
     assert workload.empty
 
 

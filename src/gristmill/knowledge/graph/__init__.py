@@ -1,4 +1,4 @@
-"""The graph of who and what chunks name: written chunk by chunk, read as nodes and edges."""
+"""The graph of people and things that chunks name: written chunk by chunk, read as nodes and edges."""
 
 from gristmill.knowledge.graph.contributions import (
     EdgeRef,

@@ -1,25 +1,38 @@
-"""What a chunk contributes to the graph: saved with it, once, and found again by what it was drawn from."""
+"""The contribution of a chunk to the graph: saved once, and found again by the text that it was extracted from."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from gristmill.db import Row, Tx, queries
+from gristmill.db import Tx, queries
 from gristmill.ids import ChunkId
 from gristmill.models import Entity, Extraction, Passage, Relation
 
 SQL = queries("gristmill.knowledge.graph", "contributions.sql")
 
-NodeRef = tuple[str, str]  # client, key
-EdgeRef = tuple[str, str, str, str]  # client, source, type, target
+
+class NodeRef(NamedTuple):
+    """A node of a client's graph."""
+
+    client: str
+    key: str
+
+
+class EdgeRef(NamedTuple):
+    """An edge of a client's graph."""
+
+    client: str
+    source: str
+    type: str
+    target: str
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What the graph loses with some chunks: nodes and edges that go, and those that only lose some evidence."""
+    """Nodes and edges that go with some chunks, and those that only lose some of their evidence."""
 
     nodes_gone: tuple[NodeRef, ...]
     nodes_weaker: tuple[NodeRef, ...]
@@ -28,7 +41,7 @@ class Losses:
 
 
 def extraction_key(client: str, passage: Passage, version: str) -> bytes:
-    """What an extraction was drawn from: the same key never has to be drawn again, and no two clients share one."""
+    """Identifies the input of an extraction, which is never made twice for the same key; no two clients share one."""
     asked: list[Any] = [
         client,
         passage.text,
@@ -41,14 +54,22 @@ def extraction_key(client: str, passage: Passage, version: str) -> bytes:
     return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()
 
 
+class _ExtractionRow(NamedTuple):
+    key: bytes
+    silent: bool | None
+    dropped: int
+    entities: list[dict[str, Any]]
+    relations: list[dict[str, Any]]
+
+
 async def known_extractions(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
-    """What was drawn before, by its key."""
-    rows = await tx.all(SQL["known_extractions"], keys=list(set(keys))) if keys else []
+    """The extractions that exist already, by their keys."""
+    rows = await tx.all(SQL["known_extractions"], _ExtractionRow, keys=list(set(keys))) if keys else []
     return {bytes(row.key): _make_extraction(row) for row in rows}
 
 
 async def save(tx: Tx, chunk_id: ChunkId, client: str, extraction: Extraction, key: bytes) -> None:
-    """Writes what one chunk contributes in place of what it contributed before."""
+    """Writes the contribution of one chunk in place of its contribution before."""
     await tx.execute(
         SQL["save"],
         chunk=chunk_id,
@@ -61,19 +82,33 @@ async def save(tx: Tx, chunk_id: ChunkId, client: str, extraction: Extraction, k
     )
 
 
-def _make_extraction(row: Row) -> Extraction:
+def _make_extraction(row: _ExtractionRow) -> Extraction:
     entities = tuple(Entity(**one) for one in row.entities)
     relations = tuple(Relation(**one) for one in row.relations)
     return Extraction(entities, relations, silent=row.silent, dropped=row.dropped)
 
 
+class _LostNode(NamedTuple):
+    client: str
+    key: str
+    stays: bool  # it has other evidence
+
+
+class _LostEdge(NamedTuple):
+    client: str
+    source: str
+    type: str
+    target: str
+    stays: bool
+
+
 async def find_losses(tx: Tx, chunk_ids: Sequence[ChunkId]) -> Losses:
-    """What would go if these chunks went."""
-    nodes = await tx.all(SQL["lost_nodes"], chunks=list(chunk_ids))
-    edges = await tx.all(SQL["lost_edges"], chunks=list(chunk_ids))
+    """The nodes and edges that would lose evidence if these chunks went."""
+    nodes = await tx.all(SQL["lost_nodes"], _LostNode, chunks=list(chunk_ids))
+    edges = await tx.all(SQL["lost_edges"], _LostEdge, chunks=list(chunk_ids))
     return Losses(
-        nodes_gone=tuple(row[:2] for row in nodes if not row.stays),
-        nodes_weaker=tuple(row[:2] for row in nodes if row.stays),
-        edges_gone=tuple(row[:4] for row in edges if not row.stays),
-        edges_weaker=tuple(row[:4] for row in edges if row.stays),
+        nodes_gone=tuple(NodeRef(row.client, row.key) for row in nodes if not row.stays),
+        nodes_weaker=tuple(NodeRef(row.client, row.key) for row in nodes if row.stays),
+        edges_gone=tuple(EdgeRef(*row[:4]) for row in edges if not row.stays),
+        edges_weaker=tuple(EdgeRef(*row[:4]) for row in edges if row.stays),
     )

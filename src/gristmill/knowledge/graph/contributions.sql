@@ -1,8 +1,8 @@
--- Writes what chunks contribute to the graph, and finds what was extracted before.
+-- Writes the contributions of chunks to the graph, and finds earlier extractions.
 
 -- name: save
--- One chunk's whole contribution, under the names that aliases stand for; what it no longer says is taken back, except
--- what somebody stated. Only rows of this chunk are touched.
+-- One chunk's whole contribution, under the keys that aliases stand for. Relations and mentions that the chunk no longer has
+-- are removed, except those that somebody stated. Only rows of this chunk are touched.
 WITH place AS (
   SELECT id, scope FROM chunk WHERE id = %(chunk)s
 ), named AS (
@@ -52,9 +52,9 @@ SELECT place.id, place.scope, %(key)s, %(silent)s, %(dropped)s FROM place
    SET key = excluded.key, silent = excluded.silent, dropped = excluded.dropped, at = excluded.at;
 
 -- name: known_extractions
--- What was extracted under these keys before, from whichever chunk has it; nothing that was merely stated. A silent LLM is
--- asked again. One look into the index for each key, however many chunks have it: a range of one value, so that it is always
--- the index; and when an LLM was silent 256 times, it is as well asked once more.
+-- Earlier extractions under these keys, from any chunk that has one, without anything that was merely stated. Where the LLM
+-- was silent it is asked again, so these do not count. Each key costs one look into the index, however many chunks have it:
+-- the range of one value makes the planner use the index always. If the first 256 were silent, the LLM is asked once more.
 SELECT k.key, x.silent, x.dropped,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('key', m.key, 'type', m.type, 'name', m.name, 'count', m.count,
                                                      'properties', m.properties) ORDER BY m.key), '[]')
@@ -69,8 +69,8 @@ SELECT k.key, x.silent, x.dropped,
     WHERE silent IS NOT TRUE LIMIT 1) x;
 
 -- name: lost_nodes
--- What these chunks name, and whether anything else names it for the same client, or somebody stated it without any
--- evidence. Not `<> ALL`: for each of many thousand names that goes through the chunks, of which there may be as many.
+-- The nodes that these chunks name. A node stays if another chunk of the same client names it, or if somebody stated it
+-- without evidence. `NOT IN` and not `<> ALL`: that would go through all the chunks for each of many thousand names.
 SELECT client, key, EXISTS (
          SELECT FROM mention m JOIN scope s ON s.id = m.scope
           WHERE m.key = lost.key AND s.client = lost.client AND m.chunk NOT IN (SELECT unnest(%(chunks)s::bigint[])))

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
 import orjson
 
-from gristmill.db import Row, Tx, queries
+from gristmill.db import Tx, queries
 from gristmill.knowledge.graph.reading import merge_properties
 from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "graphml.sql")
 PORTION = 2_000
-ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # not even as &#0; may XML have them
+# XML may not have these characters, not even as &#0;
+ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -31,7 +32,7 @@ FOOT = "  </graph>\n</graphml>\n"
 
 
 async def export(tx: Tx, scope: Scope) -> AsyncGenerator[str]:
-    """Pieces of one document; `tx` should see one moment, or an edge may lack its node."""
+    """The pieces of one XML document. `tx` should see a single moment, or an edge may lack its node."""
     visible_to = {"client": scope.client, "scopes": await visible(tx, scope)}
     yield HEAD
     async for rows in tx.portions(SQL["nodes"], PORTION, **visible_to):
@@ -41,7 +42,24 @@ async def export(tx: Tx, scope: Scope) -> AsyncGenerator[str]:
     yield FOOT
 
 
-def _node_xml(row: Row) -> str:
+class _NodeRow(Protocol):
+    key: str
+    name: str
+    type: str
+    mentions: int
+    chunks: int
+    stated: Sequence[Mapping[str, Any]] | None
+
+
+class _EdgeRow(Protocol):
+    source: str
+    type: str
+    target: str
+    evidence: int
+    properties: Sequence[Any] | None
+
+
+def _node_xml(row: _NodeRow) -> str:
     return (
         f'    <node id={_attribute(row.key)}><data key="label">{_text(row.name)}</data>'
         f'<data key="type">{_text(row.type)}</data><data key="mentions">{row.mentions}</data>'
@@ -49,7 +67,7 @@ def _node_xml(row: Row) -> str:
     )
 
 
-def _edge_xml(row: Row) -> str:
+def _edge_xml(row: _EdgeRow) -> str:
     return (
         f"    <edge source={_attribute(row.source)} target={_attribute(row.target)}>"
         f'<data key="relation">{_text(row.type)}</data><data key="weight">{row.evidence}</data>'
@@ -58,7 +76,7 @@ def _edge_xml(row: Row) -> str:
 
 
 def _json_xml(key: str, value: Mapping[str, Any] | Sequence[Any] | None) -> str:
-    """Properties as one text: of a node an object, of an edge a list of what its evidence says, each once."""
+    """Properties as JSON: an object for a node; for an edge the list of its evidence's properties, each once."""
     return f'<data key="{key}">{_text(orjson.dumps(value).decode())}</data>' if value else ""
 
 

@@ -1,4 +1,4 @@
--- The whole graph, to be read a portion at a time.
+-- The whole graph, which is read a portion at a time.
 
 -- name: nodes
 SELECT key, type, name, mentions, chunks, stated FROM visible_nodes(%(client)s, %(scopes)s::int[], NULL) ORDER BY key;

@@ -1,13 +1,13 @@
-"""What can be asked of the graph: a node and its neighbours, its evidence, the way from one to another."""
+"""Reads the graph: a node with its neighbours and evidence, nodes by name, the way from one node to another."""
 
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from gristmill.db import Query, Row, Tx, queries
+from gristmill.db import Query, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import keys_with_name, resolve_keys
@@ -15,7 +15,8 @@ from gristmill.models import make_entity_key
 from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.knowledge.graph", "reading.sql")
-WIDEST = 20_000  # nodes of one level of a search for a path
+R = TypeVar("R")
+WIDEST = 20_000  # nodes on one level of the search for a path
 AROUND = 60  # characters before and after a name in a snippet
 
 
@@ -36,7 +37,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An edge to another node, seen from this one."""
+    """An edge between this node and another one."""
 
     key: str
     node_type: str
@@ -48,7 +49,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Node:
-    """Who or what it is, and how the chunks in reader know it."""
+    """A person or thing, and how the visible chunks know it."""
 
     key: str
     type: str
@@ -58,13 +59,13 @@ class Node:
     documents: int
     properties: dict[str, Any]
     neighbours: tuple[Neighbour, ...]
-    edges: int  # of which `neighbours` are those with most evidence
+    edges: int  # of all; `neighbours` are those with most evidence
     evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True)
 class FoundNode:
-    """A node that a search by name brought up."""
+    """A node that was found by its name."""
 
     key: str
     type: str
@@ -75,7 +76,7 @@ class FoundNode:
 
 @dataclass(frozen=True)
 class Step:
-    """One edge of a path, in the direction in which it is known."""
+    """One edge of a path, in its own direction."""
 
     source: str
     type: str
@@ -95,15 +96,82 @@ class Counts:
     edge_types: dict[str, int] = field(default_factory=dict[str, int])
 
 
+# --- rows
+
+
+class _KeyRow(NamedTuple):
+    key: str
+
+
+class _NodeRow(NamedTuple):
+    key: str
+    type: str
+    name: str
+    mentions: int
+    chunks: int
+    stated: list[dict[str, Any]] | None
+
+
+class _Places(NamedTuple):
+    chunks: int
+    documents: int
+
+
+class _NeighbourRow(NamedTuple):
+    key: str
+    type: str
+    outward: bool
+    evidence: int
+    total: int
+
+
+class _EvidenceRow(NamedTuple):
+    chunk: ChunkId
+    document: DocumentId
+    file: str
+    title: str | None
+    urn: str
+    page: int
+    start: int
+    stop: int
+    name: str
+    text: str
+    passage: str | None  # the place of the chunk on its page; a page may be gone
+
+
+class _LevelRow(NamedTuple):
+    key: str
+    origin: str
+    type: str
+    outward: bool
+    evidence: int
+
+
+class _CountsRow(NamedTuple):
+    mentions: int
+    evidence: int
+
+
+class _TypeRow(NamedTuple):
+    type: str
+    n: int
+
+
+# --- questions
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What a reader may see, and whose names nodes have."""
+    """The scopes that a reader may see, and the client whose aliases name the nodes."""
 
     client: str
     scopes: Sequence[ScopeId]
 
-    async def all(self, tx: Tx, query: Query, **params: Any) -> list[Row]:
-        return await tx.all(query, client=self.client, scopes=self.scopes, **params)
+    async def all(self, tx: Tx, query: Query, row: type[R], **params: Any) -> list[R]:
+        return await tx.all(query, row, client=self.client, scopes=self.scopes, **params)
+
+    async def keys(self, tx: Tx, query: Query, **params: Any) -> list[str]:
+        return [row.key for row in await self.all(tx, query, _KeyRow, **params)]
 
 
 async def _reader_of(tx: Tx, scope: Scope) -> _Reader:
@@ -124,13 +192,13 @@ async def resolve(tx: Tx, scope: Scope, text: str) -> str:
 
 
 async def _find_by_key(tx: Tx, reader: _Reader, text: str) -> list[str]:
-    """The node with this key: by one's own alias, or one of GLOBAL."""
+    """The node with this key, resolved by the client's own aliases, or else by those of GLOBAL."""
     keys = [*await resolve_keys(tx, reader.client, [text]), *await resolve_keys(tx, "", [text])]
     return (await _present_keys(tx, reader, keys))[:1]
 
 
 async def _find_by_name(tx: Tx, reader: _Reader, text: str) -> list[str]:
-    """The keys of nodes with this name, or an alias that has it; where case matters, in this case if there are any."""
+    """The keys of nodes with this name or alias; where case matters, those written exactly so, if there are any."""
     names = {_normal_name(text), " ".join(text.split())}
     found = [
         key
@@ -143,19 +211,20 @@ async def _find_by_name(tx: Tx, reader: _Reader, text: str) -> list[str]:
 
 
 async def _present_keys(tx: Tx, reader: _Reader, keys: Sequence[str]) -> list[str]:
-    there = {row.key for row in await reader.all(tx, SQL["present_keys"], keys=list(keys))}
+    """Those of these keys under which the graph has anything."""
+    there = set(await reader.keys(tx, SQL["present_keys"], keys=list(keys)))
     return [key for key in keys if key in there]
 
 
 async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
-    """A node by its key or name, with its strongest edges and where it is named most."""
+    """A node by its key or name, with its strongest edges and the chunks that name it most."""
     key = await resolve(tx, scope, key)
     reader = await _reader_of(tx, scope)
     known = (await _load_nodes(tx, reader, [key]))[key]
-    (places,) = await reader.all(tx, SQL["count_places"], keys=[key])
-    edges = await reader.all(tx, SQL["neighbours"], keys=[key], limit=limit)
+    (places,) = await reader.all(tx, SQL["count_places"], _Places, keys=[key])
+    edges = await reader.all(tx, SQL["neighbours"], _NeighbourRow, keys=[key], limit=limit)
     others = await _load_nodes(tx, reader, [row.key for row in edges])
-    evidence = await reader.all(tx, SQL["node_evidence"], keys=[key], limit=limit)
+    evidence = await reader.all(tx, SQL["node_evidence"], _EvidenceRow, keys=[key], limit=limit)
     return Node(
         key=key,
         type=known.type,
@@ -174,36 +243,35 @@ async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
 
 
 def merge_properties(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """What was stated of a node in several scopes: the nearest come last, and win."""
+    """The properties of a node that were stated in several scopes; those of the nearest scope come last, and win."""
     return dict(ChainMap(*map(dict, reversed(stated or ()))))
 
 
-async def _load_nodes(tx: Tx, reader: _Reader, keys: Sequence[str]) -> dict[str, Row]:
-    return {row.key: row for row in await reader.all(tx, SQL["nodes"], keys=list(keys))} if keys else {}
+async def _load_nodes(tx: Tx, reader: _Reader, keys: Sequence[str]) -> dict[str, _NodeRow]:
+    return {row.key: row for row in await reader.all(tx, SQL["nodes"], _NodeRow, keys=list(keys))} if keys else {}
 
 
 async def edge_evidence(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> list[Evidence]:
-    """The chunks that say so."""
+    """The chunks that show this edge."""
     reader = await _reader_of(tx, scope)
-    rows = await reader.all(
-        tx, SQL["edge_evidence"], source=step.source, type=step.type, target=step.target, limit=limit
-    )
+    edge = {"source": step.source, "type": step.type, "target": step.target}
+    rows = await reader.all(tx, SQL["edge_evidence"], _EvidenceRow, **edge, limit=limit)
     return [_make_evidence(row) for row in rows]
 
 
 async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[FoundNode]:
-    """Nodes whose name begins with this, then those that have it anywhere; in whatever case."""
+    """Nodes whose name begins with this text, then nodes whose name contains it; in any case of letters."""
     reader = await _reader_of(tx, scope)
     keys = await _keys_beginning_with(tx, reader, text, limit)
     if len(keys) < limit and text.strip():
-        within = await reader.all(tx, SQL["find_within"], text=_normal_name(text), limit=limit)
-        keys = list(dict.fromkeys([*keys, *(row.key for row in within)]))[:limit]
+        within = await reader.keys(tx, SQL["find_within"], text=_normal_name(text), limit=limit)
+        keys = list(dict.fromkeys([*keys, *within]))[:limit]
     known = await _load_nodes(tx, reader, keys)
     return [FoundNode(*known[key][:5]) for key in keys]
 
 
 async def similar_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> list[str]:
-    """Keys that look much like this, of those whose names begin like it or like one of its words."""
+    """Keys that look much like this text, among those whose names begin like it or like one of its words."""
     name = _normal_name(text.rpartition("::")[2])
     reader = await _reader_of(tx, scope)
     candidates: dict[str, str] = {}
@@ -216,7 +284,7 @@ async def similar_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> li
 
 
 async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6) -> list[Step] | None:
-    """The shortest way from one node to another, from both ends at once; None if there is none within `hops`."""
+    """The shortest way between two nodes, searched from both ends at once; None if there is none within `hops`."""
     reader = await _reader_of(tx, scope)
     ends = await resolve(tx, scope, source), await resolve(tx, scope, target)
     if ends[0] == ends[1]:
@@ -233,12 +301,12 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
     return None
 
 
-_Ways = dict[str, tuple[str, Step] | None]  # node → where one came from, and by which edge
+_Ways = dict[str, tuple[str, Step] | None]  # node → the node before it on the way, and the edge between them
 
 
 async def _next_level(tx: Tx, reader: _Reader, ways: _Ways, front: Sequence[str]) -> list[str]:
-    """The next level: who was not seen before."""
-    rows = await reader.all(tx, SQL["next_level"], keys=list(front), limit=WIDEST)
+    """The neighbours of these nodes that were not reached before; `ways` learns how they were reached."""
+    rows = await reader.all(tx, SQL["next_level"], _LevelRow, keys=list(front), limit=WIDEST)
     fresh = [row for row in rows if row.key not in ways]
     for row in fresh:
         there = (row.origin, row.type, row.key) if row.outward else (row.key, row.type, row.origin)
@@ -255,28 +323,27 @@ def _steps_back(ways: _Ways, key: str) -> list[Step]:
 
 
 async def counts(tx: Tx, scope: Scope) -> Counts:
-    """How large the graph is, and of what it consists."""
+    """How many nodes and edges of each type the graph has."""
     reader = await _reader_of(tx, scope)
-    (row,) = await reader.all(tx, SQL["counts"])
-    nodes = {one.type: one.n for one in await reader.all(tx, SQL["node_types"])}
-    edges = {one.type: one.n for one in await reader.all(tx, SQL["edge_types"])}
+    (row,) = await reader.all(tx, SQL["counts"], _CountsRow)
+    nodes = {one.type: one.n for one in await reader.all(tx, SQL["node_types"], _TypeRow)}
+    edges = {one.type: one.n for one in await reader.all(tx, SQL["edge_types"], _TypeRow)}
     return Counts(sum(nodes.values()), sum(edges.values()), row.mentions, row.evidence, nodes, edges)
 
 
-# --- rows
+# --- names and evidence
 
 
 async def _keys_beginning_with(tx: Tx, reader: _Reader, text: str, limit: int) -> list[str]:
-    """The keys of nodes whose names begin so; some ids are folded otherwise than names, so both are tried."""
+    """The keys of nodes whose names begin with this text, folded as a name and as an id: the two may differ."""
     found: dict[str, None] = {}
     for name in dict.fromkeys((_normal_name(text), " ".join(text.lower().split()))):
-        rows = await reader.all(tx, SQL["find_beginning"], text=name, limit=limit) if name else []
-        found |= dict.fromkeys(row.key for row in rows)
+        found |= dict.fromkeys(await reader.keys(tx, SQL["find_beginning"], text=name, limit=limit) if name else [])
     return list(found)[:limit]
 
 
 def _normal_name(text: str) -> str:
-    """As it stands in a key."""
+    """A name as it stands in a key."""
     return _name_in_key(make_entity_key("name", text))
 
 
@@ -284,10 +351,10 @@ def _name_in_key(key: str) -> str:
     return key.partition("::")[2]
 
 
-def _make_evidence(row: Row) -> Evidence:
-    """At the name itself if the page has it as it was found, else at the whole chunk.
+def _make_evidence(row: _EvidenceRow) -> Evidence:
+    """Points at the name itself if the page has it as it was found, else at the whole chunk.
 
-    It is no part of a longer word if it can be helped: some scripts have no blanks.
+    A name that stands alone goes before one inside a longer word; but some scripts have no blanks between words.
     """
     passage: str = row.passage or row.text
     written = r"\s+".join(re.escape(word) for word in row.name.split())

@@ -1,4 +1,4 @@
--- Reads nodes and edges; every statement is confined to the scopes that its reader may see, and calls nodes as its reader does.
+-- Reads nodes and edges. Every statement reads only the scopes that its reader may see, and names nodes by the reader's aliases.
 
 -- name: nodes
 SELECT key, type, name, mentions, chunks, stated FROM visible_nodes(%(client)s, %(scopes)s::int[], %(keys)s::text[]);
@@ -44,7 +44,7 @@ SELECT r.chunk, c.document, d.name AS file, d.title, d.urn, c.page, c.start, c.s
  ORDER BY r.chunk LIMIT %(limit)s;
 
 -- name: find_beginning
--- by ranges: a pattern that is no constant would not use the index
+-- By ranges, because a pattern that is no constant would not use the index.
 SELECT coalesce(a.key, found.key) AS key
   FROM (SELECT key, sum(count) AS mentions
           FROM (SELECT scope, key, count FROM mention UNION ALL SELECT scope, key, 0 FROM entity) AS one
@@ -69,13 +69,13 @@ SELECT coalesce(a.key, found.key) AS key
  ORDER BY found.mentions DESC, found.key;
 
 -- name: present_keys
--- those of these keys under whose names there is anything
+-- Those of these keys under whose names the graph has anything.
 SELECT k.key FROM unnest(%(keys)s::text[]) AS k (key)
  WHERE EXISTS (SELECT FROM mention m WHERE m.key = ANY(names_of(%(client)s, ARRAY[k.key])) AND m.scope = ANY(%(scopes)s))
     OR EXISTS (SELECT FROM entity e WHERE e.key = ANY(names_of(%(client)s, ARRAY[k.key])) AND e.scope = ANY(%(scopes)s));
 
 -- name: next_level
--- One level of a search in breadth: who is next to any of these, by which edge, and how well that is known.
+-- One level of a breadth-first search: the neighbours of these nodes, each by the edge with most evidence.
 SELECT DISTINCT ON (key) key, origin, type, outward, evidence
   FROM (SELECT coalesce(a.key, one.key) AS key, coalesce(o.key, one.origin) AS origin, type, outward, count(DISTINCT chunk) AS evidence
           FROM (SELECT target AS key, source AS origin, type, true AS outward, chunk FROM relation

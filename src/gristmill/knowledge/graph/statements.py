@@ -1,7 +1,7 @@
-"""Nodes and edges that somebody states, the chunks that show them, and what becomes of them when chunks go."""
+"""Nodes and edges that somebody states: the chunks that show them, and their fate when these chunks go."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,7 +14,12 @@ from gristmill.scopes import Scope, scope_id
 
 SQL = queries("gristmill.knowledge.graph", "statements.sql")
 
-Statement = tuple[ScopeId, str]  # where a node was stated, and its key
+
+class Statement(NamedTuple):
+    """A node that somebody stated in a scope."""
+
+    scope: ScopeId
+    key: str
 
 
 async def create_node_with_rag_links(
@@ -25,7 +30,7 @@ async def create_node_with_rag_links(
     properties: Mapping[str, Any] | None = None,
     rag_chunk_ids: Sequence[ChunkId] = (),
 ) -> str:
-    """States a node, or more of one that is known, and links it with chunks; its key as it is kept."""
+    """States a node, or more properties of a known one, and links it with chunks; returns the key that is kept."""
     await block_alias_changes(tx)
     (key,) = await resolve_keys(tx, scope.client, [node_key])
     type = "_".join(node_type.casefold().split())
@@ -49,7 +54,7 @@ async def create_relationship(
     *,
     evidence: Sequence[ChunkId],
 ) -> tuple[str, str, str]:
-    """States an edge that these chunks show; (source, type, target) as they are kept."""
+    """States an edge that these chunks show; returns source, type and target as they are kept."""
     if not evidence:
         raise Refused(f"An edge from “{from_key}” to “{to_key}” needs at least one chunk as evidence.")
     await block_alias_changes(tx)
@@ -66,26 +71,26 @@ async def create_relationship(
 
 
 async def hand_down_statements(tx: Tx, documents: Sequence[DocumentId]) -> None:
-    """What was stated of chunks of these holds of the same chunks of the versions that take their place."""
+    """Passes the statements on chunks of these documents to the same chunks of their newer versions."""
     await block_alias_changes(tx)
     await tx.execute(SQL["hand_down_statements"], documents=list(documents))
 
 
 async def statements_at_stake(tx: Tx, documents: Sequence[DocumentId]) -> list[Statement]:
-    """Statements that lose evidence with these documents, held until it is clear whether any is left."""
+    """The statements that lose evidence with these documents; locked, so that the remaining evidence stays as it is."""
     await block_alias_changes(tx)
-    return [(row.scope, row.key) for row in await tx.all(SQL["statements_at_stake"], documents=list(documents))]
+    return await tx.all(SQL["statements_at_stake"], Statement, documents=list(documents))
 
 
 async def retract_statements(tx: Tx, statements: Sequence[Statement]) -> None:
-    """Takes back those whose last evidence went; what was stated without any stays, and so does what others stated."""
+    """Removes those of these statements that have no evidence left; statements without any evidence are never given."""
     if statements:
         scopes, keys = zip(*statements, strict=True)
         await tx.execute(SQL["retract_statements"], scopes=list(scopes), keys=list(keys))
 
 
 async def _refuse_foreign_chunks(tx: Tx, scope: Scope, own: ScopeId, chunks: Sequence[ChunkId]) -> None:
-    """One's own chunks only: what is said of GLOBAL ones, all would see."""
+    """Refuses chunks of others, and those of GLOBAL: everybody would see what is stated on them."""
     if not chunks:
         return
     known = {row.id for row in await tx.all(SQL["own_chunks"], chunks=list(chunks), scope=own)}

@@ -1,7 +1,7 @@
--- What somebody states about nodes and edges.
+-- Nodes and edges that somebody states.
 
 -- name: own_chunks
--- the chunks of one's own client; for a project its own and those of its client's level
+-- The chunks of one's own client; for a project, its own chunks and those of its client's level.
 SELECT c.id FROM chunk c JOIN scope s ON s.id = c.scope JOIN scope own ON own.id = %(scope)s
  WHERE c.id = ANY(%(chunks)s) AND may_rest_on(own, s);
 
@@ -26,8 +26,8 @@ SELECT c.id, %(source)s, %(type)s, %(target)s, c.scope, false, true, %(propertie
    SET stated = true, properties = known.properties || excluded.properties;
 
 -- name: hand_down_statements
--- What was stated of the chunks of documents whose source has a newer version: to the chunk of that with the same text, the
--- one in the same place if there are several. Two that were alike may have become one.
+-- Copies statements from chunks of a document to its newer version: to the chunk with the same text, and of several such to
+-- the one in the same place. Two equal chunks may have become one, so a statement may arrive twice.
 WITH heir AS (
   SELECT DISTINCT ON (old.id) old.id AS chunk, new.id AS heir, new.scope
     FROM document o
@@ -54,8 +54,8 @@ SELECT DISTINCT ON (h.heir, r.source, r.type, r.target) h.heir, r.source, r.type
    SET stated = true, properties = known.properties || excluded.properties;
 
 -- name: statements_at_stake
--- The statements with evidence in these documents. Of two who take the last two pieces of it at the same time, the second
--- has to see that the first is gone.
+-- The statements with evidence in these documents. They are locked: when two transactions remove the last two pieces of
+-- evidence at the same time, the second must see that the first is gone.
 SELECT e.scope, e.key
   FROM entity e JOIN scope s ON s.id = e.scope
  WHERE e.linked

@@ -1,4 +1,4 @@
--- Knowledge: chunks of text, their vectors and terms, and the graph of who and what they name.
+-- Knowledge: chunks of text, their vectors and terms, and the graph of people and things that they name.
 -- needs: documents
 
 CREATE TABLE chunk (
@@ -14,13 +14,13 @@ CREATE TABLE chunk (
   language text COLLATE "C",                       -- null: not known
   heading  text NOT NULL DEFAULT '',               -- the path of headings above it
   text     text NOT NULL,
-  hash     bytea NOT NULL,                         -- of what is embedded: heading and text
+  hash     bytea NOT NULL,                         -- of heading and text, as they are embedded
   UNIQUE (document, page, ordinal),
   CHECK (stop >= start)
 );
 CREATE INDEX chunk_by_hash ON chunk (hash);
 
--- What turns text into vectors. One is current; while another is being filled, search answers from the current one.
+-- The models that turn text into vectors. Search answers from the current one, also while another is being filled.
 CREATE TABLE embedding_model (
   id         smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name       text NOT NULL,
@@ -39,8 +39,8 @@ CREATE TABLE embedding (
   PRIMARY KEY (chunk, model)
 );
 
--- Terms for BM25. A chunk's terms are written with it, as one row; in the background many such rows are gathered into a
--- segment, in which each term has all its postings side by side. Segments are only ever made and removed, never changed.
+-- Terms for BM25. A chunk's terms are written with the chunk, as one row. In the background, many such rows are gathered into
+-- a segment, in which each term has all its postings side by side. Segments are made and removed, but never changed.
 CREATE TABLE fresh_terms (
   chunk    bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
   scope    int NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE posting (
 );
 ALTER TABLE posting ALTER data SET STORAGE EXTERNAL;
 
--- Chunks that are gone and may still stand in a segment.
+-- Deleted chunks that may still stand in a segment.
 CREATE TABLE gone_chunk (
   chunk bigint NOT NULL,
   scope int NOT NULL,
@@ -79,11 +79,12 @@ CREATE TABLE gone_chunk (
 );
 CREATE INDEX gone_chunk_by_scope ON gone_chunk (scope, chunk);
 
--- The graph: what each chunk names and says. A node is named by its mentions, an edge is nothing but its evidence:
--- neither can outlive the chunks it comes from, and no two writers ever meet in a row.
+-- The graph: the names and relations of each chunk. A node exists by its mentions, and an edge by its evidence. So neither
+-- can outlive its chunks, and no two writers ever change the same row.
 
--- A name as people look for it: without its namespace and in small letters, by the database's own rules. The order is that of
--- bytes, so that a beginning is a range. Two indexes hold its results: it must never change, and is part of the tables.
+-- A name as people search for it: without its namespace and in small letters, by the database's own rules. It is ordered by
+-- bytes, so that all names with one beginning are a range. Two indexes keep its results, so the function must never change:
+-- it is part of the tables.
 CREATE FUNCTION plain_name(key text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT lower(substr(key, strpos(key, '::') + 2) COLLATE "default") COLLATE "C"
 $$;
@@ -98,13 +99,13 @@ CREATE TABLE alias (
 );
 CREATE INDEX alias_by_key ON alias (client, key);
 
--- Nodes that somebody stated, with what is known of them; those that are only mentioned need no row here.
+-- Nodes that somebody stated, with their properties. Nodes that are only mentioned need no row here.
 CREATE TABLE entity (
   scope      int NOT NULL REFERENCES scope,
   key        text COLLATE "C" NOT NULL,
   type       text COLLATE "C" NOT NULL,
   properties jsonb NOT NULL DEFAULT '{}',
-  linked     boolean NOT NULL DEFAULT false,       -- stated with chunks as evidence: it is removed with the last of them
+  linked     boolean NOT NULL DEFAULT false,       -- it was stated with chunks as evidence, and goes with the last of them
   PRIMARY KEY (key, scope)
 );
 CREATE INDEX entity_by_name ON entity (plain_name(key), scope);
@@ -116,24 +117,24 @@ CREATE TABLE mention (
   type       text COLLATE "C" NOT NULL,
   name       text NOT NULL,                        -- as it is written there
   count      int NOT NULL DEFAULT 1,               -- how often it was found there
-  stated     boolean NOT NULL DEFAULT false,       -- somebody linked it: drawing the chunk anew does not undo that
+  stated     boolean NOT NULL DEFAULT false,       -- somebody linked it: another extraction does not undo that
   properties jsonb NOT NULL DEFAULT '{}',
   PRIMARY KEY (chunk, key),
   CHECK (count > 0 OR (stated AND count = 0))
 );
 CREATE INDEX mention_by_key ON mention (key, scope);
 CREATE INDEX mention_by_name ON mention (plain_name(key), scope);
-CREATE INDEX mention_stated ON mention (chunk) WHERE stated;  -- little is stated; it is looked up when a chunk goes
+CREATE INDEX mention_stated ON mention (chunk) WHERE stated;  -- small, because little is stated; read when a chunk goes
 
--- One piece of evidence: this chunk says that `source` stands in this relation to `target`.
+-- One piece of evidence: this chunk shows that `source` has this relation to `target`.
 CREATE TABLE relation (
   chunk      bigint NOT NULL,
   source     text COLLATE "C" NOT NULL,
   type       text COLLATE "C" NOT NULL,
   target     text COLLATE "C" NOT NULL,
   scope      int NOT NULL,
-  extracted      boolean NOT NULL,                     -- from the text …
-  stated     boolean NOT NULL DEFAULT false,       -- … or by somebody who named this chunk as evidence, or both
+  extracted  boolean NOT NULL,                     -- it was extracted from the text …
+  stated     boolean NOT NULL DEFAULT false,       -- … or stated by somebody with this chunk as evidence, or both
   properties jsonb NOT NULL DEFAULT '{}',
   PRIMARY KEY (chunk, source, type, target),
   FOREIGN KEY (chunk, source) REFERENCES mention (chunk, key) ON DELETE CASCADE,
@@ -145,13 +146,13 @@ CREATE INDEX relation_by_source ON relation (source, scope);
 CREATE INDEX relation_by_target ON relation (target, scope);
 CREATE INDEX relation_chunk_target ON relation (chunk, target);  -- for the cascade
 
--- What was extracted from a chunk, and by what; the same key never has to be extracted again.
+-- That a chunk was extracted, and from which input: for the same key, the result is reused.
 CREATE TABLE extraction (
   chunk   bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
   scope   int NOT NULL,
   key     bytea NOT NULL,                          -- of client, text, context, code and model
   silent  boolean,                                 -- the LLM that was asked found nothing; null: none was asked
-  dropped int NOT NULL DEFAULT 0,                  -- what it told that does not stand in the text
+  dropped int NOT NULL DEFAULT 0,                  -- how many of its answers do not stand in the text
   at      timestamptz NOT NULL DEFAULT clock()
 );
 CREATE INDEX extraction_by_key ON extraction (key);

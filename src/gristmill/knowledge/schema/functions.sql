@@ -1,4 +1,4 @@
--- What keeps terms, vectors and the graph in order.
+-- Functions that keep terms, vectors and the graph in order.
 
 CREATE OR REPLACE FUNCTION remember_gone_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -8,16 +8,17 @@ END $$;
 CREATE OR REPLACE TRIGGER chunk_gone AFTER DELETE ON chunk REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION remember_gone_chunks();
 
--- An index over the vectors of one model. It runs where the model is made: its number and dimensions are in the index.
+-- Makes the index over the vectors of one model; the number and dimensions of the model are part of the index.
 CREATE OR REPLACE FUNCTION make_vector_index(model smallint, dimensions int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE INDEX IF NOT EXISTS embedding_near_%1$s ON embedding '
                  'USING hnsw ((vector::vector(%2$s)) vector_cosine_ops) WHERE model = %1$s', model, dimensions);
 END $$;
 
--- They go unless one of them has vectors left, which is asked when nobody can write any: whoever writes a vector holds the
--- row of its model. Only in the end, to drop an index, the table is locked, for which all searches must be done and behind
--- which new ones stand: where that, or a writer, takes longer than a moment, nothing is changed, and it is tried again.
+-- Drops all models but one, unless one of them has vectors left. That is checked while nobody can write a vector, because
+-- every writer locks the row of its model. Only the end of the function, which drops the indexes, locks the whole table:
+-- that lock waits for running searches, and new searches wait for it. If a search or a writer takes longer than a moment,
+-- nothing is changed and the caller tries again.
 CREATE OR REPLACE FUNCTION drop_other_vector_models(except_model smallint) RETURNS boolean LANGUAGE plpgsql
 SET lock_timeout = '200ms' AS $$
 DECLARE old smallint[];
@@ -36,26 +37,26 @@ EXCEPTION WHEN lock_not_available THEN
   RETURN false;
 END $$;
 
--- Waits for whoever writes, and lets nobody begin; every writer of relations writes mentions in the same statement.
+-- Waits for all writers of the graph, and lets no new one begin. Every writer of relations also writes mentions.
 CREATE OR REPLACE FUNCTION block_mention_writers() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE mention IN SHARE ROW EXCLUSIVE MODE;
 END $$;
 
--- Waits for whoever adds an alias, and lets nobody add one until all is written: what was asked of aliases stays true.
+-- Waits for a transaction that changes aliases, and lets no new one begin: the aliases that a writer read stay true.
 CREATE OR REPLACE FUNCTION block_alias_changes() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE mention IN ROW EXCLUSIVE MODE;
 END $$;
 
--- Whether what is stated in one scope may rest on a chunk of another: for a client all of its own; for a project itself and
--- its client's level.
+-- Whether a statement in one scope may have a chunk of another scope as evidence. A client may use all of its own chunks, a
+-- project those of itself and of its client's level.
 CREATE OR REPLACE FUNCTION may_rest_on(stated scope, shown scope) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT stated.client = shown.client AND (stated.project = '' OR shown.project IN ('', stated.project))
 $$;
 
--- Every node in some scopes: the one place that says of which type it is and how it is called. What was stated comes first,
--- and of that what was stated nearest to the reader; then what was extracted from text; in the end its key says it.
+-- Every node in some scopes: the one place that decides on its type and name. A statement goes first, and of several the one
+-- in the nearest scope; then comes what was extracted from text, and in the end the key itself.
 CREATE OR REPLACE FUNCTION nodes_in(scopes int[])
 RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, stated jsonb) LANGUAGE sql STABLE AS $$
   SELECT one.key,
@@ -74,14 +75,15 @@ RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, s
    GROUP BY one.key
 $$;
 
--- GLOBAL is kept under everybody's names, and a client may have aliases for those: under which names what it means by these
--- keys may stand.
+-- The names under which these keys may stand in the tables: the keys themselves, and a client's aliases of them. Chunks of
+-- GLOBAL keep names that only this client has aliases for.
 CREATE OR REPLACE FUNCTION names_of(client text, keys text[]) RETURNS text[] LANGUAGE sql STABLE AS $$
   SELECT names_of.keys || ARRAY(SELECT a.alias FROM alias a WHERE a.client = names_of.client AND a.key = ANY(names_of.keys))
 $$;
 
--- The nodes as a client calls them, all or those with these keys. Of several that its aliases make one, the one with the key
--- itself says what it is, or else the one that is named most. What a function returns forgets its collation, and the index by key has "C".
+-- The nodes under the names of a client, all of them or those with these keys. Where aliases make one node of several, the
+-- one with the key itself gives type and name, or else the one with most mentions. A function's result has no collation,
+-- and the index by key needs "C".
 CREATE OR REPLACE FUNCTION visible_nodes(client text, scopes int[], keys text[])
 RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, stated jsonb) LANGUAGE sql STABLE AS $$
   SELECT coalesce(a.key, n.key), (array_agg(n.type ORDER BY a.key IS NULL DESC, n.mentions DESC, n.key))[1],
@@ -92,7 +94,7 @@ RETURNS TABLE (key text, type text, name text, mentions bigint, chunks bigint, s
    GROUP BY 1
 $$;
 
--- The edges between them, each with what is known of it, once.
+-- The edges between these nodes, each once, with the properties of its evidence.
 CREATE OR REPLACE FUNCTION visible_edges(client text, scopes int[])
 RETURNS TABLE (source text, type text, target text, evidence bigint, properties jsonb) LANGUAGE sql STABLE AS $$
   SELECT coalesce(s.key, r.source), r.type, coalesce(t.key, r.target), count(DISTINCT r.chunk),

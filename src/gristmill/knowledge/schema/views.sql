@@ -1,4 +1,4 @@
--- Nodes and edges with their evidence counted, for whoever writes SQL.
+-- Nodes and edges with their evidence counted, for people who write SQL.
 
 CREATE VIEW node WITH (security_invoker) AS
 SELECT c.client, n.key COLLATE "C" AS key, n.type, n.name, n.mentions, n.chunks

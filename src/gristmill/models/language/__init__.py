@@ -1,4 +1,4 @@
-"""Understands text by rules and an English parse, without an LLM: names, values, who speaks, and who did what."""
+"""Understands text by rules and an English parse, without an LLM: names, values, speakers and facts."""
 
 from gristmill.models.language.entities import (
     Entity,

@@ -48,18 +48,18 @@ class TokenCount:
 class Llm(Protocol):
     """Answers questions; every method raises an error rather than return an empty answer."""
 
-    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
         ...
 
     async def ask_json(
-        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+        self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
         ...
 
     async def ask_object(
-        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+        self, question: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
         ...
@@ -90,32 +90,32 @@ class RouterLlm:
     async def close(self) -> None:
         await self._http.close()
 
-    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """An answer in words."""
-        return await self._ask(asked, model, priority, None)
+        return await self._ask(question, model, priority, None)
 
     async def ask_json(
-        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+        self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """An answer that follows a JSON schema."""
         check = make_checker(schema)
-        return check(await self._ask(asked, model, priority, schema))
+        return check(await self._ask(question, model, priority, schema))
 
     async def ask_object(
-        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+        self, question: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
-        answer = await self.ask_json(asked, make_schema(shape), model=model, priority=priority)
+        answer = await self.ask_json(question, make_schema(shape), model=model, priority=priority)
         try:
             return shape.model_validate(answer)
         except ValidationError as wrong:
             raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
 
-    async def _ask(self, asked: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
+    async def _ask(self, question: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
         named = model or self._settings.model
         if not named:
             raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
-        body: Json = {"model": named, "messages": _make_messages(asked), "stream": False}
+        body: Json = {"model": named, "messages": _make_messages(question), "stream": False}
         if schema is not None:
             body["format"] = schema
         answer = await self._post(body, priority)
@@ -139,8 +139,8 @@ class RouterLlm:
             return read_response(answer, whom="The LLM router", key=self._settings.key)
 
 
-def _make_messages(asked: str | Sequence[Message]) -> list[Json]:
-    turns = [Message("user", asked)] if isinstance(asked, str) else asked
+def _make_messages(question: str | Sequence[Message]) -> list[Json]:
+    turns = [Message("user", question)] if isinstance(question, str) else question
     return [_make_message(turn) for turn in turns]
 
 

@@ -1,4 +1,4 @@
-"""An LLM for tests: it answers what a test tells it, and its answers are checked as real ones are."""
+"""An LLM for tests: it gives the answers of a test, and checks them as the real client does."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,12 +17,12 @@ class FakeLlm:
         self._replies = replies if callable(replies) else list(replies)
         self.questions: list[str] = []
 
-    async def ask_text(self, asked: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
         """The next answer in words."""
         del model, priority
-        question = asked if isinstance(asked, str) else "\n".join(turn.text for turn in asked)
-        self.questions.append(question)
-        reply = self._replies(question) if callable(self._replies) else self._replies.pop(0)
+        words = question if isinstance(question, str) else "\n".join(turn.text for turn in question)
+        self.questions.append(words)
+        reply = self._replies(words) if callable(self._replies) else self._replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
         text = reply if isinstance(reply, str) else orjson.dumps(reply).decode()
@@ -31,13 +31,13 @@ class FakeLlm:
         return text
 
     async def ask_json(
-        self, asked: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+        self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
     ) -> Json:
         """The next answer, if it follows the schema."""
-        return make_checker(schema)(await self.ask_text(asked, model=model, priority=priority))
+        return make_checker(schema)(await self.ask_text(question, model=model, priority=priority))
 
     async def ask_object(
-        self, asked: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
+        self, question: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """The next answer as an object of a pydantic model."""
-        return shape.model_validate(await self.ask_json(asked, make_schema(shape), model=model, priority=priority))
+        return shape.model_validate(await self.ask_json(question, make_schema(shape), model=model, priority=priority))

@@ -9,9 +9,7 @@ from PIL import Image
 
 LONGEST = 2000  # pixels of the longer side: on an A4 page of this size, letters of 10 points are 24 pixels high
 SMALL = 1000  # pixels of the longer side: enough to see whether a page is blank
-FAINT = (
-    3.0  # levels of grey by which a mark differs from its paper; the engines read nothing that differs by less than 6
-)
+FAINT = 3.0  # levels of grey by which a mark differs from its paper; no engine reads a mark of less than 6 levels
 NOISE = 5.0  # a mark differs from its paper by this many deviations of the noise …
 GRAIN = 4.0  # … unless the noise itself is coarser than this many levels: then no page counts as blank
 MARK = 6  # pixels of the longer side of a mark: dust is smaller, letters are larger

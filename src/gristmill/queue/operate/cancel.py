@@ -14,16 +14,16 @@ REASON = "cancelled by request"
 
 @dataclass(frozen=True)
 class Cancelling:
-    """What is cancelled, and what was running and has been asked to stop."""
+    """The tasks that are cancelled, and the running tasks whose worker was asked to stop them."""
 
     cancelled: tuple[TaskId, ...] = ()
     asked: tuple[TaskId, ...] = ()
 
 
 async def cancel(tx: Tx, ids: Iterable[TaskId], *, reason: str = REASON) -> Cancelling:
-    """Cancel what is still open of these tasks, and of everything within these groups, which are sealed.
+    """Cancel these tasks and all tasks within these groups, as far as they are open; the groups are sealed.
 
-    What waited for a cancelled task (`after`) is cancelled with it, and not listed here.
+    A task that comes after a cancelled one is cancelled with it; it is not listed in the result.
     """
     wanted = array(await _check_known(tx, ids))
     cancelled: set[TaskId] = set()
@@ -35,7 +35,7 @@ async def cancel(tx: Tx, ids: Iterable[TaskId], *, reason: str = REASON) -> Canc
             ended, running = await _cancel(tx, array(found), reason)
             cancelled |= ended
             asked |= running
-        # sealed last, to keep one order of locks; whatever joined before that is found by another look
+        # groups are locked after tasks, as everybody does; a task that joined meanwhile is found in the next round
         if not await tx.all(SQL["seal_groups"], ids=groups):
             break
     await tx.one(SQL["end_sealed"], ids=groups)
@@ -54,7 +54,7 @@ async def _check_known(tx: Tx, ids: Iterable[TaskId]) -> list[TaskId]:
 async def _cancel(tx: Tx, ids: str, reason: str) -> tuple[set[TaskId], set[TaskId]]:
     await tx.all(SQL["lock_tickets"], ids=ids)
     await tx.all(SQL["lock_tasks"], ids=ids)
-    await tx.all(SQL["lock_tickets"], ids=ids)  # again: one may have got its ticket while we waited for its task
+    await tx.all(SQL["lock_tickets"], ids=ids)  # again: a task may have got its ticket while we waited for its lock
     running = {row.id for row in await tx.all(SQL["ask"], ids=ids)}
     ended = {row.id for row in await tx.all(SQL["cancel_pending"], ids=ids, reason=reason)}
     if ended:

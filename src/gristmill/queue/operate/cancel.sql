@@ -31,16 +31,16 @@ UPDATE ticket SET cancel = true WHERE id = ANY (%(ids)s::bigint[]) AND worker IS
 RETURNING id, pg_notify('gristmill', 'cancel ' || id);
 
 -- name: cancel_pending
--- pending -> cancelled, whatever it waits for; `conclude` comes on its own, as it may count in the same rows
+-- pending -> cancelled, whatever it waits for; `conclude` is a statement of its own, as it may change the same rows
 WITH moment AS MATERIALIZED (
   SELECT clock() AS now
-), left_line AS (
+), removed AS (
   DELETE FROM ticket WHERE id = ANY (%(ids)s::bigint[]) AND worker IS NULL RETURNING id, attempts
 ), closed AS (
   UPDATE task t
      SET outcome = 'cancelled', finished_at = m.now, wait = NULL, unique_held = NULL, error = %(reason)s, fingerprint = NULL,
          attempts = coalesce(l.attempts, t.attempts)
-    FROM moment m, unnest(%(ids)s::bigint[]) AS g(id) LEFT JOIN left_line l ON l.id = g.id
+    FROM moment m, unnest(%(ids)s::bigint[]) AS g(id) LEFT JOIN removed l ON l.id = g.id
    WHERE t.id = g.id AND t.outcome IS NULL AND t.queue IS NOT NULL AND (t.wait IS NOT NULL OR l.id IS NOT NULL)
   RETURNING t.id, t.queue, t.scope, t.parent IS NULL AND t.owner IS NULL AS prunable
 ), counted AS (

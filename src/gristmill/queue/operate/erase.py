@@ -1,4 +1,4 @@
-"""Removes closed tasks; whatever still waited for one of them is cancelled, or it would wait for ever."""
+"""Removes closed tasks; a task that still waits for one of them is cancelled, or it would wait for ever."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,11 @@ SQL = queries("gristmill.queue.operate", "erase.sql")
 
 
 async def erase(tx: Tx, ids: Sequence[TaskId]) -> int:
-    """How many were removed. None of them may be counted as prunable: who counts it must count it down."""
+    """Remove these tasks; how many there were.
+
+    None of them may be counted as prunable in queue_tally, for this does not count them down: use it for dead letters,
+    and for tasks in groups or with an owner.
+    """
     if not ids:
         return 0
     waiting = [row.id for row in await tx.all(SQL["waiting_for"], ids=array(ids))]

@@ -17,7 +17,7 @@ SELECT * FROM tasks
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: newest_processing
--- there are never more than the workers hold: no need to pass over all that is pending or done
+-- from the leases: there are few of them, and pending or finished tasks need not be read
 SELECT * FROM tasks
  WHERE id IN (SELECT k.id FROM leased k)
    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(kind)s::text IS NULL OR kind = %(kind)s)
@@ -25,7 +25,7 @@ SELECT * FROM tasks
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: newest_pending
--- from what waits, and never over all that is done: tickets by their ids, the few that wait for something by what it is
+-- from tickets and waiting tasks, so that finished ones need not be read
 WITH waiting AS MATERIALIZED (
   SELECT id, queue, kind FROM task WHERE wait = 'time'
   UNION ALL SELECT id, queue, kind FROM task WHERE wait = 'after'
@@ -61,7 +61,7 @@ SELECT * FROM tasks
 SELECT g.*, t.payload ->> 'label' AS label, t.created_at FROM task_group g JOIN task t ON t.id = g.id WHERE g.id = %(id)s;
 
 -- name: errors_within
--- down through those groups only in which something failed
+-- goes down only into groups in which a task failed
 WITH RECURSIVE tree AS (
   SELECT g.id FROM task_group g WHERE g.id = %(id)s
   UNION

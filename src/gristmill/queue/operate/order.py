@@ -1,13 +1,27 @@
 """Changes the order of claim for a pending task: position, priority, foreground."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.ids import TaskId
+from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.letters import POSITIONED, lane_of
 
 SQL = queries("gristmill.queue.operate", "order.sql")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task stands in the order of claim, and what may keep it from being moved."""
+
+    id: TaskId
+    priority: int
+    foreground: bool
+    position: int | None
+    lane: int
+    outcome: str | None
+    queue: str | None
+    worker: WorkerId | None
 
 
 async def set_position(tx: Tx, task: TaskId, position: int | None) -> None:
@@ -29,8 +43,8 @@ async def set_foreground(tx: Tx, task: TaskId, foreground: bool = True) -> None:
     await _move(tx, row, row.position, row.priority, foreground)
 
 
-async def _lock_pending(tx: Tx, task: TaskId) -> Any:
-    row = await tx.one(SQL["lock_place"], id=task)
+async def _lock_pending(tx: Tx, task: TaskId) -> Place:
+    row = await tx.one(SQL["lock_place"], Place, id=task)
     if row is None:
         raise Refused(f"There is no task {task}.")
     if row.queue is None:
@@ -41,7 +55,7 @@ async def _lock_pending(tx: Tx, task: TaskId) -> Any:
     return row
 
 
-async def _move(tx: Tx, row: Any, position: int | None, priority: int, foreground: bool) -> None:
+async def _move(tx: Tx, row: Place, position: int | None, priority: int, foreground: bool) -> None:
     lane = lane_of(position, priority, foreground)
     if lane != POSITIONED and row.lane != POSITIONED:
         lane = lane & ~1 | row.lane & 1  # a retry that goes first goes on doing so

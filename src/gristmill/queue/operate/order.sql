@@ -6,7 +6,7 @@ SELECT t.id, t.priority, t.foreground, t.position, t.lane, t.outcome, t.queue, k
  WHERE t.id = %(id)s FOR UPDATE OF t;
 
 -- name: move
--- pending -> pending, elsewhere in the line
+-- pending -> pending, at another place
 WITH placed AS (
   UPDATE task SET position = %(position)s, priority = %(priority)s, foreground = %(foreground)s, lane = %(lane)s
    WHERE id = %(id)s AND outcome IS NULL

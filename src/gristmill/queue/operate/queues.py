@@ -60,8 +60,48 @@ class QueueReport:
 
     @property
     def waiting(self) -> Bounded:
-        """What a worker would run, now or when its time has come; what is blocked waits for others, maybe for ever."""
+        """Tasks that run by themselves, now or later; blocked ones are left out, as they may wait for ever."""
         return _sum(self.ready, self.scheduled, self.suspects)
+
+
+@dataclass(frozen=True)
+class QueueReportRow:
+    """One row of `report`: what is set for a queue, then how it stands at `now`."""
+
+    name: str
+    paused: bool
+    concurrency: int | None
+    rate_count: int | None
+    rate_period: timedelta | None
+    max_attempts: int | None
+    retry_base: timedelta
+    retry_cap: timedelta
+    retries_first: bool
+    timeout: timedelta
+    clear_payload: bool
+    keep: int | None
+    keep_for: timedelta | None
+    breaker_threshold: float | None
+    breaker_window: timedelta
+    breaker_minimum: int
+    breaker_reset: timedelta
+    breaker_state: str
+    breaker_since: datetime | None
+    breaker_reason: str | None
+    ready: int
+    scheduled: int
+    blocked: int
+    suspects: int
+    processing: int
+    dead: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+    retried: int
+    oldest: datetime | None
+    workers: list[str]
+    now: datetime
 
 
 def _sum(*parts: Bounded) -> Bounded:
@@ -177,10 +217,10 @@ SETTABLE: Mapping[str, Setter] = {
 
 async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
     """All queues; what it costs is bounded, however much they hold."""
-    return [_report(row, most) for row in await tx.all(SQL["report"], most=most)]
+    return [_report(row, most) for row in await tx.all(SQL["report"], QueueReportRow, most=most)]
 
 
-def _report(row: Any, most: int) -> QueueReport:
+def _report(row: QueueReportRow, most: int) -> QueueReport:
     def bounded(n: int) -> Bounded:
         return Bounded(min(n, most), n > most)
 
@@ -220,10 +260,10 @@ SHOWN = (
 )
 
 
-def _breaker(row: Any) -> Breaker | None:
+def _breaker(row: QueueReportRow) -> Breaker | None:
     if row.breaker_threshold is None:
         return None
-    until = row.breaker_since + row.breaker_reset if row.breaker_state == "open" else None
-    if until is not None and until <= row.now:  # the next task that comes may try; until then nobody writes it down
+    until = row.breaker_since + row.breaker_reset if row.breaker_state == "open" and row.breaker_since else None
+    if until is not None and until <= row.now:  # the table says open until the next claim lets one task try
         return Breaker("half-open", row.breaker_since, None, row.breaker_reason)
     return Breaker(row.breaker_state, row.breaker_since, until, row.breaker_reason)

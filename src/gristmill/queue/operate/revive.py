@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
@@ -13,6 +12,19 @@ SQL = queries("gristmill.queue.operate", "revive.sql")
 ENDED_BADLY = frozenset({"failed", "cancelled"})
 ENDED = ENDED_BADLY | {"completed", "skipped"}
 DONE = frozenset({"completed", "skipped"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A task that somebody wants to retry; `emptied` if its payload was cleared."""
+
+    id: TaskId
+    outcome: str | None
+    emptied: bool
+    unique_key: str | None
+    scope: ScopeId
+    after: TaskId | None
+    after_outcome: str | None
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,9 @@ async def retry(
     """
     wanted = list(dict.fromkeys(ids))
     tasks, refused = await _find_meant(tx, wanted, any_outcome, kind, queue)
-    rows = await tx.all(SQL["lock_closed"], ids=array(tasks))
+    rows = await tx.all(SQL["lock_closed"], Candidate, ids=array(tasks))
     holders = await _holders(tx, rows)
-    accepted: dict[TaskId, Any] = {}
+    accepted: dict[TaskId, Candidate] = {}
     for row in rows:  # by id: what a task comes after is older than itself
         reason = refusal(
             row, any_outcome, holders.get((row.unique_key, row.scope)), with_prerequisite=row.after in accepted
@@ -64,7 +76,7 @@ async def retry(
     return Revived(tuple(accepted), tuple(refused))
 
 
-def refusal(row: Any, any_outcome: bool, holder: TaskId | None, *, with_prerequisite: bool) -> str | None:
+def refusal(row: Candidate, any_outcome: bool, holder: TaskId | None, *, with_prerequisite: bool) -> str | None:
     """Why this task cannot be retried, or None."""
     if row.outcome is None:
         return "it has not ended yet"
@@ -101,7 +113,7 @@ async def _find_meant(
     return list(dict.fromkeys(tasks)), refused
 
 
-async def _holders(tx: Tx, rows: Sequence[Any]) -> dict[tuple[str | None, ScopeId], TaskId]:
+async def _holders(tx: Tx, rows: Sequence[Candidate]) -> dict[tuple[str | None, ScopeId], TaskId]:
     keys = sorted({row.unique_key for row in rows if row.unique_key is not None})
     if not keys:
         return {}
@@ -110,7 +122,7 @@ async def _holders(tx: Tx, rows: Sequence[Any]) -> dict[tuple[str | None, ScopeI
     return {(row.unique_key, row.scope): row.id for row in held}
 
 
-async def _reopen(tx: Tx, rows: Sequence[Any]) -> None:
+async def _reopen(tx: Tx, rows: Sequence[Candidate]) -> None:
     await tx.one(SQL["reopen"], ids=array(row.id for row in rows))
     # after the groups: one of them may be a prerequisite, and it has just reopened
     afters = sorted({row.after for row in rows if row.after is not None})
@@ -120,7 +132,7 @@ async def _reopen(tx: Tx, rows: Sequence[Any]) -> None:
         await tx.one(SQL["admit"], ids=array(free))
 
 
-def _is_free(row: Any, outcomes: Mapping[TaskId, str | None]) -> bool:
+def _is_free(row: Candidate, outcomes: Mapping[TaskId, str | None]) -> bool:
     if row.after is None or row.after not in outcomes:  # retention took it: it was done long ago
         return True
     if outcomes[row.after] == "cancelled":

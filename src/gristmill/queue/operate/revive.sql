@@ -4,7 +4,7 @@
 SELECT id, queue, outcome FROM task WHERE id = ANY (%(ids)s::bigint[]);
 
 -- name: failed_within
--- what has failed in this group, at any depth; or whatever outcomes are asked for
+-- the tasks in this group, at any depth, that ended with one of these outcomes
 WITH RECURSIVE tree AS (
   SELECT id FROM task WHERE id = %(group)s AND queue IS NULL
   UNION
@@ -25,7 +25,7 @@ SELECT unique_key, scope, id FROM task
  WHERE unique_key = ANY (%(keys)s) AND unique_held AND id <> ALL (%(ids)s::bigint[]);
 
 -- name: reopen
--- failed | cancelled | completed | skipped -> pending, as if it had never run; `admit` lets it into the line
+-- failed | cancelled | completed | skipped -> pending, as if it had never run; `admit` gives it a ticket
 WITH was AS MATERIALIZED (
   SELECT t.id, t.outcome, q.retries_first
     FROM task t LEFT JOIN queue q ON q.name = t.queue
@@ -53,7 +53,7 @@ WITH was AS MATERIALIZED (
 SELECT count(*) AS opened, (SELECT count(*) FROM groups) AS told FROM opened;
 
 -- name: lock_prerequisites
--- shared: a prerequisite that ends meanwhile waits until we stand behind it
+-- a shared lock: a prerequisite cannot end before our task waits for it
 SELECT id, outcome FROM task WHERE id = ANY (%(ids)s::bigint[]) ORDER BY id FOR SHARE;
 
 -- name: admit

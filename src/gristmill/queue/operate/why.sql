@@ -9,7 +9,7 @@ SELECT c.now, v.id, v.queue, v.kind, v.status, v.wait, v.created_at, v.run_at, v
        h.task AS head, hv.status AS head_status,
        q.paused, q.concurrency, q.rate_count, q.rate_period, q.recent_at, q.recent_n,
        q.breaker_state, q.breaker_since, q.breaker_since + q.breaker_reset AS breaker_until, q.breaker_reason,
-       -- suspects and others wait in lines of their own, each with an index; the order makes the planner use it
+       -- suspects and other tasks are counted apart, each by an index of its own; ORDER BY makes the planner use it
        CASE WHEN k.id IS NULL OR k.worker IS NOT NULL THEN NULL WHEN k.suspect THEN
          (SELECT count(*) FROM (SELECT FROM ticket o
                                  WHERE o.queue = k.queue AND o.worker IS NULL AND o.suspect

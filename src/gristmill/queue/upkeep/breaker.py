@@ -1,14 +1,25 @@
 """Breakers: hold a stage back while the world behind it is broken."""
 
 from collections import defaultdict
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from gristmill.db import Tx, queries
 from gristmill.telemetry import log
 
 SQL = queries("gristmill.queue.upkeep", "breaker.sql")
-TIME_OUTS = 3  # so many in a row, and nothing done meanwhile: the stage stands still, however few tasks it has
+TIME_OUTS = 3  # so many time-outs in a row without a success: the stage hangs, even if too few tasks ran for a share
 State = Literal["closed", "open", "half-open"]
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """What is set for the breaker of a queue, and its state."""
+
+    name: str
+    breaker_state: str
+    breaker_threshold: float | None  # None: the queue has no breaker
+    breaker_minimum: int
 
 
 def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -> State | None:
@@ -25,7 +36,7 @@ def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -
 
 
 class Counts:
-    """What became of the tasks of one queue since the last report; time-outs are among the failed."""
+    """How tasks of one queue ended since the last report; time-outs are among the failed."""
 
     __slots__ = ("failed", "ok", "timed_out")
 
@@ -34,7 +45,7 @@ class Counts:
 
 
 class Health:
-    """Counts what this worker sees of each guarded queue, and reports it every second or so."""
+    """Counts how tasks of queues with a breaker end in this worker, and reports it about every second."""
 
     def __init__(self) -> None:
         self._seen: dict[str, Counts] = defaultdict(Counts)
@@ -54,30 +65,38 @@ class Health:
         return bool(self._seen)
 
     async def report(self, tx: Tx) -> None:
-        """Write what was seen and move the breakers it concerns."""
+        """Write the counts, and change the state of breakers where they say so."""
         reports, self._seen = self._seen, defaultdict(Counts)
         for queue in sorted(reports):
             await _report(tx, queue, reports[queue])
 
 
 async def _report(tx: Tx, queue: str, seen: Counts) -> None:
-    """Queues that are well are not locked: only a breaker that moves, or is not closed, takes turns."""
-    row = await tx.one(SQL["breaker"], name=queue)
-    if row is None or row.breaker_threshold is None:
+    """The row of a healthy queue is not locked; only a breaker that is not closed, or is to change, is."""
+    breaker = await tx.one(SQL["breaker"], Breaker, name=queue)
+    if breaker is None or breaker.breaker_threshold is None:
         return
-    if row.breaker_state != "closed":
-        row = await tx.one(SQL["lock_breaker"], name=queue)
+    if breaker.breaker_state != "closed":
+        breaker = await _lock(tx, queue)
     await tx.execute(SQL["report_health"], queue=queue, ok=seen.ok, failed=seen.failed)
     if seen.timed_out:
         await tx.execute(SQL["note_time_outs"], queue=queue, n=seen.timed_out)
-    if await _verdict(tx, row, seen):
-        row = await tx.one(SQL["lock_breaker"], name=queue)
-        if verdict := await _verdict(tx, row, seen):
+    if await _verdict(tx, breaker, seen):
+        breaker = await _lock(tx, queue)
+        if verdict := await _verdict(tx, breaker, seen):
             await _move(tx, queue, *verdict)
 
 
-async def _verdict(tx: Tx, row: Any, seen: Counts) -> tuple[State, str | None] | None:
+async def _lock(tx: Tx, queue: str) -> Breaker:
+    breaker = await tx.one(SQL["lock_breaker"], Breaker, name=queue)
+    assert breaker is not None, "a queue is never removed"
+    return breaker
+
+
+async def _verdict(tx: Tx, row: Breaker, seen: Counts) -> tuple[State, str | None] | None:
     """The state that the breaker should change to, and why."""
+    if row.breaker_threshold is None:  # somebody took it away before we had the lock
+        return None
     ok, failed = seen.ok, seen.failed
     if row.breaker_state == "closed":
         window = await tx.one(SQL["health"], queue=row.name)

@@ -1,4 +1,4 @@
--- Breakers: what they stand at, and time-outs.
+-- Breakers: their state, and the health of queues that decides it.
 
 -- name: breaker
 SELECT name, breaker_state, breaker_threshold, breaker_minimum FROM queue WHERE name = %(name)s;
@@ -7,12 +7,12 @@ SELECT name, breaker_state, breaker_threshold, breaker_minimum FROM queue WHERE 
 SELECT name, breaker_state, breaker_threshold, breaker_minimum FROM queue WHERE name = %(name)s FOR NO KEY UPDATE;
 
 -- name: note_time_outs
--- they are among the failed, which `report_health` has just written
+-- they are among the failed that `report_health` has just written
 UPDATE queue_health SET timed_out = timed_out + %(n)s
  WHERE queue = %(queue)s AND bucket = (SELECT max(bucket) FROM queue_health WHERE queue = %(queue)s);
 
 -- name: time_outs
--- while so many tasks could have run into their time-out one after the other: how many did, and what else was done
+-- over the time in which `n` tasks can run into their time-out one after the other: how many did, and how many succeeded
 SELECT coalesce(sum(h.timed_out), 0) AS timed_out, coalesce(sum(h.ok), 0) AS ok
   FROM queue_health h JOIN queue q ON q.name = h.queue
  WHERE h.queue = %(queue)s

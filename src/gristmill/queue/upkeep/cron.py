@@ -64,11 +64,11 @@ def parse(expression: str, zone: str) -> Plan:
         cron = _five_fields(text)
         CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC))
     except _Mistake as mistake:
-        raise Refused(_pointed(text, mistake.at, str(mistake))) from None
+        raise Refused(_point_at(text, mistake.at, str(mistake))) from None
     except CronSimError as error:
         # we have read every field ourselves: what is left is a day that its months never have
         at = list(_words(text))[2][0] if "day-of-month" in str(error) else 0
-        raise Refused(_pointed(text, at, "none of these months has that day")) from error
+        raise Refused(_point_at(text, at, "none of these months has that day")) from error
     return Plan(expression=text.strip(), zone=zone, cron=cron)
 
 
@@ -101,7 +101,7 @@ class _Mistake(Exception):
         self.at = at
 
 
-def _pointed(text: str, at: int, reason: str) -> str:
+def _point_at(text: str, at: int, reason: str) -> str:
     return f"This schedule cannot be read:\n  {text}\n  {' ' * at}^ {reason}"
 
 

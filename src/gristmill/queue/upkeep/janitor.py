@@ -1,4 +1,4 @@
-"""Removes what nobody needs any more, a small batch at a time, so that no store grows for ever."""
+"""Removes old tasks, dead letters, workers and limiters, a small batch at a time, so that no table grows for ever."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ GROUPS = ""  # the name under which the groups, which are in no queue, are swept
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What one call removed; `more` if another call would find something at once."""
+    """How much one call removed; `more` if another call would find something at once."""
 
     tasks: int = 0
     grouped: int = 0
@@ -76,7 +76,7 @@ async def _sweep_groups(tx: Tx, settings: QueueSettings, batch: int) -> tuple[in
     for group in groups:
         if group.over:
             removed += await _remove_tree(tx, group.id, batch - removed)
-            if removed >= batch:  # perhaps not all of it: this one is looked at again
+            if removed >= batch:  # perhaps some of this group is left: look at it again next time
                 await tx.execute(SQL["mark_groups"], mark=mark or group.id - 1)
                 return removed, True
         mark = group.id
@@ -97,12 +97,12 @@ async def _remove_tree(tx: Tx, root: TaskId, n: int) -> int:
 
 
 async def forget_owners(tx: Tx, owners: Sequence[str]) -> int:
-    """Remove all tasks of some owners, with all that is within them; what runs loses its lease and writes nothing.
+    """Remove all tasks of these owners and all tasks within their groups; running ones lose their lease.
 
-    Of all of them at once: one owner after the other would not lock in the order in which everybody does.
+    All owners in one call: one after the other would lock tasks in another order than everybody else, and deadlock.
     """
     known: set[TaskId] = set()
-    # again: what was being settled while we waited for it may have sent more
+    # again: a task that was being settled meanwhile may have sent more
     while fresh := [row.id for row in await tx.all(SQL["owned"], owners=list(owners)) if row.id not in known]:
         await _end(tx, fresh, "cancelled because what it belonged to was removed")
         known.update(fresh)
@@ -110,8 +110,8 @@ async def forget_owners(tx: Tx, owners: Sequence[str]) -> int:
 
 
 async def _end(tx: Tx, ids: Sequence[TaskId], reason: str) -> None:
-    """Cancel tasks, those that run included."""
+    """Cancel tasks, running ones, too."""
     running = (await cancel(tx, ids, reason=reason)).asked
     if running:
-        ended = [row.id for row in await tx.all(SQL["wrest"], ids=array(running), reason=reason)]
+        ended = [row.id for row in await tx.all(SQL["cancel_running"], ids=array(running), reason=reason)]
         await conclude(tx, ended, was="processing")

@@ -1,8 +1,8 @@
--- Removes what nobody needs any more, a little at a time.
+-- Removes old tasks, workers and limiters, a little at a time.
 
 -- name: fold_tallies
--- what ended workers counted is counted as the janitor's (-1), or all workers there ever were would be summed up for ever;
--- only who holds a queue's sweep writes that row, so that it waits for nobody and nobody for it
+-- adds the counts of ended workers to the janitor's row (-1), or every sum would go over all workers there ever were; only the
+-- holder of a queue's sweep writes that row, so nobody waits for it
 WITH ended AS MATERIALIZED (
   SELECT y.queue, y.scope, y.worker FROM queue_tally y
    WHERE y.worker > 0 AND y.queue = ANY (%(queues)s)
@@ -42,7 +42,7 @@ WITH rule AS MATERIALIZED (
   SELECT t.id, t.finished_at,
          t.outcome IN ('completed', 'skipped', 'cancelled') AND t.parent IS NULL AND t.owner IS NULL
            AND (t.unique_held IS NOT TRUE OR t.unique_until IS NULL OR t.unique_until <= rule.now) AS prunable
-    FROM rule, LATERAL (  -- said so that only the index on (queue, id) fits: by id alone it would pass over other queues
+    FROM rule, LATERAL (  -- written so that only the index on (queue, id) fits: by id alone it would read other queues, too
       SELECT * FROM task WHERE (queue, id) > (rule.name, rule.mark) AND queue <= rule.name
        ORDER BY queue, id LIMIT %(look)s) t
 ), doomed AS MATERIALIZED (
@@ -73,7 +73,7 @@ SELECT (SELECT count(*) FROM gone) AS removed,
   FROM rule, place;
 
 -- name: next_groups
--- root groups that ended long enough ago; what failed is kept as long as dead letters are
+-- root groups that ended long enough ago; a failed group is kept as long as dead letters are
 WITH rule AS MATERIALIZED (
   SELECT clock() - %(keep_for)s::interval AS before,
          clock() - greatest(%(keep_for)s::interval, %(dead_keep_for)s::interval) AS dead_before, mark
@@ -88,7 +88,7 @@ SELECT t.id, t.parent IS NULL AND t.owner IS NULL
 UPDATE sweep SET mark = %(mark)s WHERE queue = '' AND mark <> %(mark)s;
 
 -- name: leaves_within
--- up to `n` tasks of a tree: first what is no group, then the groups that hold nothing any more, the deepest first
+-- up to `n` tasks of a tree: first plain tasks, then empty groups, the deepest first
 WITH RECURSIVE tree AS (
   SELECT id FROM task WHERE id = %(id)s
   UNION ALL
@@ -101,7 +101,7 @@ UNION ALL
 (SELECT id FROM tree WHERE NOT EXISTS (SELECT FROM leaf) ORDER BY id DESC LIMIT %(n)s);
 
 -- name: owned
--- what belongs to these owners, with all that is within it
+-- the tasks and groups of these owners, with all tasks within those groups
 WITH RECURSIVE tree AS (
   SELECT id, queue, outcome FROM task WHERE owner = ANY (%(owners)s)
   UNION
@@ -109,8 +109,8 @@ WITH RECURSIVE tree AS (
 )
 SELECT id FROM tree ORDER BY id;
 
--- name: wrest
--- processing -> cancelled: the owner is gone, so nobody waits for the worker's answer, and its lease ends here
+-- name: cancel_running
+-- processing -> cancelled: the owner is gone, so the lease ends here and the worker's answer is not awaited
 WITH moment AS MATERIALIZED (
   SELECT clock() AS now
 ), gone AS (
@@ -126,7 +126,7 @@ RETURNING t.id;
 DELETE FROM queue_health WHERE bucket < clock() - interval '1 day';
 
 -- name: old_workers
--- a worker whose lease somebody has yet to take back stays known
+-- a worker stays known until its leases are taken back
 WITH gone AS (
   DELETE FROM worker w
    WHERE w.state IN ('stopped', 'lost') AND w.heartbeat_at < clock() - interval '1 day'
@@ -137,7 +137,7 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: idle_limiters
--- one for every domain ever visited would be kept for ever; whoever takes from it next makes it anew
+-- else one for every domain ever visited would stay for ever; the next caller makes it anew
 WITH idle AS MATERIALIZED (
   SELECT l.name FROM limiter l
    WHERE NOT l.configured AND l.used_at < clock() - interval '1 day' AND coalesce(l.next_at <= clock(), true)

@@ -1,4 +1,4 @@
-"""What every worker does beside its tasks: take back lost leases, fire schedules, clean up. Any number may do it."""
+"""The duties of every worker beside its tasks: take back lost leases, fire schedules, clean up."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ CLEAN_SHARE = 0.1  # of the time, while there is much to clean: tasks come first
 
 
 async def maintain(db: Database, settings: QueueSettings) -> None:
-    """Run all duties until cancelled."""
+    """Run all duties until cancelled; any number of workers may do so at the same time."""
     await run_together(
         _again(lambda: _rescue(db, settings), "rescue"),
         _again(lambda: _fire(db, settings), "schedules"),
@@ -36,7 +36,7 @@ async def _again(duty: Callable[[], Awaitable[float]], name: str) -> None:
         except LOST as error:
             log.warning("maintenance.failed", duty=name, error=str(error).strip()[:200])
             pause = 1.0
-        except Exception as error:  # noqa: BLE001 a fault of ours: to be seen, but no reason to neglect the other duties
+        except Exception as error:  # noqa: BLE001 a bug of ours: log it, the other duties go on
             log.error("maintenance.broken", duty=name, exc_info=error)
             pause = 10.0
         await asyncio.sleep(pause)

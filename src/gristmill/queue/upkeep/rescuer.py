@@ -16,13 +16,38 @@ from gristmill.queue.limiter import release_holds
 SQL = queries("gristmill.queue.upkeep", "rescuer.sql")
 
 Verdict = Literal["back", "suspect", "bury", "cancel"]
-Judged = tuple[Any, bool, Verdict]  # the ticket, whether it had been started, what becomes of it
 Read = Callable[[str], frozenset[TaskId] | None]
 
 
 @dataclass(frozen=True)
+class LostWorker:
+    """A worker that a rescue has found dead."""
+
+    id: WorkerId
+    name: str
+    journal: str
+    process: str
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A task that is leased to a worker which does not live."""
+
+    id: TaskId
+    worker: WorkerId
+    name: str
+    attempts: int
+    cancel: bool
+    suspect: bool
+    max_attempts: int
+
+
+Judged = tuple[Orphan, bool, Verdict]  # the task, whether it had begun, what becomes of it
+
+
+@dataclass(frozen=True)
 class Rescued:
-    """What was taken back from one worker; `dead` is false if its end was known, but not this lease."""
+    """The tasks taken back from one worker; `dead` is false if an earlier rescue had declared it lost already."""
 
     worker: WorkerId
     name: str
@@ -34,7 +59,7 @@ class Rescued:
     cancelled: tuple[TaskId, ...] = ()
 
 
-DOUBT = 3  # more attempts for a task whose worker only fell silent: the machine may have slept, the network been cut
+DOUBT = 3  # more attempts if the worker only fell silent: its machine may have slept, or its network failed
 
 
 def verdict(
@@ -62,16 +87,17 @@ async def list_processes(tx: Tx) -> list[str]:
 async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_begun) -> list[Rescued]:
     """Take back every lease whose worker is silent for too long, or whose process is in `gone`.
 
-    Any number of rescuers may do this at the same time; each dead worker is rescued by one of them. What a worker had
-    begun stands in its notes; if they cannot be read, everything it held counts as begun.
+    Any number of rescuers may do this at the same time; each dead worker is rescued by one of them. Its journal says
+    which tasks it had begun; if the journal cannot be read, every task that it held counts as begun.
     """
-    dead = {row.id: row for row in await tx.all(SQL["lose_workers"], gone=list(gone))}
+    lost = await tx.all(SQL["lose_workers"], LostWorker, gone=list(gone))
+    dead = {worker.id: worker for worker in lost}
     begun = {worker: read(row.journal) for worker, row in dead.items()}
-    orphans = await tx.all(SQL["orphans"])
+    orphans = await tx.all(SQL["orphans"], Orphan)
     started = [(row, _has_started(row, begun)) for row in orphans]
-    held = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
+    held: dict[WorkerId, int] = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
-    # of a straggler's company nothing is known any more, so it is never said to have been alone
+    # for a lease that an earlier rescue left over, nobody knows what ran beside it: it never counts as alone
     alone = {worker for worker, n in company.items() if n == 1}
     seen_dead = {worker for worker, row in dead.items() if row.process in gone}
     judged: list[Judged] = [(row, yes, _judge(row, yes, alone, seen_dead)) for row, yes in started]
@@ -79,16 +105,16 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_
     await _put_back(tx, [one for one in judged if one[2] in ("back", "suspect")], company)
     await tx.execute(SQL["delete_empty_leases"])
     for worker in dead:
-        await release_holds(tx, WorkerId(worker))
+        await release_holds(tx, worker)
     return _report(dead, judged)
 
 
-def _has_started(row: Any, begun: Mapping[int, frozenset[TaskId] | None]) -> bool:
+def _has_started(row: Orphan, begun: Mapping[WorkerId, frozenset[TaskId] | None]) -> bool:
     known = begun.get(row.worker)
     return known is None or row.id in known
 
 
-def _judge(row: Any, started: bool, alone: set[int], seen_dead: set[int]) -> Verdict:
+def _judge(row: Orphan, started: bool, alone: set[WorkerId], seen_dead: set[WorkerId]) -> Verdict:
     return verdict(
         started=started,
         alone=row.worker in alone,
@@ -107,7 +133,7 @@ async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
         await conclude(tx, ended, was="processing")
 
 
-def _bury_row(row: Any) -> dict[str, Any]:
+def _bury_row(row: Orphan) -> dict[str, Any]:
     error = (
         f"killed its worker (worker {row.worker} on {row.name}) on attempt {row.attempts} of "
         f"{row.max_attempts}; it ran alone, so nothing else can have done it"
@@ -117,12 +143,12 @@ def _bury_row(row: Any) -> dict[str, Any]:
     return {"id": row.id, "worker": row.worker, "outcome": "failed", "error": error, "fingerprint": named}
 
 
-def _cancel_row(row: Any) -> dict[str, Any]:
+def _cancel_row(row: Orphan) -> dict[str, Any]:
     error = "cancelled; its worker died before it could stop it"
     return {"id": row.id, "worker": row.worker, "outcome": "cancelled", "error": error, "fingerprint": None}
 
 
-async def _put_back(tx: Tx, judged: Sequence[Judged], company: Mapping[int, int]) -> None:
+async def _put_back(tx: Tx, judged: Sequence[Judged], company: Mapping[WorkerId, int]) -> None:
     if judged:
         rows = [_return_row(one, company.get(one[0].worker, 0)) for one in judged]
         await tx.one(SQL["put_back"], rows=to_json(rows))
@@ -141,15 +167,15 @@ def _return_row(one: Judged, together: int) -> dict[str, Any]:
     }
 
 
-def _report(dead: Mapping[int, Any], judged: Iterable[Judged]) -> list[Rescued]:
-    found: dict[int, dict[Verdict, list[TaskId]]] = {worker: defaultdict(list) for worker in dead}
+def _report(dead: Mapping[WorkerId, LostWorker], judged: Iterable[Judged]) -> list[Rescued]:
+    found: dict[WorkerId, dict[Verdict, list[TaskId]]] = {worker: defaultdict(list) for worker in dead}
     names = {worker: row.name for worker, row in dead.items()}
     for row, _, sentence in judged:
         found.setdefault(row.worker, defaultdict(list))[sentence].append(row.id)
         names[row.worker] = row.name
     return [
         Rescued(
-            WorkerId(worker),
+            worker,
             names[worker],
             worker in dead,
             dead[worker].journal if worker in dead else "",

@@ -4,7 +4,7 @@
 SELECT DISTINCT process FROM worker WHERE state IN ('live', 'stopping');
 
 -- name: lose_workers
--- live | stopping -> lost; a worker row that another rescuer holds is that one's business
+-- live | stopping -> lost; a row that another rescuer has locked is left to that rescuer
 WITH dead AS MATERIALIZED (
   SELECT id FROM worker
    WHERE state IN ('live', 'stopping') AND (heartbeat_at < clock() - lease_for OR process = ANY (%(gone)s::text[]))
@@ -14,12 +14,12 @@ UPDATE worker w SET state = 'lost' FROM dead WHERE w.id = dead.id AND w.state IN
 RETURNING w.id, w.name, w.journal, w.process;
 
 -- name: held_by
--- also what a zombie is settling right now and we cannot lock
+-- also tasks that a zombie is settling right now, which we cannot lock
 SELECT worker, count(*) AS n FROM leased WHERE worker = ANY (%(workers)s::int[]) GROUP BY worker;
 
 -- name: orphans
--- every ticket whose worker does not live; SKIP LOCKED because a zombie may be settling some: it wins or leaves them to
--- the next rescue, and nobody waits in a circle
+-- every ticket whose worker does not live; SKIP LOCKED because a zombie may be settling some: it succeeds, or the next rescue
+-- takes them, and nobody deadlocks
 SELECT k.id, k.worker, coalesce(w.name, 'an unknown machine') AS name, k.attempts, k.cancel, k.suspect,
        coalesce(t.max_attempts, q.max_attempts, 3) AS max_attempts
   FROM lease l CROSS JOIN LATERAL unnest(l.tasks) AS u(id)
@@ -37,7 +37,7 @@ DELETE FROM lease l
    AND NOT EXISTS (SELECT FROM leased k WHERE k.worker = l.worker AND k.lease = l.number);
 
 -- name: put_back
--- processing -> pending, to the place they had; what was never started gets its attempt back
+-- processing -> pending, at their old place; a task that never started gets its attempt back
 WITH given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(id bigint, worker int, started boolean, suspect boolean, error text, fingerprint text)
 ), back AS (
@@ -50,7 +50,7 @@ WITH given AS (
   INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
   SELECT b.id, t.scope, b.attempts, clock(), b.worker, b.error, b.fingerprint
     FROM back b JOIN task t ON t.id = b.id WHERE b.started
-), counted AS (  -- under nobody's name: a zombie may hold the row of its own for as long as it sleeps
+), counted AS (  -- as worker 0: a zombie may hold the lock of its own row for as long as it sleeps
   INSERT INTO queue_tally AS y (queue, scope, worker, retried)
   SELECT b.queue, t.scope, 0, count(*) FROM back b JOIN task t ON t.id = b.id WHERE b.started GROUP BY 1, 2 ORDER BY 1, 2
   ON CONFLICT (queue, scope, worker) DO UPDATE SET retried = y.retried + excluded.retried
@@ -65,8 +65,8 @@ SELECT (SELECT count(*) FROM groups) AS groups,
        (SELECT count(pg_notify('gristmill', 'suspects')::text) FROM (SELECT FROM back WHERE suspect LIMIT 1) s) AS suspects;
 
 -- name: end_orphans
--- processing -> failed | cancelled: it killed its worker once too often, or it was to be cancelled anyway;
--- `conclude` comes on its own, as it may count in the same rows
+-- processing -> failed | cancelled: the task killed its worker too often, or somebody had asked to cancel it;
+-- `conclude` is a statement of its own, as it may change the same rows
 WITH given AS (
   SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS g(id bigint, worker int, outcome task_status, error text, fingerprint text)
 ), gone AS (

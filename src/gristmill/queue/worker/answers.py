@@ -1,4 +1,4 @@
-"""Reads what a handler returned, or says in one sentence what is wrong with it."""
+"""Reads the value that a handler returned, or says in one sentence what is wrong with it."""
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
@@ -105,6 +105,6 @@ def _to_result(result: Any, answer: Any) -> Any:
 def _show(answer: Any) -> str:
     try:
         text = repr(answer)
-    except Exception:  # noqa: BLE001 anybody's code
+    except Exception:  # noqa: BLE001 repr() may raise anything
         text = f"an object of {type(answer).__name__}"
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
-from typing import Any
 
 from gristmill.db import Connection, Tx, array, queries
 from gristmill.ids import WorkerId
 from gristmill.queue.claim import Claim
-from gristmill.queue.config import QueueConfig, lock_limits
-from gristmill.queue.rates import Rate, Recent, free_starts, remember_starts
+from gristmill.queue.config import QueueConfig, QueueLimits, lock_limits
+from gristmill.queue.rates import free_starts, remember_starts
 from gristmill.queue.upkeep.breaker import half_open
 from gristmill.queue.worker.give_back import give_back_leases
 from gristmill.queue.worker.lane_marks import Lane, LaneMarks
@@ -23,7 +22,7 @@ CLAIM_SESSION = {"synchronous_commit": "off", **PLANNED_ONCE}
 
 
 class Claimer:
-    """Knows the line and the limits; workload over claims."""
+    """Claims for one worker, within the limits of each queue."""
 
     def __init__(
         self,
@@ -43,16 +42,16 @@ class Claimer:
         self._batch_size = batch_size  # how many tasks of a queue fill a slot
         self._solo = solo
         self._unsupervised = unsupervised  # no supervisor runs suspects for us
-        self._looked = False  # before the first look, an empty line means nothing
+        self._looked = False  # before the first look at all lanes, an empty claim means nothing
         self._lease = 0
         self._turn = 0
-        self._under_way: set[int] = set()  # claims that are not in our workload yet
-        self._unacknowledged: set[int] = set()  # claims of which we do not know whether they were made
+        self._under_way: set[int] = set()  # claims whose answer has not arrived yet
+        self._unacknowledged: set[int] = set()  # claims whose answer was lost: they may have been made
         self.held_back: set[str] = set()  # queues whose limits gave nothing when they were last asked
 
     async def claim(self, connection: Connection, configs: Sequence[QueueConfig], n: int) -> list[Claim]:
         """What `n` slots can take, people first: the queues that hold the foremost lane are asked before the others."""
-        self.held_back.clear()  # or a queue whose limits were taken away would be in it for ever
+        self.held_back.clear()  # else a queue whose limits were removed would stay in it
         if self._solo:
             return await self._claim_suspect(connection, configs)
         await self._delete_spent_leases(connection)
@@ -63,7 +62,7 @@ class Claimer:
                 break
             claims += await self._claim_portion(connection, portion, left)
         if not claims and self._unsupervised and self._looked and self._workload.empty:
-            # nobody else runs suspects here: do it now, when nothing runs beside them
+            # no supervisor runs suspects here: take one now, while nothing else runs
             claims = await self._claim_suspect(connection, configs)
             self._workload.alone = bool(claims)
         return claims
@@ -141,7 +140,7 @@ class Claimer:
         lanes = self._lane_marks.lanes([config.name])
 
         async def take(allowed: int) -> list[Claim]:
-            # what a limit counts starts at once: nothing of it is claimed ahead
+            # a limit counts claimed tasks as started: claim none ahead of time
             most = min(allowed, min(n, self._workload.free) * self._batch_size(config.name), self._workload.batch)
             return await self._claim_lanes(connection, lanes, most) if most > 0 else []
 
@@ -153,18 +152,18 @@ class Claimer:
         """Under the lock of the queue's row, so that all workers together stay within the limit."""
         async with connection.transaction():
             tx = Tx(connection)
-            row = await lock_limits(tx, config.name)
-            if row is None:
+            limits = await lock_limits(tx, config.name)
+            if limits is None:
                 return []
-            allowed = await _allowance(tx, row)
+            allowed = await _allowance(tx, limits)
             if allowed <= 0:
                 self.held_back.add(config.name)
                 return []
             claims = await take(allowed)
-            if claims and row.rate_count:
-                # counted from when they were claimed, not from when we asked: no window may hold more than it should
+            if claims and limits.rate is not None:
+                # at the time after the claim, not before: else a window could hold more starts than the rate allows
                 now = await tx.value(SQL["now"])
-                used = remember_starts(Rate(row.rate_count, row.rate_period), _recent(row), now, len(claims))
+                used = remember_starts(limits.rate, limits.recent, now, len(claims))
                 await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
                 await tx.flush()
             return claims
@@ -176,16 +175,13 @@ class Claimer:
         if claims := await self._take_suspect(connection, easy):
             return claims
         for config in open_:
-            if config.limited and await self._waits_suspect(connection, config.name):
+            if config.limited and await has_suspects(Tx(connection), [config.name]):
                 claims = await self._within_limits(
                     connection, config, lambda _, name=config.name: self._take_suspect(connection, [name])
                 )
                 if claims:
                     return claims
         return []
-
-    async def _waits_suspect(self, connection: Connection, queue: str) -> bool:
-        return await has_suspects(Tx(connection), [queue])
 
     async def _take_suspect(self, connection: Connection, queues: Sequence[str]) -> list[Claim]:
         if not queues:
@@ -207,26 +203,26 @@ class Claimer:
         return self._lease
 
     def acknowledge(self) -> None:
-        """What was claimed is in our workload, or given back."""
+        """The answers of all claims have arrived."""
         self._under_way.clear()
 
     def mark_unacknowledged(self) -> None:
-        """What was under way failed: whether anything was claimed, nobody has told us."""
+        """The claims under way failed, perhaps after the server made them: remember their leases."""
         self._unacknowledged |= self._under_way
         self._under_way.clear()
 
     async def give_back_unacknowledged(self, tx: Tx) -> int:
-        """Hand back what was claimed for us by a statement whose answer never came; how many those were.
+        """Give back the tasks of claims whose answer was lost; how many there were.
 
-        Such a task is leased to a worker that lives and does not know of it: nobody else would ever take it back. The
-        numbers are kept, for the server may still be at it when we ask.
+        Such a task is leased to a living worker that does not know of it, so no rescuer would take it back. The leases
+        stay remembered, as the server may still be running the claim when we ask.
         """
         if not self._unacknowledged:
             return 0
         return await give_back_leases(tx, self._worker, self._unacknowledged)
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:
-        """Look at the whole line, in case a notification was missed."""
+        """Look at all lanes, in case a notification was missed."""
         for row in await tx.all(SQL["lanes"], queues=list(queues)):
             self._lane_marks.note_ready(row.queue, row.lane, row.seq)
         self._looked = True
@@ -237,23 +233,19 @@ async def has_suspects(tx: Tx, queues: Sequence[str]) -> bool:
     return await tx.value(SQL["suspects_waiting"], queues=list(queues))
 
 
-async def _allowance(tx: Tx, row: Any) -> int:
+async def _allowance(tx: Tx, limits: QueueLimits) -> int:
     """How many tasks of a limited queue may start now."""
-    if row.paused:
+    if limits.paused:
         return 0
     allowed = 2**31 - 1
-    if row.concurrency is not None:
-        allowed = row.concurrency - row.running
-    if row.breaker_state == "open":
-        if row.now < row.breaker_since + row.breaker_reset:
+    if limits.concurrency is not None:
+        allowed = limits.concurrency - limits.running
+    if limits.breaker_state == "open":
+        if limits.breaker_since is not None and limits.now < limits.breaker_since + limits.breaker_reset:
             return 0
-        await half_open(tx, row.name)
-    if row.breaker_state != "closed":
-        allowed = min(allowed, 1 - row.running)
-    if row.rate_count is not None:
-        allowed = min(allowed, free_starts(Rate(row.rate_count, row.rate_period), _recent(row), row.now)[0])
+        await half_open(tx, limits.name)
+    if limits.breaker_state != "closed":
+        allowed = min(allowed, 1 - limits.running)
+    if limits.rate is not None:
+        allowed = min(allowed, free_starts(limits.rate, limits.recent, limits.now)[0])
     return allowed
-
-
-def _recent(row: Any) -> Recent:
-    return Recent(tuple(row.recent_at), tuple(row.recent_n))

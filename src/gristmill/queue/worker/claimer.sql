@@ -8,7 +8,7 @@ WITH lane AS MATERIALIZED (
 ), picked AS MATERIALIZED (
   SELECT k.place
     FROM lane, LATERAL (
-      SELECT t.ctid AS place FROM ticket t  -- locked: it stays where it is
+      SELECT t.ctid AS place FROM ticket t  -- its ctid: the row is locked, so it does not move
        WHERE t.queue = lane.queue AND t.lane = lane.lane AND t.seq >= lane.mark AND t.worker IS NULL AND NOT t.suspect
        ORDER BY t.seq, t.id LIMIT lane.n FOR UPDATE SKIP LOCKED) k
    LIMIT %(n)s
@@ -30,7 +30,7 @@ WITH lane AS MATERIALIZED (
   HAVING count(*) > 0
 )
 SELECT id, seq, lane, queue, attempts, kind, payload::text, max_attempts, prunable, scope
-  FROM entered WHERE (SELECT count(*) FROM told) >= 0;  -- or the planner leaves out what nobody reads
+  FROM entered WHERE (SELECT count(*) FROM told) >= 0;  -- else the planner would not run `told`, which nobody reads
 
 -- name: claim_suspect
 -- pending -> processing: one task that ran when a worker died, to be run alone

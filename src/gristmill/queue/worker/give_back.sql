@@ -19,7 +19,7 @@ SELECT count(*) AS n, array_agg(id) FILTER (WHERE cancel) AS cancelled, (SELECT 
   FROM back;
 
 -- name: give_back_leases
--- processing -> pending: whole claims, never started, so no attempt is used
+-- processing -> pending: all tasks of these leases, never started, so no attempt is used
 WITH back AS (
   UPDATE ticket k
      SET worker = NULL, lease = NULL, claimed_at = NULL, attempts = k.attempts - 1

@@ -25,8 +25,8 @@ STUCK = 70  # exit code of a worker whose loop stands still (EX_SOFTWARE)
 class Heartbeat:
     """Renews one worker row; calls `lost` once when the leases can no longer be counted on.
 
-    The thread has an event loop of its own: there every wait for the server can be given up, where a plain thread would
-    hang in a network that swallows what it is sent, and notice nothing.
+    The thread has an event loop of its own, in which every wait for the server has a limit. A blocking call would hang
+    for ever in a network that drops packets.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Heartbeat:
                     held = await cursor.fetchone()
                 if held is None:
                     why = TAKEN_BACK
-                # counted from before it was sent: the database may have written it that early
+                # from before it was sent: the database may have written it that early
                 self.renewed = sent
                 pause = self._every
             except (*LOST, psycopg.Error) as error:
@@ -121,7 +121,7 @@ class Heartbeat:
 
     def _watch_the_loop(self) -> None:
         if time.monotonic() - self._ticked > self._stall:
-            # a handler that never awaits holds everything: better to die, and have its task found out, than to hang
+            # a handler that never awaits blocks everything: die, so that its task becomes a suspect, rather than hang
             log.error("worker.stuck", worker=self._worker, seconds=round(time.monotonic() - self._ticked))
             faulthandler.dump_traceback(file=sys.stderr)
             os._exit(STUCK)

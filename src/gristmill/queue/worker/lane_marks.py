@@ -1,8 +1,8 @@
 """Remembers where in each lane the last claim found its tasks, so that the next one starts there.
 
 Without it, every claim would walk over the dead entries of all tasks claimed before it, for as long as some long
-transaction keeps vacuum from removing them. A mark is only a hint: a notification lowers it, a full look now and then
-corrects it.
+transaction keeps vacuum from removing them. A mark is only a hint: a notification lowers it, and a look at all
+lanes now and then corrects it.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class LaneMarks:
 
     def __init__(self) -> None:
         self._marks: dict[Lane, int] = {}
-        self._news: dict[Lane, int] = {}  # noted since the last claim was sent off
+        self._news: dict[Lane, int] = {}  # noted since the last claim was sent
         self._turn = 0
 
     def note_ready(self, queue: str, lane: int, seq: int) -> None:
@@ -38,17 +38,17 @@ class LaneMarks:
         return min((key.lane for key in self._marks if key.queue in wanted), default=LAST)
 
     def forget_drained(self, asked: Iterable[Lane], claims: Iterable[Claim]) -> None:
-        """A claim that was not filled found nothing more in these lanes: forget them until somebody tells of one."""
+        """A claim that got less than it asked for emptied these lanes: forget them until a notification names one."""
         fruitful = {(claim.queue, claim.lane) for claim in claims}
         for key in asked:
             if key not in self._news and tuple(key) not in fruitful:
                 self._marks.pop(key, None)
 
     def advance(self, claims: Iterable[Claim]) -> None:
-        """These were claimed, in order: what stands before the last of a lane has been handed out, to us or others."""
+        """Move each mark to the last claim of its lane: all tasks before it are claimed, by us or by others."""
         for key, seq in {(claim.queue, claim.lane): claim.seq for claim in claims}.items():
             self._marks[Lane(*key)] = seq
-        # what was noted while the claim was under way may lie before what it found
+        # a ticket noted while the claim was under way may stand before the claimed ones
         for key, seq in self._news.items():
             self._marks[key] = min(self._marks.get(key, seq), seq)
 

@@ -1,4 +1,4 @@
-"""Which claims still have something in hand, so that what the database notes of the others can be deleted."""
+"""Counts the unsettled tasks of each lease, so that the rows of spent leases can be deleted."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class Leases:
                 self._spent.append(lease)
 
     def take_spent(self) -> list[int]:
-        """Once there are enough of them, all that are spent; they are told once."""
+        """All spent leases, once there are enough to be worth a statement; each is returned once."""
         if len(self._spent) < ENOUGH:
             return []
         spent, self._spent = self._spent, []

@@ -31,8 +31,8 @@ from gristmill.queue.worker.workload import Workload
 from gristmill.telemetry import WorkerMetrics, log
 
 UNJUDGED = (Snooze, Stop)
-NOBODYS = (Unreachable, Overloaded)  # no letter of a batch is to blame, and calls one by one would only make it worse
-BREATH = 50  # handlers that never await would keep the loop for themselves
+NOBODYS = (Unreachable, Overloaded)  # no letter of the batch is to blame, and one call for each would add to the load
+BREATH = 50  # tasks after which a slot yields: handlers that never await would block the loop
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Runner:
         return max(0, slots) * capacity.batch
 
     def _slots_taken(self, queue: str, capacity: Capacity) -> int:
-        """How many slots a queue has, or will have when what is in our workload has begun."""
+        """How many slots the running and the waiting tasks of a queue take."""
         waiting = sum(claim.queue == queue for claim in self._workload.waiting)
         return self._in_queue[queue] + -(-waiting // capacity.batch)
 
@@ -185,7 +185,7 @@ class Runner:
     def _deliver(self, claim: Claim, outcome: Outcome) -> None:
         self._workload.running.pop(claim.id, None)
         if claim.end == "lost":
-            self._journal.end(claim)  # it was not its fault: whoever takes it back shall not suspect it
+            self._journal.end(claim)  # the lease was lost, not by its fault: its next worker must not suspect it
             return
         self._workload.answers.append((claim, outcome))
         if self._configs[claim.queue].breaker:
@@ -201,7 +201,7 @@ class Runner:
             enter_scopes([claim.scope])
             if handler.mode != "async":
                 return read_answer(await self._call(handler, letter, (claim,)))
-            try:  # as most are: one coroutine less a task
+            try:  # most handlers: this saves one coroutine a task
                 return read_answer(await handler.run(letter))
             finally:
                 end_copy(self._born)
@@ -209,7 +209,7 @@ class Runner:
             return self._outcome_of_interruption(claim)
         except Exception as error:  # noqa: BLE001 an unknown error is the handler's bug: retried, counted, shown
             return self._decide_failure(claim, error)
-        except BaseException as wish:  # noqa: BLE001 a handler does not decide about its worker
+        except BaseException as wish:  # noqa: BLE001 SystemExit and the like: a handler must not end its worker
             return self._decide_failure(claim, _refuse_to_end(wish))
 
     async def _batch(self, handler: Handler, work: Sequence[Claim]) -> AsyncIterator[tuple[Claim, Outcome]]:
@@ -254,7 +254,7 @@ class Runner:
                 yield placed
             return
         try:
-            async with aclosing(handler.run(letters)) as answers:  # what it holds is free before the next call
+            async with aclosing(handler.run(letters)) as answers:  # its resources are free before the next call
                 async for placed in answers:
                     end_copy(self._born)
                     yield placed
@@ -267,7 +267,7 @@ class Runner:
 
     async def _one_by_one(self, handler: Handler, work: Sequence[Claim]) -> AsyncIterator[tuple[Claim, Outcome]]:
         for claim in work:
-            claim.since = math.inf  # not before its turn: nobody is late because another took its time
+            claim.since = math.inf  # no time-out before its turn: another task's time must not count for it
         for claim in work:
             if claim.end:  # we were interrupted: no more calls
                 yield claim, self._outcome_of_interruption(claim)
@@ -343,7 +343,7 @@ class Runner:
         return outcome
 
     def _count_for_breaker(self, claim: Claim, outcome: Outcome) -> None:
-        """What a breaker should know of; bad input, and what only comes back later, are no sign that a stage is ill."""
+        """Count the outcome for the breaker; bad input and snoozes do not show that a stage is ill."""
         if not isinstance(outcome, UNJUDGED):
             broken = isinstance(outcome, Retry) or (isinstance(outcome, Bury) and not outcome.permanent)
             self._health.count(claim.queue, ok=not broken)
@@ -371,7 +371,7 @@ class Runner:
                 claim.finish_early("timeout")
 
     def forget(self, claim: Claim) -> None:
-        """It is not ours any more; whoever has it next shall not suspect it for having run here."""
+        """The task is not ours any more; its next worker must not suspect it because it ran here."""
         self._journal.end(claim)
 
     async def close(self) -> None:
@@ -380,7 +380,7 @@ class Runner:
 
 
 def _restart_clock(waiting: Iterable[Claim]) -> None:
-    """The time of those whose turn comes now does not begin before it."""
+    """The time-out of these tasks begins now, with their turn."""
     now = asyncio.get_running_loop().time()
     for claim in waiting:
         claim.since = now

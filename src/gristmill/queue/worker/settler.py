@@ -27,7 +27,7 @@ from gristmill.telemetry import WorkerMetrics, log
 SQL = queries("gristmill.queue.worker", "settler.sql")
 BY_ID = attrgetter("id")
 SWITCHES = [name for name in PLANNED_ONCE if name.startswith("enable_")]
-# classes of errors: connection, rolled back (deadlock, serialization), resources (disk, memory), operator, system
+# SQLSTATE classes: connection, rollback (deadlock, serialization), resources (disk, memory), operator, system
 WORLD = frozenset({"08", "40", "53", "57", "58"})
 CANCELED_STATEMENT = "57014"  # what took too long will take too long again
 STATEMENT_LIMIT = 60.0  # seconds; a network that swallows packets must not hold us for ever
@@ -81,12 +81,12 @@ class Settler:
             self._stuck = True  # the connection is gone; on the next one, each by itself
             raise
         except Exception as error:  # noqa: BLE001 writes are the handlers', and may raise anything
-            raise_if_nobodys_fault(error, connection)  # once the database is back, or has room, the same batch again
-            # one of them spoiled it for all: find out which
+            raise_if_nobodys_fault(error, connection)  # the same batch is tried again when the database is back
+            # one answer made the whole batch fail: settle each alone to find it
             log.info("settle.apart", tasks=len(batch), error=str(error)[:200])
             settled = await self._apart(connection, batch)
         self._stuck = False
-        self._done(batch, settled)
+        self._finish_batch(batch, settled)
 
     async def _commit(self, connection: Connection, batch: Sequence[Settled]) -> None:
         limit = asyncio.timeout(STATEMENT_LIMIT)
@@ -132,10 +132,10 @@ class Settler:
         try:
             await self._commit(connection, [(claim, outcome)])
         except TooLong:
-            # without a write of its own it only waited for somebody else's lock: no fault of the task
+            # an answer without a write only waited for another transaction's lock: the task is not to blame
             if has_write(outcome):
                 late = Transient(f"its write was not done after {STATEMENT_LIMIT:g} s")
-                self._answer_instead(claim, self._failed(claim, late))
+                self._answer_instead(claim, self._decide_failure(claim, late))
             raise
         except Exception as error:
             raise_if_nobodys_fault(error, connection)
@@ -144,8 +144,8 @@ class Settler:
                 return []
             log.warning("task.write_failed", task=claim.id, kind=claim.kind, error=str(error)[:200])
             if isinstance(outcome, Retry | Bury):
-                raise  # it writes nothing of its own: the fault is ours
-            return await self._alone(connection, claim, self._failed(claim, error))
+                raise  # these outcomes write nothing of the handler's: it is a bug of ours
+            return await self._alone(connection, claim, self._decide_failure(claim, error))
         return [(claim, outcome)]
 
     def _answer_instead(self, claim: Claim, outcome: Outcome) -> None:
@@ -153,7 +153,7 @@ class Settler:
             if held is claim:
                 self._workload.answers[place] = (claim, outcome)
 
-    def _failed(self, claim: Claim, error: Exception) -> Outcome:
+    def _decide_failure(self, claim: Claim, error: Exception) -> Outcome:
         policy = self._configs[claim.queue].retry.of(claim.max_attempts)
         return decide(error, attempt=claim.attempt, policy=policy, chance=random.random())
 
@@ -163,7 +163,7 @@ class Settler:
         cursor = await connection.execute(SQL["still_mine"], params)
         return {row[0] for row in await cursor.fetchall()}
 
-    def _done(self, batch: Sequence[Settled], settled: Sequence[Settled]) -> None:
+    def _finish_batch(self, batch: Sequence[Settled], settled: Sequence[Settled]) -> None:
         del self._workload.answers[: len(batch)]
         for claim, _ in batch:
             self._journal.end(claim)
@@ -174,7 +174,7 @@ class Settler:
             self._metrics.count_processed(queue, status_of(outcome), n)
 
     def forget(self) -> None:
-        """The leases are lost: these answers are nobody's any more, and those who gave them are not to blame."""
+        """The leases are lost: drop the answers, and clear their journal places, as none of them killed a worker."""
         for claim, _ in self._workload.answers:
             self._journal.end(claim)
         self._workload.answers.clear()

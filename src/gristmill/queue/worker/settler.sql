@@ -1,7 +1,7 @@
 -- Around settling: plans for what handlers write, and which claims are still ours.
 
 -- name: plan_anew
--- in this transaction: what handlers write, and what was prepared when a table was small, is planned for the tables of today
+-- for this transaction alone: plan the handlers' writes, and statements prepared while a table was small, for its size of today
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true), count(set_config(name, 'on', true))
   FROM unnest(%(names)s::text[]) AS s(name);
 

@@ -31,18 +31,18 @@ from gristmill.telemetry import WorkerMetrics, log
 
 SQL = queries("gristmill.queue.worker", "shift.sql")
 CHANNEL = "gristmill"  # of NOTIFY
-FULL_LOOK = 5.0  # seconds between full looks at the line, at least
+FULL_LOOK = 5.0  # seconds between looks at all lanes, at least
 CLAIM_LIMIT = 30.0
 CLOSE_LIMIT = 5.0
 INTERRUPT_LIMIT = 2.0  # seconds that an interrupted handler has to tidy up
 QUIET = 30.0  # seconds without a notification after which the listener asks whether somebody is there
 
 
-INTEGERS = re.compile(r"\d{1,9} -?\d{1,18}")  # anybody may notify: a lane and a place, or nothing we know
+INTEGERS = re.compile(r"\d{1,9} -?\d{1,18}")  # a lane and a place; anybody may notify, so anything else is ignored
 
 
 class Shift:
-    """Three loops around what is in hand: feed it, settle it, listen; and small duties on a timer."""
+    """Three loops around the workload (claim, settle, listen), and small duties on a timer."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Shift:
         self._limiters = Limiters(db, worker=worker, on_hit=metrics.count_rate_limit_hit)
         self._claim_soon = asyncio.Event()
         self._settle_soon = asyncio.Event()
-        self._less_held = asyncio.Event()  # something left our workload
+        self._less_held = asyncio.Event()  # answers were settled: we hold less
         self._runner = Runner(
             self._workload,
             handlers,
@@ -99,7 +99,7 @@ class Shift:
         self._lost = False
         self._next_due = 0.0
         self._look_every = FULL_LOOK
-        self.idle = asyncio.Event()  # the last claim found nothing and nothing is in hand
+        self.idle = asyncio.Event()  # the last claim found nothing, and we hold nothing
 
     # --- the life of a shift
 
@@ -124,13 +124,13 @@ class Shift:
         self._ending = True
         loop = asyncio.get_running_loop()
         bound = loop.time() + within.total_seconds()
-        given_back = await self._try_give_back(self._workload.unstarted(), within.total_seconds())
+        given_back = await self._try_give_back(self._workload.take_unstarted(), within.total_seconds())
         emptied = await self._wait_until_empty(bound - loop.time())
         if not emptied:
             for claim in list(self._workload.running.values()):
                 claim.finish_early("stop")
             emptied = await self._wait_until_empty(INTERRUPT_LIMIT) or await self._leave_the_stubborn()
-        with suppress(*LOST):  # or a breaker would not learn how its last task went
+        with suppress(*LOST):  # the breaker must learn how the last task ended
             async with asyncio.timeout(CLOSE_LIMIT):
                 await self._report_health()
         return given_back and emptied
@@ -143,7 +143,7 @@ class Shift:
         return False
 
     async def _leave_the_stubborn(self) -> bool:
-        """Handlers that will not be interrupted go on without their tasks; whether all of those are anybody's again."""
+        """Leave handlers that ignore the interruption behind and give their tasks back; whether that worked."""
         stubborn = list(self._workload.running.values())
         if self._workload.answers or not await self._try_give_back(stubborn, CLOSE_LIMIT):
             return False
@@ -154,7 +154,7 @@ class Shift:
         return True
 
     async def _wait_until_empty(self, within: float) -> bool:
-        """Wait until nothing is in hand; whether that came true in time."""
+        """Wait until we hold nothing; whether that came true in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while not self._workload.empty:
@@ -165,13 +165,13 @@ class Shift:
     def abandon(self) -> None:
         """The leases are lost: whatever is computed from now on is not ours to write."""
         self._ending = self._lost = True
-        self._workload.unstarted()
+        self._workload.take_unstarted()
         self._settler.forget()
         for claim in list(self._workload.running.values()):
             claim.finish_early("lost")
 
     async def close(self) -> None:
-        """After the loops have ended: the last claim may have been made and not been heard."""
+        """After the loops have ended: the answer of the last claim may have been lost."""
         if not self._lost:
             self._claimer.mark_unacknowledged()
             with suppress(*LOST):
@@ -179,7 +179,7 @@ class Shift:
                     await self._give_back_unacknowledged()
         await self._runner.close()
 
-    # --- feeding
+    # --- claiming
 
     async def _claim_on(self) -> None:
         async with Link(self._db, "claim", **CLAIM_SESSION) as link:
@@ -205,7 +205,7 @@ class Shift:
                 log.warning("claim.unacknowledged", worker=self.worker, tasks=n)
 
     async def _claim_all(self, link: Link) -> None:
-        """Claim until there is enough in hand or nothing more to be had."""
+        """Claim until we hold enough, or nothing more can be claimed."""
         while not self._ending:
             wanted = self._workload.to_claim()
             if wanted == 0:
@@ -237,7 +237,7 @@ class Shift:
 
     async def _give_back(self, claims: Sequence[Claim]) -> None:
         if claims:
-            async with Link(self._db, "hand back") as link:
+            async with Link(self._db, "give back") as link:
                 await self._settler.give_back(await link.connection(), claims)
 
     def _on_slot_free(self) -> None:
@@ -282,7 +282,7 @@ class Shift:
                     await link.drop(error)
 
     async def _handle_notices(self, connection: Connection) -> None:
-        """Heed what is said; in silence, make sure now and then that the line is not dead."""
+        """Handle notifications; after a silence, check that the connection still answers."""
         while True:
             async for notice in connection.notifies(timeout=QUIET):
                 await self._handle_notice(notice.payload)
@@ -290,7 +290,7 @@ class Shift:
                 await connection.execute("SELECT")
 
     async def _catch_up(self) -> None:
-        """What may have been said while nobody listened."""
+        """Look up everything that a notification may have said while nobody listened."""
         await self._reload()
         async with self._db.transaction() as tx:
             await self._claimer.look(tx, self._queues)
@@ -363,7 +363,7 @@ class Shift:
                 await tx.execute(SQL["note_progress"], rows=to_json(rows), worker=self.worker)
         except LOST:
             raise
-        except Exception as error:  # noqa: BLE001 half a page, a NUL: whatever a handler says is not worth a worker
+        except Exception as error:  # noqa: BLE001 a handler's text that PostgreSQL refuses must not end us
             log.warning("progress.unwritable", tasks=list(reports), error=str(error)[:200])
 
     async def _report_health(self) -> None:
@@ -372,7 +372,7 @@ class Shift:
                 await self._health.report(tx)
 
     async def _promote(self) -> None:
-        """Let into the line what has waited for its time; sleep until the next is due."""
+        """Let tasks be claimed whose time has come; sleep until the next is due."""
         while True:
             pause = self._settings.poll.total_seconds()
             with suppress(*LOST):
@@ -382,12 +382,12 @@ class Shift:
                 if promoted == 500:
                     continue
                 if due is not None:
-                    # overdue, and yet not promoted: somebody else has it under lock
+                    # a task that is overdue and was not promoted is locked by another worker
                     pause = min(pause, max(0.005 if promoted or due > 0 else 0.1, due))
             await asyncio.sleep(pause)
 
     async def _look(self) -> None:
-        """A full look at the line now and then, in case a notification was missed; the dearer, the rarer."""
+        """Look at all lanes now and then, in case a notification was missed; the longer it takes, the less often."""
         while True:
             await asyncio.sleep(self._look_every)
             began = time.monotonic()

@@ -1,7 +1,7 @@
 -- The duties of a worker beside claiming and settling.
 
 -- name: promote
--- pending -> pending: what has waited for its time enters the line
+-- pending -> pending: tasks whose time has come get a ticket
 WITH due AS MATERIALIZED (
   SELECT id FROM task WHERE wait = 'time' AND run_at <= clock() ORDER BY run_at LIMIT %(n)s FOR UPDATE SKIP LOCKED
 )
@@ -23,7 +23,7 @@ ON CONFLICT (task) DO UPDATE
 SELECT id FROM leased WHERE worker = %(worker)s AND cancel;
 
 -- name: anything_left
--- what stands in a paused queue does not run by itself, unless it runs already
+-- a task of a paused queue does not run by itself, unless it runs already
 WITH open AS (SELECT unnest(%(queues)s::text[]) AS name EXCEPT SELECT name FROM queue WHERE paused)
 SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND (worker IS NOT NULL OR queue IN (SELECT name FROM open)))
     OR EXISTS (SELECT FROM task WHERE wait = 'time' AND queue IN (SELECT name FROM open));

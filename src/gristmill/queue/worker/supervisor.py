@@ -54,7 +54,7 @@ class Supervisor:
                 child.send_signal(which)
 
     def _lose_patience(self) -> None:
-        """They had their time, and some more: what is left of them is ended, and what they held is taken back."""
+        """The grace is over: kill the processes that are left; their tasks are taken back."""
         late = [child.pid for child in self._children if child.returncode is None]
         if late:
             log.error("supervisor.killed", processes=late, after=self._grace)
@@ -126,7 +126,7 @@ class Supervisor:
         return waiting
 
     async def _last_suspects(self) -> None:
-        """The workers are done; what only a solo worker may run is not left behind."""
+        """The workers are done; run the suspects that are left, too."""
         while not self._stopping.is_set() and await self._run_suspects():
             pass
 

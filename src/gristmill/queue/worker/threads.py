@@ -83,7 +83,7 @@ def _start_thread() -> SimpleQueue[Job | None]:
 def _work_off(inbox: SimpleQueue[Job | None]) -> None:
     while job := inbox.get():
         job()
-        del job  # while idle it keeps nobody's arguments alive
+        del job  # an idle thread must not keep the arguments of its last call alive
 
 
 def _succeed(answer: asyncio.Future[R], result: R) -> None:

@@ -24,7 +24,7 @@ from gristmill.telemetry import WorkerMetrics, log
 R = TypeVar("R")
 
 SQL = queries("gristmill.queue.worker", "worker.sql")
-SAY_LIMIT = 5.0  # seconds; a database that is away must not keep us from ending
+SAY_LIMIT = 5.0  # seconds; we must end even if the database is away
 
 
 class Worker:
@@ -60,7 +60,7 @@ class Worker:
         self.id: WorkerId | None = None
         self._stopping = asyncio.Event()
         self._lost = asyncio.Event()
-        self._taken_back = False  # … because a rescuer took them, who has read our journal
+        self._taken_back = False  # … because a rescuer took the tasks back, after it read our journal
         self._heartbeat: Heartbeat | None = None
 
     def stop(self) -> None:
@@ -123,7 +123,7 @@ class Worker:
             heartbeat.stop()
             await shift.close()
             nothing_left = self._taken_back or (finished and await self._say("stopped"))
-            # whoever takes back what we still hold will want to know what of it had begun
+            # a rescuer that takes back our tasks must read which of them had begun
             journal.close(leave=not nothing_left)
         self._heartbeat = None
         self.id = None
@@ -148,7 +148,7 @@ class Worker:
             for wait in waits:
                 wait.cancel()
         if working.done():
-            working.result()  # a fault of ours: let it be seen
+            working.result()  # a bug of ours: raise it
 
     async def _idle(self, shift: Shift) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What a worker has in its workload: tasks that wait to start, that run, and answers that wait to be settled."""
+"""The workload of one worker: tasks that wait to start, tasks that run, answers that wait to be settled."""
 
 import time
 from collections import deque
@@ -37,7 +37,7 @@ class Workload:
 
     def __init__(self, concurrency: int, batch: int, *, alone: bool = False) -> None:
         self.concurrency = concurrency
-        self.alone = alone  # what is in hand is run, and settled, before anything else is taken
+        self.alone = alone  # a suspect runs: it is settled before anything else is claimed
         self.batch = batch
         self.pace = Pace()
         self.leases = Leases()
@@ -60,7 +60,7 @@ class Workload:
         ahead = self.ahead()
         if len(self.waiting) > ahead // 2 and len(self.waiting) >= self.free:
             return 0
-        backlog = max(0, len(self.answers) - self.batch)  # answers pile up: let them be settled first
+        backlog = max(0, len(self.answers) - self.batch)  # too many answers wait: settle them first
         return max(0, min(self.free + ahead - len(self.waiting) - backlog, self.batch))
 
     def accept(self, claims: Iterable[Claim]) -> None:
@@ -74,14 +74,14 @@ class Workload:
         if overtaken:
             self.waiting = deque(sorted(self.waiting, key=lambda claim: claim.lane))
 
-    def unstarted(self) -> list[Claim]:
-        """Everything that has not begun, given up by the workload."""
+    def take_unstarted(self) -> list[Claim]:
+        """Take out all tasks that have not begun."""
         claims = list(self.waiting)
         self.waiting.clear()
         return claims
 
     def take(self, ids: Iterable[TaskId]) -> Iterator[Claim]:
-        """Pull certain tasks out of what has not begun."""
+        """Take these tasks out, as far as they have not begun."""
         wanted = set(ids)
         for claim in [claim for claim in self.waiting if claim.id in wanted]:
             self.waiting.remove(claim)

@@ -1,0 +1,67 @@
+"""What a command asks of the local service, and what it is answered: JSON on a Unix socket."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from gristmill.knowledge import Hit, Hits
+from gristmill.scopes import Scope
+from gristmill.settings import Settings
+
+SEARCH = "/search"
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """A search with all its options; `target` says which database and model are meant."""
+
+    target: str
+    query: str
+    client: str = ""
+    project: str = ""
+    alpha: float = 0.5
+    limit: int = 10
+    type: str | None = None
+    after: datetime | None = None
+    expand: int = 0
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.client, self.project)
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    """The hits with all their fields."""
+
+    hits: list[Hit]
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The sentence for the person who asked."""
+
+    refused: str
+
+
+def identify_target(settings: Settings) -> str:
+    """A digest of the settings that decide what a search finds.
+
+    A command with another database or model may use the same data folder: the service must not answer it.
+    """
+    parts = (str(settings.data.resolve()), settings.database_url, settings.embedding.model_dump_json())
+    return hashlib.sha256(repr((parts, settings.row_security)).encode()).hexdigest()
+
+
+def encode_hits(hits: Hits) -> bytes:
+    return msgspec.json.encode(SearchAnswer(hits, hits.note))
+
+
+def decode_hits(body: bytes) -> Hits:
+    answer = msgspec.json.decode(body, type=SearchAnswer)
+    hits = Hits(answer.hits)
+    hits.note = answer.note
+    return hits
