@@ -35,7 +35,8 @@ INSERT INTO blob_piece (blob, n, bytes) SELECT id, 0, 'neighbour''s secret' FROM
 INSERT INTO document (id, scope, urn, version, hash, name, title, type, pages, task, opening) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, 'urn:beta', 1, %(hash)s, 'neighbour''s secret', 'neighbour''s secret', 'pdf', 1, %(n)s + 1,
         %(n)s);
-INSERT INTO phase (document, name, scope, task) VALUES (%(n)s, 'ocr', %(n)s, %(n)s + 1);
+INSERT INTO phase (document, ordinal, name, unit, shown, scope, task)
+VALUES (%(n)s, 10, 'ocr', 'page', true, %(n)s, %(n)s + 1);
 INSERT INTO page (document, number, scope, method, text, key, divided)
 VALUES (%(n)s, 1, %(n)s, 'text', 'neighbour''s secret', %(hash)s, %(hash)s);
 INSERT INTO kept_part (container, urn, scope) VALUES (%(n)s, 'urn:beta', %(n)s);

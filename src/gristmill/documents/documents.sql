@@ -38,8 +38,9 @@ SELECT id FROM document WHERE scope = %(scope)s AND urn = %(urn)s ORDER BY id;
 UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
 
 -- name: insert_phases
-INSERT INTO phase (document, name, scope, task)
-SELECT %(document)s, p.name, %(scope)s, p.task FROM unnest(%(names)s::text[], %(tasks)s::bigint[]) AS p (name, task);
+INSERT INTO phase (document, ordinal, name, unit, shown, scope, task)
+SELECT %(document)s, k.ordinal, k.name, k.unit, k.shown, %(scope)s, p.task
+  FROM unnest(%(names)s::text[], %(tasks)s::bigint[]) AS p (name, task) JOIN phase_kind k USING (name);
 
 -- name: documents
 SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta,
@@ -49,7 +50,7 @@ SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.c
           SELECT d.container AS id UNION ALL
           SELECT c.container FROM above a JOIN document c ON c.id = a.id)
         SELECT count(id)::int FROM above) AS depth,
-       (SELECT coalesce(jsonb_agg(jsonb_build_array(p.name, p.task, k.kind) ORDER BY k.ordinal), '[]')
+       (SELECT coalesce(jsonb_agg(jsonb_build_array(p.name, p.task, k.kind) ORDER BY p.ordinal), '[]')
           FROM phase p JOIN phase_kind k USING (name) WHERE p.document = d.id) AS phases
   FROM document d
   JOIN scope s ON s.id = d.scope
@@ -159,7 +160,8 @@ SELECT DISTINCT hash FROM document WHERE id = ANY (%(ids)s);
 -- name: progress
 SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       added_at, completed_at, status, total_pages AS pages, phases
+       added_at, completed_at, status, total_pages AS pages, total_chunks AS chunks, phases, phase_status::text[], phase_done,
+       phase_failed
   FROM document_progress
  WHERE id = ANY (%(ids)s) ORDER BY id;
 
@@ -167,7 +169,8 @@ SELECT id, filename AS name, client, project, urn, version, type, title, contain
 -- all, or those that are completed
 SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       added_at, completed_at, status, total_pages AS pages, phases
+       added_at, completed_at, status, total_pages AS pages, total_chunks AS chunks, phases, phase_status::text[], phase_done,
+       phase_failed
   FROM document_progress
  WHERE id < %(before)s AND (%(status)s::text IS NULL OR completed_at IS NOT NULL)
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
@@ -177,7 +180,8 @@ SELECT id, filename AS name, client, project, urn, version, type, title, contain
 -- of those that are not: what most look for, and few of many
 SELECT id, filename AS name, client, project, urn, version, type, title, container,
        (SELECT d.name FROM document d WHERE d.id = document_progress.container) AS part_of,
-       added_at, completed_at, status, total_pages AS pages, phases
+       added_at, completed_at, status, total_pages AS pages, total_chunks AS chunks, phases, phase_status::text[], phase_done,
+       phase_failed
   FROM document_progress
  WHERE id < %(before)s AND completed_at IS NULL AND status = %(status)s::task_status
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))

@@ -69,13 +69,17 @@ VALUES ('ocr', 10, 'ocr', 'page', 'ocr.read', true, 'skipped'),
        ('vector', 30, 'vector', 'chunk', 'vector.embed', true, 'completed'),
        ('graph', 40, 'graph', 'chunk', 'graph.build', true, 'skipped');
 
--- The group of each phase of a document.
+-- The group of each phase of a document. Place, unit and visibility stand here as well: listing many documents would take half
+-- as long again if they were looked up for each.
 CREATE TABLE phase (
   document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  ordinal  smallint NOT NULL,
   name     text COLLATE "C" NOT NULL REFERENCES phase_kind,
+  unit     text COLLATE "C" NOT NULL,
+  shown    boolean NOT NULL,
   scope    int NOT NULL,
   task     bigint NOT NULL,
-  PRIMARY KEY (document, name)
+  PRIMARY KEY (document, ordinal)                  -- in this order they are listed
 );
 
 CREATE TABLE page (
