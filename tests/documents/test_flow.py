@@ -31,8 +31,8 @@ from gristmill.documents import (
     skipped,
     store,
 )
-from gristmill.documents.desk import Desk
 from gristmill.documents.letters import BuildGraph, OpenDocument, ReadPage
+from gristmill.documents.parsers import Parsers
 from gristmill.documents.reading import PageText, Part
 from gristmill.documents.take_in import add_part
 from gristmill.errors import Overloaded, Permanent, Refused
@@ -178,8 +178,8 @@ async def test_making_an_unchanged_document_anew_computes_nothing(mill: Mill, mo
 
     monkeypatch.setattr(type(mill.models.embedder), "embed", refuse)
     monkeypatch.setattr(type(mill.models.extractor), "extract", refuse)
-    monkeypatch.setattr(Desk, "read", refuse_pages)
-    monkeypatch.setattr(Desk, "split", refuse)
+    monkeypatch.setattr(Parsers, "read", refuse_pages)
+    monkeypatch.setattr(Parsers, "split", refuse)
     async with mill.db.transaction() as tx:
         new = await add_again(tx, one.id)
     await mill.grind()
