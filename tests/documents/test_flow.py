@@ -241,7 +241,7 @@ async def test_a_file_that_is_no_document_says_so_and_stops_nobody(mill: Mill) -
     one = await mill.look(bad.document)
     assert (one.status, one.summary) == ("failed", "not opened")
     (row,) = await mill.rows(
-        "SELECT ocr_status, ocr_error, opening FROM document_progress p JOIN document USING (id) WHERE id = %(id)s",
+        "SELECT ocr_status, ocr_error, opening FROM document_status p JOIN document USING (id) WHERE id = %(id)s",
         id=one.id,
     )
     assert row.ocr_status == "failed"
