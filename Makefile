@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps -r
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types imports pytest corpora external lock clean
+.PHONY: help run demo test lint types imports pytest corpora external test-clients lock clean
 .DELETE_ON_ERROR:
 
 help: ## what one can do here
@@ -68,6 +68,14 @@ $(VENV)/litellm.stamp: requirements/litellm.lock | $(VENV)/bin/python
 	@$(VENV)/litellm/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/litellm.lock
 	@touch $@
 
+test-clients: $(VENV)/clients.stamp $(VENV)/run.stamp ## every Ollama and OpenAI client through the router, beside the backend itself
+	@$(VENV)/clients/bin/python -m pytest -q -c tests/clients/pytest.ini tests/clients
+
+$(VENV)/clients.stamp: requirements/clients.lock | $(VENV)/bin/python
+	@$(PYTHON) -m venv $(VENV)/clients
+	@$(VENV)/clients/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/clients.lock
+	@touch $@
+
 lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming no index
 	@$(PIP) uv
 	@$(BIN)/uv pip compile -q pyproject.toml requirements/build.in --overrides requirements/overrides.txt -o requirements/run.lock --generate-hashes --no-header --universal
@@ -76,6 +84,7 @@ lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming n
 	@$(BIN)/uv pip compile -q --no-deps requirements/models.in -o requirements/models.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q --no-deps requirements/data.in -o requirements/data.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q requirements/litellm.in -o requirements/litellm.lock --generate-hashes --no-header --universal --python-version 3.11
+	@$(BIN)/uv pip compile -q requirements/clients.in -o requirements/clients.lock --generate-hashes --no-header --universal --python-version 3.11
 
 clean: ## remove the environment and caches (never data)
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

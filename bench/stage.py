@@ -18,7 +18,7 @@ import psycopg
 from bench.board import Board
 from bench.contenders import Contender
 
-from gristmill.db.embedded import Embedded
+from gristmill.db.embedded import ADMIN, USER, Embedded
 
 ROOT = Path(__file__).resolve().parent.parent
 START = 30.0  # seconds a process may take until it says that it is ready
@@ -147,7 +147,7 @@ class Stage:
         self.server = Embedded(data)
         self._stack.callback(self.server.stop, "immediate")
         self.server.start()
-        self._admin = psycopg.connect(self.server.url("postgres"), autocommit=True)
+        self._admin = psycopg.connect(self.server.url("postgres", ADMIN), autocommit=True)
         self._stack.callback(self._admin.close)
         return self
 
@@ -158,7 +158,9 @@ class Stage:
     def database(self, contender: Contender) -> Iterator[str]:
         """An empty database with the contender's tables, dropped afterwards."""
         name = f"{contender.key}_{next(self._numbers)}"
-        self._admin.execute(f'CREATE DATABASE "{name}"')
+        self._admin.execute(f'CREATE DATABASE "{name}" OWNER {USER}')
+        with psycopg.connect(self.server.url(name, ADMIN), autocommit=True) as inside:
+            inside.execute("CREATE EXTENSION vector")
         url = self.server.url(name)
         try:
             self.run(contender, "install", url)

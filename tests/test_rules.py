@@ -239,6 +239,8 @@ STRUCTURED = {
     "keys": '[{"name": "n", "key": "k"}]',
     "networks": '[{"network": "127.0.0.0/8", "max_priority": "P3"}]',
     "anonymous_max_priority": "P2",
+    "origins": '["https://*.example.org"]',
+    "hosts": '["*.example.org"]',
     "admin_key": "k",
     "key": "k",
     "kind": "openai",

@@ -12,10 +12,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
 from shelf import chunked, placed, searchable
 
-from gristmill.cli.grinding import SERVED_SOON, SERVED_WITHIN, Attended, pause
 from gristmill.cli.up import worker_log
 from gristmill.db import Tx
-from gristmill.documents import load
+from gristmill.documents import load_documents
 from gristmill.documents.reading import Part
 from gristmill.documents.take_in import add_part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
@@ -170,7 +169,7 @@ def test_a_part_that_failed_is_shown_with_the_reason(cli, folder, url):
     why = "The attachment is empty, or too damaged to be unpacked."
 
     async def add(tx):
-        (document,) = (await load(tx, [DocumentId(1)])).values()
+        (document,) = (await load_documents(tx, [DocumentId(1)])).values()
         await add_part(tx, document, Part("log.txt", b"", "attachment=1", why))
         died = (
             "UPDATE task SET outcome = 'failed', wait = NULL, finished_at = clock(), died_at = clock(), error = %(why)s"
@@ -193,24 +192,15 @@ def test_waiting_for_nothing_new_ends_at_once_with_one_json_document(cli, folder
 
 
 def test_whoever_waits_waits_also_for_what_was_added_before_and_is_not_done(cli, folder, monkeypatch):
-    monkeypatch.setattr("gristmill.cli.grinding.SERVED_WITHIN", 0.0)  # nobody works here
+    monkeypatch.setattr("gristmill.documents.following.SERVED_WITHIN", 0.0)  # nobody works here
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder)
     said = cli("add", folder, "--wait")
     assert (said.code, "Nobody works on these documents" in said.err) == (1, True)
 
 
-def test_a_worker_that_dies_is_given_time_for_a_successor():
-    attended = Attended(0)
-    assert [attended.lonely(now) for now in (SERVED_SOON, SERVED_SOON + 1, SERVED_SOON + 2)] == [False, True, False]
-    assert attended.still(False, SERVED_WITHIN - 1)
-    assert attended.still(True, SERVED_WITHIN + 1)
-    assert attended.still(False, 2 * SERVED_WITHIN)
-    assert not attended.still(False, 2 * SERVED_WITHIN + 1)
-
-
 def test_what_a_person_waits_for_is_in_the_foreground_and_the_rest_of_a_whole_folder_a_batch(cli, folder, monkeypatch):
-    monkeypatch.setattr("gristmill.cli.grinding.SERVED_WITHIN", 0.0)  # nobody works here
+    monkeypatch.setattr("gristmill.documents.following.SERVED_WITHIN", 0.0)  # nobody works here
     (folder / "00.md").write_text("# Known\n")
     cli("add", folder)
     for n in range(1, FEW + 2):
@@ -323,11 +313,6 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
 def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):
     said = cli("worker", "--app", MILL, "--under", os.getpid())  # which is not the parent of this process
     assert (said.code, said.err.splitlines()[-1]) == (0, "Stopped; nothing is left in hand.")
-
-
-@pytest.mark.parametrize(("took", "waits"), [(0.0, 0.3), (0.01, 0.3), (1.0, 9.0)])
-def test_looking_at_many_documents_takes_no_more_than_a_tenth_of_the_time(took: float, waits: float) -> None:
-    assert pause(took) == waits
 
 
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gristmill.cli.grinding import where
+from gristmill.documents import place_error
 from gristmill.documents.child_failures import ChildFailure, explain, format_seconds
 from gristmill.processes import Crashed, OutOfMemory, TimedOut
 
@@ -29,7 +29,7 @@ from gristmill.processes import Crashed, OutOfMemory, TimedOut
 def test_what_ended_a_reader_is_told_in_words_for_people(error: ChildFailure, sentence: str) -> None:
     new = explain(error, "Page 7", "read", seconds=120.0, memory=2 << 30)
     assert (str(new), type(new), new.__cause__) == (sentence, type(error), error)
-    assert where(7, str(new)) == sentence, "the page is not named twice"
+    assert place_error(7, str(new)) == sentence, "the page is not named twice"
 
 
 @pytest.mark.parametrize(

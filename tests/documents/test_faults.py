@@ -14,7 +14,7 @@ import pytest_asyncio
 from documents.grindstone import Mill, a_mill, a_model_pool
 from documents.misreading import misread
 from gristmill.db import Database
-from gristmill.documents import Progress, failures, load, parsers, retry
+from gristmill.documents import Progress, list_failures, load_documents, parsers, retry
 from gristmill.documents.blobs import hash_of
 from gristmill.documents.letters import BuildGraph, FinishDocument
 from gristmill.documents.phases.graph import build_graph
@@ -105,7 +105,7 @@ async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
 async def buried(mill: Mill, document: Progress, sentence: str, *, attempts: int) -> None:
     assert (document.status, document.summary) == ("failed", "0 of 1 page")
     async with mill.db.transaction() as tx:
-        (dead,) = await failures(tx, document.id)
+        (dead,) = await list_failures(tx, document.id)
     assert (dead.page, dead.error, dead.attempts) == (1, sentence, attempts)
 
 
@@ -196,7 +196,7 @@ async def test_a_document_whose_end_died_says_so_and_can_be_tried_again(mill: Mi
     assert one.status == "failed"
     mill.handlers["documents.finish"] = good
     async with mill.db.transaction() as tx:
-        (document,) = (await load(tx, [one.id])).values()
+        (document,) = (await load_documents(tx, [one.id])).values()
         assert (await retry(tx, document, "ocr")).tasks == ()
         assert len((await retry(tx, document)).tasks) == 1
     await mill.grind()

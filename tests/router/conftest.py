@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,12 @@ async def at_any_pace(in_time: Callable[[float], Awaitable[None]]) -> None:
         with suppress(AssertionError):
             return await in_time(limit)
     return await in_time(8)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 async def spawned(*arguments: str, env: dict[str, str] | None = None) -> tuple[asyncio.subprocess.Process, bytes]:
@@ -112,6 +118,13 @@ class Router:
     port: int
     http: aiohttp.ClientSession
     scheduler: Scheduler | None = None
+    changes: dict[str, Any] = field(default_factory=dict)  # of its settings, for the next reload
+
+    async def reload(self, **changes: Any) -> tuple[int, dict[str, Any]]:
+        """Change settings and tell the router."""
+        self.changes |= changes
+        async with self.http.post(f"{self.url}/router/reload") as answer:
+            return answer.status, await answer.json()
 
     @property
     def url(self) -> str:
@@ -197,8 +210,11 @@ class Scene:
             **settings,
         }
         if not process:
-            scheduler, port = await self._stack.enter_async_context(running(RouterSettings(**wanted)))
-            return Router(port, self.http, scheduler)
+            served = await self._stack.enter_async_context(
+                running(RouterSettings(**wanted), lambda: RouterSettings(**{**wanted, **router.changes}))
+            )
+            router = Router(served.port, self.http, served.scheduler)
+            return router
         env = {
             f"GRISTMILL_ROUTER_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
             for name, value in wanted.items()

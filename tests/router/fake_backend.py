@@ -2,12 +2,20 @@
 
 import argparse
 import asyncio
+import hashlib
 import json
 import os
 import signal
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # also when Python was told to leave it out
+
+import fake_replies as replies
 
 GB = 1024**3
 VERSION = "0.12.6"
@@ -62,6 +70,7 @@ class Fake:
             "bodies": [],
             "headers": [],
             "sent": 0,
+            "blobs": {},
         }
         self.running = 0
 
@@ -80,7 +89,9 @@ class Fake:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, path, _ = head.split("\r\n", 1)[0].split(" ")
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in head.split("\r\n")[1:] if line)}
-        raw = await reader.readexactly(int(headers.get("content-length") or 0))
+        raw = await self.body(reader, headers)
+        if path.startswith("/api/blobs/"):
+            return self.blob(method, path.removeprefix("/api/blobs/"), raw, writer)
         body = json.loads(raw) if raw else {}
         if path.startswith("/fake/"):
             await self.control(path, body, writer)
@@ -99,6 +110,57 @@ class Fake:
         await asyncio.gather(work, return_exceptions=True)
         return False
 
+    async def body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+        if headers.get("transfer-encoding") != "chunked":
+            return await reader.readexactly(int(headers.get("content-length") or 0))
+        raw = bytearray()
+        while size := int(await reader.readline(), 16):
+            raw += await reader.readexactly(size)
+            await reader.readline()
+        await reader.readline()
+        return bytes(raw)
+
+    def blob(self, method: str, digest: str, raw: bytes, writer: asyncio.StreamWriter) -> bool:
+        if method == "HEAD":
+            known = digest in self.stats["blobs"]
+            writer.write(f"HTTP/1.1 {200 if known else 404} X\r\nContent-Length: 0\r\n\r\n".encode())
+            return True
+        if digest != f"sha256:{hashlib.sha256(raw).hexdigest()}":
+            return self.reply(writer, 400, {"error": "digest mismatch"})
+        self.stats["blobs"][digest] = len(raw)
+        writer.write(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+        return True
+
+    def library(self, path: str, body: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+        """The calls that change which models there are."""
+        if path == "/api/copy":
+            source = self.full(body["source"])
+            if source not in self.be.models:
+                return self.reply(writer, 404, {"error": f"model '{body['source']}' not found"})
+            self.be.models[self.full(body["destination"])] = self.be.models[source]
+            return self.empty(writer)
+        model = self.full(body.get("model") or body["name"])
+        if path in ("/api/delete", "/api/push") and model not in self.be.models:
+            return self.reply(writer, 404, {"error": f"model '{model}' not found"})
+        if path == "/api/delete":
+            del self.be.models[model]
+            self.loaded.pop(model, None)
+            return self.empty(writer)
+        if path != "/api/push":
+            self.be.models[model] = GB
+        if body.get("stream") is False:
+            return self.reply(writer, 200, {"status": "success"})
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for status in ({"status": "pulling manifest"}, {"status": "downloading", "total": 9, "completed": 4}):
+            self.chunk(writer, replies.line(status))
+        self.chunk(writer, replies.line({"status": "success"}))
+        writer.write(b"0\r\n\r\n")
+        return True
+
+    def empty(self, writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        return True
+
     async def dispatch(
         self,
         method: str,
@@ -113,6 +175,8 @@ class Fake:
         self.stats["headers"] = [*self.stats["headers"][-20:], headers]
         if self.be.mode == "hang":
             await asyncio.sleep(3600)
+        if path in ("/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete"):
+            return self.library(path, body, writer)
         model = self.full(body.get("model", ""))
         if path == "/api/show":
             return (
@@ -136,9 +200,8 @@ class Fake:
             return self.reply(writer, 200, nothing_said(model, "unload"))
         if path in ("/api/generate", "/api/chat") and "embed" in model:
             return self.reply(writer, 400, {"error": f'"{model}" does not support generate'})
-        loads_only = (path == "/api/generate" and not body.get("prompt")) or (
-            path == "/api/embed" and not body.get("input")
-        )
+        said = {"/api/generate": "prompt", "/api/chat": "messages", "/api/embed": "input"}.get(path)
+        loads_only = said is not None and not body.get(said)
         if not loads_only and self.be.mode == "error":
             return self.reply(writer, 500, {"error": "the model runner has unexpectedly stopped"})
         if not loads_only and self.be.mode == "throttle":
@@ -148,7 +211,8 @@ class Fake:
             if path == "/api/embed" and not body.get("input"):
                 return self.reply(writer, 200, {"model": model, "embeddings": []})
             if loads_only:
-                return self.reply(writer, 200, nothing_said(model, "load"))
+                spoken = {"message": {"role": "assistant", "content": ""}} if path == "/api/chat" else {}
+                return self.reply(writer, 200, {**nothing_said(model, "load"), **spoken})
             return await self.run(path, body, model, writer)
         finally:
             holder.users -= 1
@@ -294,27 +358,16 @@ class Fake:
                 self.room.notify_all()
 
     async def answer(self, path: str, body: dict[str, Any], model: str, writer: asyncio.StreamWriter) -> bool:
-        if path in ("/api/embed", "/v1/embeddings"):
-            texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-            rows = [[float(len(text)), 0.5, -1.25] for text in texts]
-            if path == "/api/embed":
-                return self.reply(
-                    writer, 200, {"model": body["model"], "embeddings": rows, "prompt_eval_count": len(texts)}
-                )
-            data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
-            return self.reply(
-                writer,
-                200,
-                {
-                    "object": "list",
-                    "data": data,
-                    "model": body["model"],
-                    "usage": {"prompt_tokens": len(texts), "total_tokens": len(texts)},
-                },
-            )
-        if path == "/api/embeddings":
-            return self.reply(writer, 200, {"embedding": [float(len(body["prompt"])), 0.5]})
-        return await self.stream(path, body, model, writer)
+        if "embed" in path:
+            return self.reply(writer, 200, replies.embeddings(path, body))
+        if body.get("stream", path.startswith("/api/")):
+            return await self.stream(path, body, model, writer)
+        said = replies.choices(path, body, self.be.tokens)
+        if path == "/v1/responses":
+            return self.reply(writer, 200, replies.response(body, model, said[0], "completed"))
+        if path.startswith("/v1/"):
+            return self.reply(writer, 200, replies.openai_whole(path, body, model, said))
+        return self.reply(writer, 200, replies.ollama_whole(path, body, model, said[0]))
 
     async def stream(self, path: str, body: dict[str, Any], model: str, writer: asyncio.StreamWriter) -> bool:
         sse = path.startswith("/v1/")
@@ -325,8 +378,7 @@ class Fake:
         )
         if self.be.mode == "garbage":
             return self.chunk(writer, b"<html>\n")
-        words, tools = self.words(path, body)
-        for count, word in enumerate(words):
+        for count, piece in enumerate(self.pieces(path, body, model)):
             if self.be.mode in ("truncate", "error_line", "stall") and count == self.be.after:
                 if self.be.mode == "stall":
                     await asyncio.sleep(3600)
@@ -335,145 +387,31 @@ class Fake:
                     writer.write(b"0\r\n\r\n")
                 await writer.drain()
                 raise Stopped
-            self.chunk(writer, self.piece(path, model, word))
+            self.chunk(writer, piece)
             self.stats["sent"] += 1
             if self.be.token:
                 await asyncio.sleep(self.be.token)
             await writer.drain()
-        self.chunk(writer, self.last(path, body, model, len(words), tools))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
 
+    def pieces(self, path: str, body: dict[str, Any], model: str) -> Iterator[bytes]:
+        said = replies.choices(path, body, self.be.tokens)
+        if path == "/v1/responses":
+            yield from replies.response_events(body, model, said[0])
+        elif path.startswith("/v1/"):
+            for index, choice in enumerate(said):
+                for event in replies.openai_pieces(path, body, model, index, choice):
+                    yield replies.event(event)
+            yield from replies.openai_end(body, path, model, said)
+        else:
+            yield from replies.ollama_pieces(path, body, model, said[0])
+            yield json.dumps(replies.ollama_last(path, body, model, said[0])).encode() + b"\n"
+
     def chunk(self, writer: asyncio.StreamWriter, data: bytes) -> bool:
         writer.write(b"%x\r\n%b\r\n" % (len(data), data))
         return True
-
-    def words(self, path: str, body: dict[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
-        """The answer echoes what was asked, so that nobody can get somebody else's."""
-        asked = body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
-        tools = [
-            {"function": {"name": tool["function"]["name"], "arguments": {"city": "Brno", "days": 3}}}
-            for tool in body.get("tools") or []
-        ]
-        if tools and body["messages"][-1]["role"] != "tool":
-            return [], tools
-        if body.get("format") or body.get("response_format"):
-            return ['{"city":', ' "Brno"', "}"], []
-        count = (body.get("options") or {}).get("num_predict") or body.get("max_tokens") or self.be.tokens
-        return [f"echo {asked}", *[f" w{n}" for n in range(count - 1)]], []
-
-    def piece(self, path: str, model: str, word: str) -> bytes:
-        if path == "/api/chat":
-            return (
-                json.dumps(
-                    {
-                        "model": model,
-                        "created_at": "2026-01-01T00:00:00Z",
-                        "message": {"role": "assistant", "content": word},
-                        "done": False,
-                    },
-                    separators=(",", ":"),
-                ).encode()
-                + b"\n"
-            )
-        if path == "/api/generate":
-            return (
-                json.dumps(
-                    {"model": model, "created_at": "2026-01-01T00:00:00Z", "response": word, "done": False},
-                    separators=(",", ":"),
-                ).encode()
-                + b"\n"
-            )
-        choice = (
-            {"index": 0, "delta": {"content": word}, "finish_reason": None}
-            if "chat" in path
-            else {"index": 0, "text": word, "finish_reason": None}
-        )
-        return (
-            b"data: "
-            + json.dumps(
-                {
-                    "id": "c1",
-                    "object": "chat.completion.chunk",
-                    "created": 1,
-                    "model": model,
-                    "choices": [choice],
-                }
-            ).encode()
-            + b"\n\n"
-        )
-
-    def last(self, path: str, body: dict[str, Any], model: str, tokens: int, tools: list[dict[str, Any]]) -> bytes:
-        figures = {
-            "done": True,
-            "done_reason": "stop",
-            "total_duration": 5,
-            "load_duration": 1,
-            "prompt_eval_count": 7,
-            "prompt_eval_duration": 1,
-            "eval_count": tokens,
-            "eval_duration": 3,
-        }
-        head = {"model": model, "created_at": "2026-01-01T00:00:00Z"}
-        if path == "/api/chat":
-            message = {"role": "assistant", "content": "", **({"tool_calls": tools} if tools else {})}
-            return json.dumps({**head, "message": message, **figures}).encode() + b"\n"
-        if path == "/api/generate":
-            return json.dumps({**head, "response": "", **figures, "context": [1, 2]}).encode() + b"\n"
-        return self.last_events(path, body, model, tokens, tools)
-
-    def last_events(
-        self, path: str, body: dict[str, Any], model: str, tokens: int, tools: list[dict[str, Any]]
-    ) -> bytes:
-        head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": model}
-        events: list[Any] = []
-        for n, tool in enumerate(tools):
-            text = json.dumps(tool["function"]["arguments"])
-            events.append(
-                {
-                    **head,
-                    "choices": [
-                        {
-                            "index": 0,
-                            "delta": {
-                                "tool_calls": [
-                                    {
-                                        "index": n,
-                                        "id": f"t{n}",
-                                        "type": "function",
-                                        "function": {"name": tool["function"]["name"], "arguments": text[:5]},
-                                    }
-                                ]
-                            },
-                            "finish_reason": None,
-                        }
-                    ],
-                }
-            )
-            events.append(
-                {
-                    **head,
-                    "choices": [
-                        {
-                            "index": 0,
-                            "delta": {"tool_calls": [{"index": n, "function": {"arguments": text[5:]}}]},
-                            "finish_reason": None,
-                        }
-                    ],
-                }
-            )
-        last = {"delta": {}} if "chat" in path else {"text": ""}
-        events.append({**head, "choices": [{"index": 0, **last, "finish_reason": "tool_calls" if tools else "stop"}]})
-        if (body.get("stream_options") or {}).get("include_usage"):
-            events.append(
-                {
-                    **head,
-                    "choices": [],
-                    "usage": {"prompt_tokens": 7, "completion_tokens": tokens, "total_tokens": 7 + tokens},
-                }
-            )
-        return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
 
 
 async def main() -> None:

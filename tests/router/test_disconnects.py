@@ -98,7 +98,7 @@ async def test_a_slow_reader_pauses_the_backend_instead_of_filling_the_memory(sc
     router = await scene.router(gpu)
     reader, writer = await with_little_room(router)
     body = b'{"model": "plain", "messages": [{"role": "user", "content": "hello"}]}'
-    writer.write(b"POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+    writer.write(b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
     await reader.readuntil(b"\r\n\r\n")
     sent = -1
     while (now := (await gpu.stats())["sent"]) != sent:  # until nothing moves any more

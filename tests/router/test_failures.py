@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Fake, Router, Scene, at_any_pace, until
+from .conftest import Fake, Router, Scene, at_any_pace, free_port, until
 
 NEVER_ENDING = {"num_predict": 100000}
 
@@ -211,3 +211,33 @@ async def test_an_openai_stream_that_breaks_ends_with_an_error_event(scene: Scen
         events = [line async for line in answer.content if line.startswith(b"data:")]
     assert "error" in json.loads(events[-1][5:])
     assert b"[DONE]" not in b"".join(events)
+
+
+async def test_with_no_ollama_running_clients_are_told_what_to_do_and_the_log_says_where_and_why(
+    scene: Scene, capfd: pytest.CaptureFixture[str]
+) -> None:
+    port = free_port()
+    spec = {"name": "local", "url": f"http://user:SECRET@127.0.0.1:{port}"}
+    router = await scene.router(spec, probe="20ms")
+    status, answer = await router.chat("x")
+    assert status == 503
+    assert answer["error"] == (
+        "the router gets no answer from its backends (local: it cannot be reached (Connection refused)):"
+        " start Ollama there (ollama serve), or correct router.gpu_backends in the router's settings"
+    )
+    await asyncio.sleep(0.2)
+    logged = "".join(capfd.readouterr())
+    assert logged.count("backend does not answer") == 1
+    assert f"http://127.0.0.1:{port}" in logged
+    assert "Connection refused" in logged
+    assert "SECRET" not in logged
+
+
+async def test_a_request_that_found_no_place_in_time_is_told_why(scene: Scene) -> None:
+    gpu = await scene.backend(parallel=1, token=0.05)
+    router = await scene.router(gpu, deadline_p1="100ms")
+    running = asyncio.create_task(router.chat("a", priority="P1", options={"num_predict": 40}))
+    await until(lambda: router.has_running(1))
+    status, answer = await router.chat("b", priority="P1")
+    assert (status, answer["error"]) == (503, "no place in time: all 1 slots are taken")
+    running.cancel()

@@ -22,7 +22,7 @@ async def said(router: Router, data: bytes) -> bytes:
 
 def post(body: bytes, *headers: bytes) -> bytes:
     lines = b"".join(line + b"\r\n" for line in (b"Content-Length: %d" % len(body), *headers))
-    return b"POST /api/chat HTTP/1.1\r\nHost: x\r\n" + lines + b"\r\n" + body
+    return b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n" + body
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,8 @@ def post(body: bytes, *headers: bytes) -> bytes:
         (b"GET http://[::1/ HTTP/1.1\r\n\r\n", 400),
         (post(ASKED, b"X-Long: " + b"a" * 300_000), 431),
         (post(ASKED, b"Content-Encoding: gzip"), 415),
+        (post(ASKED).replace(b"Host: localhost\r\n", b""), 400),
+        (post(ASKED, b"Host: localhost"), 400),
         (b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405),
     ],
 )
@@ -70,15 +72,15 @@ async def test_an_offer_to_change_protocols_is_declined_and_the_request_answered
 
 async def test_thousands_of_such_offers_in_one_go_are_declined_one_by_one(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    offer = b"GET /healthz HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
-    heard = await said(router, offer * 2_000 + b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+    offer = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    heard = await said(router, offer * 2_000 + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert heard.count(b"HTTP/1.1 200 ") == 2_001
 
 
 async def test_a_body_in_crumbs_is_the_body(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
     crumbs = b"".join(b"1\r\n%c\r\n" % byte for byte in ASKED) + b"0\r\n\r\n"
-    head = b"POST /api/chat HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    head = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     assert b"echo hello" in await said(router, head + crumbs)
 
 
@@ -138,6 +140,6 @@ async def test_a_client_of_http_1_0_gets_no_chunks_and_the_end_of_the_connection
 
 async def test_a_head_request_is_answered_without_a_body(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    heard = await said(router, b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    heard = await said(router, b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert heard.startswith(b"HTTP/1.1 200 ")
     assert heard.endswith(b"\r\n\r\n")

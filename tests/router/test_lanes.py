@@ -143,6 +143,71 @@ def test_a_critical_session_holds_its_gpu_and_gives_it_back_after_idling() -> No
     assert where(held_off) == "gpu"
 
 
+def reserved(slots: int = 2, **settings: object) -> World:
+    """A GPU of 24 GB that a P0 session holds, with 5 GB of it in use."""
+    world = World.of(gpu(slots=slots, **settings), trickle=1e9).with_resident("bg7")
+    world.finish(world.submit(P0, "bg7").lease)
+    return world
+
+
+@pytest.mark.parametrize("priority", [P1, P2, P3])
+def test_what_fits_beside_the_model_of_a_session_is_loaded_and_runs(priority: Priority) -> None:
+    world = reserved()
+    guest = world.submit(priority, "embed", session="other")
+    world.settle_memory()
+    assert where(guest) == "gpu"
+    assert set(world.lanes.backends["gpu"].resident) == {"bg7", "embed"}
+
+
+@pytest.mark.parametrize("priority", [P1, P2, P3])
+def test_a_reserved_gpu_keeps_its_last_slot_and_no_more(priority: Priority) -> None:
+    world = reserved(slots=3)
+    guests = [world.submit(priority, "bg7", session="other") for _ in range(3)]
+    assert [where(guest) for guest in guests] == ["gpu", "gpu", None]
+    assert where(world.submit(P0, "bg7")) == "gpu"
+    assert world.preempted == []
+
+
+def test_the_last_slot_of_a_reserved_gpu_is_lent_to_the_trickle_and_taken_back() -> None:
+    world = World.of(gpu(slots=2), trickle=10.0).with_resident("bg7")
+    world.finish(world.submit(P0, "bg7").lease)
+    first, second = world.submit(P3, "bg7", session="other"), world.submit(P3, "embed", session="other")
+    assert (where(first), where(second)) == ("gpu", None)
+    world.pass_time(11)
+    world.settle_memory()
+    assert where(second) == "gpu"
+    urgent = world.submit(P0, "bg7")
+    world.settle_memory()
+    assert where(urgent) == "gpu"
+
+
+def test_a_critical_request_takes_back_the_memory_that_guests_were_lent() -> None:
+    world = reserved()
+    guest = world.submit(P3, "bg14", session="other")
+    world.settle_memory()
+    assert where(guest) == "gpu"
+    urgent = world.submit(P0, "orch")
+    world.settle_memory()
+    assert where(urgent) == "gpu"
+    assert world.preempted == [guest]
+
+
+def test_the_model_of_a_session_is_never_replaced_by_a_guest() -> None:
+    world = World.of(gpu(), trickle=10.0).with_resident("orch")
+    world.finish(world.submit(P0, "orch").lease)
+    too_large = world.submit(P1, "bg14", session="other")
+    world.pass_time(250)
+    assert where(too_large) is None
+    assert world.loads == []
+    assert [why for _, why in world.lanes.explain(world.now)] == ["its model does not fit beside that of a P0 session"]
+
+
+def test_nothing_is_loaded_beside_a_session_when_nobody_said_how_much_fits() -> None:
+    world = reserved(vram=None)
+    assert where(world.submit(P3, "embed", session="other")) is None
+    assert world.loads == []
+
+
 def test_every_critical_request_of_the_session_renews_its_reservation_up_to_the_hard_limit() -> None:
     world = World.of(gpu()).with_resident("orch")
     backend = world.lanes.backends["gpu"]
@@ -421,7 +486,7 @@ def test_everything_that_waits_can_say_why() -> None:
     world.submit(P0, "bg7")
     waiting = world.submit(P3, "bg7")
     assert [(ticket, why) for ticket, why in world.lanes.explain(world.now)] == [
-        (waiting, "a P0 session holds this GPU")
+        (waiting, "a P0 session keeps the last slot of this GPU")
     ]
 
 

@@ -10,7 +10,7 @@ import sys
 import aiohttp
 import pytest
 
-from .conftest import Fake, Scene, until
+from .conftest import Fake, Scene, free_port, until
 
 
 async def started(port: int, *backends: str, stop: str = "10s") -> asyncio.subprocess.Process:
@@ -25,13 +25,7 @@ async def started(port: int, *backends: str, stop: str = "10s") -> asyncio.subpr
     return await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env, stdout=pipe, stderr=pipe)
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT])
 async def test_it_finishes_what_runs_before_it_stops(scene: Scene, wish: signal.Signals) -> None:
     gpu, port = await scene.backend(token=0.05), free_port()
     process = await started(port, f'{{"name": "g", "url": "{gpu.url}"}}')
@@ -102,6 +96,19 @@ async def test_a_port_that_is_taken_is_one_sentence_and_a_non_zero_exit() -> Non
         _, errors = await process.communicate()
     assert process.returncode == 2
     assert errors.decode().strip().splitlines()[-1].startswith("The router cannot listen on 127.0.0.1:")
+
+
+@pytest.mark.parametrize("wrong", ["99999", "-1"])
+async def test_a_port_that_is_none_is_one_sentence_and_exit_code_2(wrong: str) -> None:
+    arguments = ("-m", "gristmill", "router", f"--port={wrong}")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=pipe, stderr=pipe)
+    _, errors = await process.communicate()
+    assert process.returncode == 2
+    assert (
+        errors.decode().split()
+        == f"--port {wrong} is none: ports go from 0, which takes any free one, to 65535.".split()
+    )
 
 
 async def test_the_command_says_where_it_listens_once_it_does(scene: Scene) -> None:

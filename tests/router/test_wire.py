@@ -77,7 +77,9 @@ async def test_malformed_bodies_are_400_in_the_style_of_the_api(scene: Scene, bo
             "model": "plain",
             "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}],
         },
-        {"model": "plain", "messages": [], "n": 2},
+        {"model": "plain", "messages": [], "n": 0},
+        {"model": "plain", "messages": [], "n": "two"},
+        {"model": "plain", "messages": [], "n": 1000},
     ],
 )
 async def test_a_body_that_cannot_be_translated_is_400_and_takes_no_slot(scene: Scene, body: dict) -> None:
@@ -106,8 +108,9 @@ async def test_wrong_methods_and_unknown_paths_are_told_apart(scene: Scene) -> N
     router = await scene.router(await scene.backend())
     for method, path, status in (
         ("GET", "/api/chat", 405),
-        ("POST", "/api/pull", 404),
         ("GET", "/nothing", 404),
+        ("POST", "/v1/nothing", 404),
+        ("POST", "/router/nothing", 404),
         ("HEAD", "/", 200),
         ("GET", "/healthz", 200),
         ("GET", "/readyz", 200),
@@ -116,11 +119,40 @@ async def test_wrong_methods_and_unknown_paths_are_told_apart(scene: Scene) -> N
             assert (path, answer.status) == (path, status)
 
 
-async def test_a_priority_that_is_none_is_refused(scene: Scene) -> None:
+async def test_an_unknown_path_is_told_in_the_style_of_the_api_and_not_as_a_missing_model(scene: Scene) -> None:
     router = await scene.router(await scene.backend())
-    status, answer = await router.chat("x", priority="urgent!")
-    assert status == 400
-    assert "X-Ollama-Priority" in answer["error"]
+    async with router.http.post(f"{router.url}/v1/nothing", json={}) as answer:
+        error = (await answer.json())["error"]
+    assert error == {
+        "message": "there is no call POST /v1/nothing here",
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "unknown_url",
+    }
+    async with router.http.get(f"{router.url}/api/nothing") as answer:
+        assert await answer.json() == {"error": "there is no call GET /api/nothing here"}
+    async with router.http.post(f"{router.url}/v1/chat/completions", json={**CHAT, "model": "nope"}) as answer:
+        assert (await answer.json())["error"]["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize("wrong", ["urgent!", "", "0", "3", "10", "49", "101", "1" + "0" * 23, "-1", "9e1", "٦٠"])
+async def test_a_priority_that_is_none_is_refused(scene: Scene, wrong: str) -> None:
+    router = await scene.router(await scene.backend())
+    asked = {"X-Ollama-Priority": wrong}
+    async with router.http.post(f"{router.url}/api/chat", json=CHAT, headers=asked) as answer:
+        assert (answer.status, (await answer.json())["error"]) == (
+            400,
+            "X-Ollama-Priority must be P0, P1, P2, P3 or a whole number from 50 to 100",
+        )
+
+
+@pytest.mark.parametrize(
+    ("header", "priority"), [("p0", "P0"), ("100", "P0"), ("99", "P1"), ("75", "P1"), ("74", "P2"), ("50", "P3")]
+)
+async def test_a_priority_may_be_a_number(scene: Scene, header: str, priority: str) -> None:
+    router = await scene.router(await scene.backend())
+    assert (await router.chat("x", priority=header))[0] == 200
+    assert await router.metric(f'requests_total{{api="ollama",priority="{priority}",status="200"}}') == 1
 
 
 async def test_keys_cap_the_priority_and_strangers_keys_are_refused(scene: Scene) -> None:

@@ -12,12 +12,12 @@ from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, errors_of, follow
+from gristmill.cli.grinding import as_dict, follow
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Progress as Document
-from gristmill.documents import Taken, Urgency, progress
+from gristmill.documents import Taken, Urgency, explain_failures, load_progress
 from gristmill.scopes import Scope
 from gristmill.sources import FileIntake, Reporter, files_in
 
@@ -55,16 +55,18 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
         ids = [one.document for one in added if one.document is not None] if wait else []
         known = {one.document for one in added if one.status == "unchanged"}
         async with at.db.transaction() as tx:
-            whole = {one.id for one in await progress(tx, ids) if one.id in known and one.ended}
+            whole = {one.id for one in await load_progress(tx, ids) if one.id in known and one.ended}
         new = [id_ for id_ in ids if id_ not in whole]
         if not (as_json and wait):
             emit(as_json, added, lambda: _added_view(added))
-        found = await follow(at.db, new, quiet=as_json) if new else []
+        found: Sequence[Document] = await follow(at.db, new, quiet=as_json) if new else ()
         if as_json and wait:
             say_json({"added": added, "documents": [as_dict(one) for one in found]})
         elif found:
             out.print(outcomes_view(found))
-            for one, error in await errors_of(at.db, found):
+            async with at.db.transaction() as tx:
+                errors = await explain_failures(tx, found)
+            for one, error in errors:
                 out.print(Text(f"  {one.id} {one.name}: {error}", style="red"), soft_wrap=True)
         return any(one.status == "refused" for one in added) or not all(one.status == "completed" for one in found)
 

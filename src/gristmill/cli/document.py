@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, where
+from gristmill.cli.grinding import as_dict
 from gristmill.cli.output import Json, emit, err, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
@@ -26,16 +26,17 @@ from gristmill.documents import (
     Skipped,
     add_again,
     clear_copies,
-    failures,
+    find_with_parts,
+    list_failures,
+    list_pages,
     list_phases,
-    load,
-    pages,
-    progress,
+    list_setbacks,
+    list_skipped,
+    load_documents,
+    load_progress,
+    place_error,
     remove_in_portions,
     say_reindex,
-    setbacks,
-    skipped,
-    with_parts,
 )
 from gristmill.documents import retry as retry_document
 from gristmill.errors import Refused
@@ -131,17 +132,17 @@ async def _show(id_: DocumentId) -> Seen:
 
 
 async def _look(tx: Tx, id_: DocumentId) -> Seen:
-    found = await progress(tx, await with_parts(tx, [id_]))
+    found = await load_progress(tx, await find_with_parts(tx, [id_]))
     one = _the(found, id_)
     parts = [part for part in found if part.id != id_]
-    troubles = await setbacks(tx, id_), await failures(tx, id_)
-    return Seen(one, parts, await _errors(tx, parts), await pages(tx, id_), await skipped(tx, id_), *troubles)
+    troubles = await list_setbacks(tx, id_), await list_failures(tx, id_)
+    return Seen(one, parts, await _errors(tx, parts), await list_pages(tx, id_), await list_skipped(tx, id_), *troubles)
 
 
 async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
     failed = [part.id for part in parts if part.status == "failed"][:MOST_PAGES]
-    told = {one: await failures(tx, one, limit=1) for one in failed}
-    return {one: where(found[0].page, found[0].error) for one, found in told.items() if found}
+    told = {one: await list_failures(tx, one, limit=1) for one in failed}
+    return {one: place_error(found[0].page, found[0].error) for one, found in told.items() if found}
 
 
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
@@ -150,10 +151,10 @@ async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
         shown = [OPEN, *(one.name for one in await list_phases(tx) if one.shown)]
         if phase is not None and phase not in shown:
             raise typer.BadParameter(f"a phase is one of {', '.join(shown)}", param_hint="--phase")
-        document = (await load(tx, [id_])).get(id_)
+        document = (await load_documents(tx, [id_])).get(id_)
         if document is None:
             raise _unknown(id_)
-        (seen,) = await progress(tx, [id_])
+        (seen,) = await load_progress(tx, [id_])
         return await retry_document(tx, document, phase), seen.status
 
 
@@ -216,11 +217,11 @@ def _view(seen: Seen) -> RenderableType:
     if seen.parts:
         below += ["", *_parts(seen.parts, seen.errors)]
     below += [
-        Text(f"{one.kind} (task {one.task}) is tried again: {where(one.page, one.error)}", style="yellow")
+        Text(f"{one.kind} (task {one.task}) is tried again: {place_error(one.page, one.error)}", style="yellow")
         for one in seen.setbacks
     ]
     below += [
-        Text(f"{failure.kind} (task {failure.task}): {where(failure.page, failure.error)}", style="red")
+        Text(f"{failure.kind} (task {failure.task}): {place_error(failure.page, failure.error)}", style="red")
         for failure in seen.failures
     ]
     if len(seen.failures) == MOST_FAILURES:

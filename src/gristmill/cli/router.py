@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 import uvloop
 
-from gristmill.cli.output import Json, err, say_json
+from gristmill.cli.output import Json, Misused, err, say_json
 from gristmill.cli.session import load
 from gristmill.router import serve
+from gristmill.settings import RouterSettings
 from gristmill.telemetry import set_up_logs
 
 
@@ -24,9 +25,15 @@ def router(
 
     Example: gristmill router --port 11430, then OLLAMA_HOST=127.0.0.1:11430 ollama run qwen3
     """
+    if port is not None and not 0 <= port <= 65535:
+        raise Misused(f"--port {port} is none: ports go from 0, which takes any free one, to 65535.")
     settings = load()
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    ours = settings.router.model_validate(settings.router.model_dump() | given)
+
+    def reread() -> RouterSettings:
+        return load().router.model_copy(update=given)
+
+    ours = settings.router.model_copy(update=given)
     set_up_logs(settings.log)
 
     def listening(port: int) -> None:
@@ -35,4 +42,4 @@ def router(
         else:
             err.print(f"The router listens on {ours.host}:{port}; Ctrl-C stops it.", highlight=False)
 
-    uvloop.run(serve(ours, listening))
+    uvloop.run(serve(ours, listening, reread))

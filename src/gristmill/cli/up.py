@@ -18,12 +18,12 @@ from rich.live import Live
 from rich.text import Text
 
 from gristmill.cli.add import make_intake, outcomes_view
-from gristmill.cli.grinding import EVERY, as_dict, board, errors_of, follow
+from gristmill.cli.grinding import as_dict, board, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.documents import Progress, at_work, listing, progress, tally
+from gristmill.documents import LOOK_EVERY, Progress, explain_failures, load_overview
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Finder, chunks, graph
 from gristmill.scopes import Scope
@@ -150,7 +150,9 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
     out.print(outcomes_view(found))
     for one in refused:
         out.print(Text(f"  {one.name}: refused, {one.reason}", style="red"), soft_wrap=True)
-    for one, error in await errors_of(at.db, found):
+    async with at.db.transaction() as tx:
+        errors = await explain_failures(tx, found)
+    for one, error in errors:
         out.print(Text(f"  {one.id} {one.name}: {error}", style="red"), soft_wrap=True)
     await _sum_up(at, found, scope)
     return failed
@@ -245,7 +247,7 @@ async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:
             if live:
                 live.update(await _board(at, rows=err.height - 4), refresh=True)
             with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
+                async with asyncio.timeout(LOOK_EVERY):
                     await stop.wait()
 
 
@@ -254,8 +256,7 @@ async def _board(at: Session, rows: int) -> RenderableType:
     while True:
         try:
             async with at.db.transaction(snapshot=True) as tx:
-                found = await progress(tx, (await at_work(tx))[:rows])
-                newest = await listing(tx, limit=rows)
-                return board(list({one.id: one for one in [*newest, *found]}.values()), rows=rows, of=await tally(tx))
+                seen = await load_overview(tx, rows)
+            return board(seen.documents, rows=rows, of=seen.tally)
         except Unreachable:
             await outlast(at.db)

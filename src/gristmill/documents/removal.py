@@ -7,7 +7,7 @@ from gristmill.db import Database, Row, Tx
 from gristmill.documents import store
 from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
-from gristmill.documents.progress import with_parts
+from gristmill.documents.progress import find_with_parts
 from gristmill.documents.store import SQL
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
@@ -104,11 +104,11 @@ async def remove_in_portions(
     A container goes last: what is left of it can be found by it. It is not opened any further meanwhile.
     """
     async with db.transaction() as tx:
-        known = await store.load(tx, ids)
+        known = await store.load_documents(tx, ids)
         for id_ in ids:
             if id_ not in known:
                 raise Refused(f"There is no document {id_}: gristmill documents lists them.")
-        meant = await with_parts(tx, ids)
+        meant = await find_with_parts(tx, ids)
         if len(meant) <= PORTION:
             return await remove(tx, ids)
         await cancel(tx, [one.task for one in known.values() if one.phases], reason="its document is being removed")
@@ -126,12 +126,12 @@ async def thin_out(db: Database, document: DocumentId) -> None:
     """Remove many parts of older versions portion by portion, before a whole version takes their place."""
     async with db.transaction() as tx:
         older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
-        meant = await with_parts(tx, older) if older else []
+        meant = await find_with_parts(tx, older) if older else []
         if len(meant) <= PORTION:
             return
         await tx.execute(SQL["hand_over"], id=document, older=older)
         await tx.flush()
-        meant = await with_parts(tx, older)
+        meant = await find_with_parts(tx, older)
     for some in _portions([id_ for id_ in meant if id_ not in older]):
         async with db.transaction() as tx:
             await replace(tx, some)

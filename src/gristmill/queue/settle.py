@@ -1,4 +1,4 @@
-"""Settles answers: rows, letters, counters and completion commit together, run_fenced by the lease, or not at all."""
+"""Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Sequence
@@ -61,7 +61,7 @@ async def settle(
 ) -> None:
     """Move every task of the batch out of `processing`; if one of them is not ours any more, fail and write nothing.
 
-    The run_fenced statements come first: whoever lost a lease learns it before anything else is written.
+    The fenced statements come first: whoever lost a lease learns it before anything else is written.
     """
     plain, closing, again, rest = _sort_by_statement(batch, clears, retries_first)
     letters = [letter for claim, outcome in batch for letter in _letters_of(claim, outcome)]

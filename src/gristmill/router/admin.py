@@ -1,17 +1,19 @@
-"""The calls under /router: announce, release, status, drain."""
+"""The calls under /router: announce, release, status, drain, reload."""
 
 import asyncio
 import itertools
 import math
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from gristmill.errors import Refused
 from gristmill.router.pool import Ticket
 from gristmill.router.priority import Priority, Sender
 from gristmill.router.requests import Request
 from gristmill.router.scheduler import Scheduler, TurnedAway
 from gristmill.router.status import status
-from gristmill.router.wire import BadRequest, canonical, read_object
+from gristmill.router.wire import BadRequest, canonical, model_missing, read_object
 from gristmill.settings import RouterSettings
 
 Json = dict[str, Any]
@@ -20,17 +22,30 @@ Json = dict[str, Any]
 class Admin:
     """What the orchestrator and operators may ask of the router itself."""
 
-    def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
-        self._settings, self._scheduler = settings, scheduler
+    def __init__(self, settings: RouterSettings, scheduler: Scheduler, reload: Callable[[], Awaitable[Json]]) -> None:
+        self._settings, self._scheduler, self._reload = settings, scheduler, reload
         self._ids = itertools.count(-1, -1)  # apart from requests, which count upwards
         self._now = time.monotonic
+
+    def configure(self, settings: RouterSettings) -> None:
+        """Go by these settings from now on."""
+        self._settings = settings
+
+    async def reload(self, request: Request, sender: Sender) -> Json:
+        """Read the settings anew, without dropping a request: a GPU that was added takes work at once."""
+        del request, sender
+        try:
+            return await self._reload()
+        except Refused as wrong:
+            raise BadRequest(f"nothing was changed. {wrong}") from None
 
     async def announce(self, request: Request, sender: Sender) -> Json:
         """Make a GPU ready for a session: background work goes, the model comes, then the answer."""
         body = read_object(request.body or b"{}")
         model = self._announced_model(body)
         if not any(self._scheduler.lanes.serving(model)):
-            raise BadRequest(f"model {model!r} not found", 404)
+            known = {name for adapter in self._scheduler.adapters.values() for name in adapter.models or ()}
+            raise model_missing(model, known)
         now = self._now()
         ticket = Ticket(
             next(self._ids),

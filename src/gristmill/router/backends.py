@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate as as_regex
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import orjson
@@ -14,10 +15,23 @@ import orjson
 from gristmill.router.breaker import Failure
 from gristmill.router.embedded import Child
 from gristmill.router.plain import PlainClient
+from gristmill.router.responses import as_chat
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, whole
-from gristmill.router.wire import EMBED, BadRequest, Call, Fields, Question, as_object, canonical, error_text
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, whole
+from gristmill.router.wire import (
+    EMBED,
+    V1_CHAT,
+    V1_RESPONSES,
+    BadRequest,
+    Call,
+    Fields,
+    Question,
+    as_object,
+    canonical,
+    choices_asked,
+    error_text,
+)
 from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
 
 Json = dict[str, Any]
@@ -33,6 +47,8 @@ class Outgoing(msgspec.Struct, frozen=True):
     call: Call
     body: bytes
     usage: bool  # whether the client wants token counts within a stream
+    more: tuple[bytes, ...] = ()  # further requests, when a backend gives one choice at a time
+    choices: int = 1
 
 
 @dataclass(slots=True)
@@ -48,13 +64,19 @@ class Pins:
     """What every request for a model carries, so that no client makes a backend load it anew."""
 
     def __init__(self, settings: RouterSettings) -> None:
-        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
-        self._keep_alive = settings.keep_alive
         self._largest: dict[str, int] = {}
         self.of = lru_cache(maxsize=1024)(self._look_up)
-        self.keep_alive_raw = lru_cache(maxsize=1024)(self._encoded_keep_alive)
+        self.keep_alive_raw = lru_cache(maxsize=1024)(self._encode_keep_alive)
+        self.configure(settings)
 
-    def _encoded_keep_alive(self, model: str) -> msgspec.Raw:
+    def configure(self, settings: RouterSettings) -> None:
+        """Go by these settings from now on."""
+        self._listed = [(re.compile(as_regex(pattern)), pinned) for pattern, pinned in settings.models.items()]
+        self._keep_alive = settings.keep_alive
+        self.of.cache_clear()
+        self.keep_alive_raw.cache_clear()
+
+    def _encode_keep_alive(self, model: str) -> msgspec.Raw:
         return msgspec.Raw(orjson.dumps(self.keep_alive(model)))
 
     def _look_up(self, model: str) -> ModelSettings:
@@ -81,19 +103,54 @@ class Adapter:
     """One backend: its client, what it serves, and how requests are put for it."""
 
     def __init__(self, spec: BackendSettings, gpu: bool, settings: RouterSettings, pins: Pins) -> None:
-        self.spec, self.gpu, self._settings, self._pins = spec, gpu, settings, pins
+        self.gpu, self._pins = gpu, pins
         self.name = spec.name
+        self._client: Client | None = None
+        self._control: Client | None = None
+        self.configure(spec, settings)
         self.speaks = "ollama" if spec.kind == "ollama" else "openai"
         self.models: dict[str, Json] | None = None  # None until it has told
         self.loaded: dict[str, Json] = {}
         self.version = ""
+        self.trouble = ""  # why the last probe failed; empty when it did not
         self.absent: set[str] = set()
-        self._patterns = [re.compile(as_regex(pattern)) for pattern in spec.models]
-        self._client: Client | None = None
-        self._control: Client | None = None
         self._child = Child(spec, self.embedded_model) if spec.kind == "embedded" else None
         key = f"Authorization: Bearer {spec.key.get_secret_value()}\r\n" if spec.key is not None else ""
         self._headers = f"Content-Type: application/json\r\nAccept: */*\r\n{key}".encode("latin-1")
+
+    def configure(self, spec: BackendSettings, settings: RouterSettings) -> None:
+        """Go by these settings from now on; a backend at another place needs another adapter."""
+        self.spec, self._settings = spec, settings
+        self._patterns = [re.compile(as_regex(pattern)) for pattern in spec.models]
+        if self._client is not None:
+            self._client.limit(self._limits())
+        if self._control is not None:
+            self._control.limit(self._control_limits())
+
+    def is_at(self, spec: BackendSettings, gpu: bool) -> bool:
+        """Whether these settings mean the same backend, at the same place."""
+        ours = self.spec
+        place = (spec.kind, spec.url, spec.key, spec.gguf, gpu)
+        child = (spec.context, spec.threads, spec.parallel) if spec.kind == "embedded" else ()
+        own = (ours.context, ours.threads, ours.parallel) if ours.kind == "embedded" else ()
+        return place == (ours.kind, ours.url, ours.key, ours.gguf, self.gpu) and child == own
+
+    def _limits(self) -> Limits:
+        settings = self._settings
+        return Limits(
+            settings.connect_timeout.total_seconds(),
+            settings.header_timeout.total_seconds(),
+            settings.idle_timeout.total_seconds(),
+        )
+
+    def _control_limits(self) -> Limits:
+        load = self._settings.load_timeout.total_seconds()
+        return Limits(self._settings.connect_timeout.total_seconds(), load, load)
+
+    @property
+    def shown_url(self) -> str:
+        """Where it is, without a password that its URL may hold."""
+        return self.spec.url.replace(f"{urlsplit(self.spec.url).netloc.rpartition('@')[0]}@", "")
 
     @property
     def embedded_model(self) -> str:
@@ -122,17 +179,9 @@ class Adapter:
             self._connect(self.spec.url)
 
     def _connect(self, url: str) -> None:
-        settings = self._settings
-        kind: Callable[..., Client] = TlsClient if url.startswith("https://") else PlainClient
-        connect = settings.connect_timeout.total_seconds()
-        self._client = kind(
-            url,
-            connect_timeout=connect,
-            header_timeout=settings.header_timeout.total_seconds(),
-            idle_timeout=settings.idle_timeout.total_seconds(),
-        )
-        load = settings.load_timeout.total_seconds()
-        self._control = kind(url, connect_timeout=connect, header_timeout=load, idle_timeout=load)
+        kind: Callable[[str, Limits], Client] = TlsClient if url.startswith("https://") else PlainClient
+        self._client = kind(url, self._limits())
+        self._control = kind(url, self._control_limits())
 
     async def _disconnect(self) -> None:
         for client in (self._client, self._control):
@@ -151,16 +200,16 @@ class Adapter:
 
     # ── requests ────────────────────────────────────────────────────────────
 
-    def sent(self, question: Question, outgoing: Outgoing) -> Exchange | None:
+    def send_at_once(self, question: Question, call: Call, body: bytes) -> Exchange | None:
         """Send a request at once, if a connection is open."""
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        return self._client.sent("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+        return self._client.send_at_once("POST", call.path, self._headers + question.extra, body)
 
-    async def send(self, question: Question, outgoing: Outgoing) -> Exchange:
+    async def send(self, question: Question, call: Call, body: bytes) -> Exchange:
         if self._client is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
-        return await self._client.send("POST", outgoing.call.path, self._headers + question.extra, outgoing.body)
+        return await self._client.send("POST", call.path, self._headers + question.extra, body)
 
     def prepare(self, question: Question) -> Outgoing:
         """A client's request in this backend's own words."""
@@ -180,13 +229,17 @@ class Adapter:
                 fields["stream"] = TRUE
             fields["keep_alive"] = self._pins.keep_alive_raw(model)
             return Outgoing(call, msgspec.json.encode(fields), usage=True)
+        choices_asked(question)  # is the number one that can be served?
         body = question.decoded()
         usage = bool((as_object(body.get("stream_options")) or {}).get("include_usage"))
-        call, sent = to_ollama(call, body)
-        if (pinned := self._pins.num_ctx(model)) is not None:
-            sent["options"] = {**(as_object(sent.get("options")) or {}), "num_ctx": pinned}
-        sent |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
-        return Outgoing(call, orjson.dumps(sent), usage)
+        call, sent = to_ollama(V1_CHAT, as_chat(body)) if call is V1_RESPONSES else to_ollama(call, body)
+        pinned = self._pins.num_ctx(model)
+        for one in sent:
+            if pinned is not None:
+                one["options"] = {**(as_object(one.get("options")) or {}), "num_ctx": pinned}
+            one |= {"keep_alive": self._pins.keep_alive(model), **({} if call is EMBED else {"stream": True})}
+        first, *more = map(orjson.dumps, sent)
+        return Outgoing(call, first, usage, tuple(more), len(sent))
 
     def _with_context(self, model: str, options: bytes) -> msgspec.Raw:
         asked = as_object(orjson.loads(options)) or {}
@@ -199,6 +252,8 @@ class Adapter:
         if call.api == "ollama":
             call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
             return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
+        if call is V1_RESPONSES:
+            return self._responses_for_openai(question, model)
         usage = b'"include_usage":true' in bytes(question.fields.get("stream_options", b"")).replace(b" ", b"")
         fields: Fields = {
             **question.fields,
@@ -206,7 +261,16 @@ class Adapter:
         }
         if model != question.model:
             fields["model"] = msgspec.Raw(orjson.dumps(model))
-        return Outgoing(call, msgspec.json.encode(fields), usage)
+        return Outgoing(call, msgspec.json.encode(fields), usage, choices=choices_asked(question))
+
+    def _responses_for_openai(self, question: Question, model: str) -> Outgoing:
+        """As they are for a backend that has /v1/responses, else as a chat."""
+        if self.spec.responses:
+            fields: Fields = {**question.fields, "stream": TRUE, "model": msgspec.Raw(orjson.dumps(model))}
+            return Outgoing(question.call, msgspec.json.encode(fields), usage=True)
+        streams = {"stream": True, "stream_options": {"include_usage": True}}
+        sent = {**as_chat(question.decoded()), **streams, "model": model}
+        return Outgoing(V1_CHAT, orjson.dumps(sent), usage=True)
 
     # ── probes and models ───────────────────────────────────────────────────
 
@@ -281,7 +345,7 @@ class Adapter:
         if self._control is None:
             raise AttemptFailed(Failure.CONNECT, "the backend is not running")
         message = (method, path, self._headers, orjson.dumps(body) if body is not None else b"")
-        exchange = self._control.sent(*message) or await self._control.send(*message)
+        exchange = self._control.send_at_once(*message) or await self._control.send(*message)
         try:
             await exchange.begun()
             text = await whole(exchange)

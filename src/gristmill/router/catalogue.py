@@ -6,7 +6,7 @@ from typing import Any
 from gristmill.router.backends import Adapter
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import BadRequest, canonical
+from gristmill.router.wire import BadRequest, canonical, model_missing
 
 Json = dict[str, Any]
 
@@ -15,15 +15,18 @@ class Catalogue:
     """Answers what clients ask about models."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._adapters = scheduler.adapters
+        self._scheduler = scheduler
 
     def tags(self) -> Json:
         """/api/tags: every model once, by its first backend."""
         found: dict[str, Json] = {}
-        for adapter in self._adapters.values():
+        for adapter in self._scheduler.adapters.values():
             for name, item in self._listed(adapter).items():
                 found.setdefault(name, item)
         return {"models": [found[name] for name in sorted(found)]}
+
+    def names(self) -> list[str]:
+        return [item["name"] for item in self.tags()["models"]]
 
     def _listed(self, adapter: Adapter) -> dict[str, Json]:
         models = adapter.models or {}
@@ -38,13 +41,15 @@ class Catalogue:
     def loaded(self) -> Json:
         """/api/ps: what is in memory, and where."""
         rows = [
-            {**item, "backend": adapter.name} for adapter in self._adapters.values() for item in adapter.loaded.values()
+            {**item, "backend": adapter.name}
+            for adapter in self._scheduler.adapters.values()
+            for item in adapter.loaded.values()
         ]
         return {"models": rows}
 
     def version(self) -> Json:
         """/api/version: that of the backends, as clients decide by it what they may send."""
-        versions = [adapter.version for adapter in self._adapters.values() if adapter.version]
+        versions = [adapter.version for adapter in self._scheduler.adapters.values() if adapter.version]
         return {"version": min(versions, key=_comparable) if versions else "0.0.0"}
 
     async def show(self, body: Json) -> Json:
@@ -52,7 +57,7 @@ class Catalogue:
         model = body.get("model") or body.get("name") or ""
         if not isinstance(model, str) or not model:
             raise BadRequest("model is required")
-        having = [adapter for adapter in self._adapters.values() if adapter.serves(canonical(model))]
+        having = [adapter for adapter in self._scheduler.adapters.values() if adapter.serves(canonical(model))]
         for adapter in having:
             if adapter.speaks == "ollama":
                 try:
@@ -60,8 +65,7 @@ class Catalogue:
                 except AttemptFailed:
                     continue
         if not having:
-            names = ", ".join(item["name"] for item in self.tags()["models"])
-            raise BadRequest(f"model {model[:200]!r} not found; available: {names or 'none'}", 404)
+            raise model_missing(model, self.names())
         return {
             "modelfile": "",
             "parameters": "",
@@ -77,8 +81,8 @@ class Catalogue:
 
     def openai_model(self, model: str) -> Json:
         """/v1/models/{model}."""
-        if not any(adapter.serves(canonical(model)) for adapter in self._adapters.values()):
-            raise BadRequest(f"model {model[:200]!r} not found", 404)
+        if not any(adapter.serves(canonical(model)) for adapter in self._scheduler.adapters.values()):
+            raise model_missing(model, self.names())
         return _as_openai(model)
 
 

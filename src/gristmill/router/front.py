@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import httptools
 from typing_extensions import override
 
-from gristmill.router.requests import Head, Request
+from gristmill.router.requests import BodyPieces, Head, Request
 from gristmill.router.wire import BadRequest, api_of, error_body
 
 MOST_HEAD = 64 * 1024  # bytes of a request's first line and headers
@@ -47,6 +47,12 @@ class Front:
         """Begin to take connections; the port."""
         server = self._server = await self.loop.create_server(lambda: Line(self), host, port, backlog=1024)
         return server.sockets[0].getsockname()[1]
+
+    def configure(self, *, body_limit: int, patience: float) -> None:
+        """Go by these limits from now on, and look at every client's head anew: its key may be gone."""
+        self.body_limit, self.patience = body_limit, patience
+        for line in self.lines:
+            line.forget_head()
 
     async def close(self) -> None:
         """Part with everybody; who is being told something may read it within a moment."""
@@ -144,6 +150,9 @@ class Line(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def forget_head(self) -> None:
+        self._said = None
+
     def part(self) -> None:
         """Hang up once what is being answered is answered."""
         self._parting = True
@@ -156,7 +165,8 @@ class Line(asyncio.Protocol):
         if self.full:
             self._check_reading(silent, now)
         elif self._serving or self._ready:
-            return
+            if self._request is not None and self._request.pieces is not None and silent > self._front.patience:
+                self.hang_up()  # in the middle of a body that is taken while it comes
         elif self._receiving and not self._parting:
             if silent > self._front.patience:
                 self._refuse(BadRequest("the request did not come to its end in time", 408))
@@ -264,7 +274,9 @@ class Line(asyncio.Protocol):
         else:
             self._meet(said)
         self._url, self._size = b"", 0
-        if self._length > self._front.body_limit:
+        if self._head.streams_body:
+            self._begin_body(self._request)
+        elif self._length > self._front.body_limit:
             raise self._too_large()
         if self._head.expects and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -273,14 +285,33 @@ class Line(asyncio.Protocol):
         """Look at a head that is not the one before, and keep it if it is admitted."""
         method, url, version, headers = said
         small = [(name.lower(), value) for name, value in headers]
-        head = Head(method.decode(), _path(url), small, modern=version == "1.1", remote=self._remote)
+        path, query = _path_and_query(url)
+        modern = version == "1.1"
+        head = Head(method.decode(), path, small, query=query, modern=modern, remote=self._remote)
         self._request = Request(self, head)
+        if (named := sum(name == b"host" for name, _ in small)) != 1 and (modern or named):
+            raise BadRequest("a request of HTTP/1.1 names its host, once")
         if self._size > MOST_HEAD and sum(map(len, (url, *(part for pair in headers for part in pair)))) > MOST_HEAD:
             raise _too_wordy()
         self._front.admit(head)
         self._head, self._said = head, said
 
+    def _begin_body(self, request: Request | None) -> None:
+        """Serve a request whose body is taken while it comes."""
+        assert request is not None
+        request.pieces = BodyPieces(self._resume)
+        request.keeps = False  # until the body has come to its end
+        self._hand_over(request)
+
+    def _resume(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+
     def on_body(self, body: bytes) -> None:
+        if self._request is not None and (pieces := self._request.pieces) is not None:
+            if pieces.add(body) and self._transport is not None:
+                self._transport.pause_reading()
+            return
         if not self._body:
             self._body = body  # as good as every body comes in one piece
         elif isinstance(self._body, bytes):
@@ -295,8 +326,15 @@ class Line(asyncio.Protocol):
         request, self._request, self._receiving = self._request, None, False
         if request is None:
             return
-        request.body, self._body, self._size = bytes(self._body), b"", 0
         request.keeps = self._parser.should_keep_alive()
+        if request.pieces is not None:
+            request.pieces.finish()
+            return
+        request.body, self._body, self._size = bytes(self._body), b"", 0
+        self._hand_over(request)
+
+    def _hand_over(self, request: Request) -> None:
+        """It is the turn of a request once those before it are answered."""
         self._ready.append(request)
         if self._arrival is not None:
             self._arrival.set_result(None)
@@ -346,12 +384,12 @@ class Line(asyncio.Protocol):
     def _tell(self, wrong: BadRequest) -> None:
         """Say what is wrong and stop listening, but let the client read it before hanging up."""
         known = self._url if self._url.startswith(b"/") else b"/"  # it may be the address that is wrong
-        request = self._request or Request(self, Head("GET", _path(known), []))
+        request = self._request or Request(self, Head("GET", _path_and_query(known)[0], []))
         request.keeps = False
         self._parting, self._since = True, self._front.now
         if self._transport is None or self._transport.is_closing():
             return
-        request.answer(wrong.status, error_body(api_of(request.path), wrong.status, str(wrong)))
+        request.answer(wrong.status, error_body(api_of(request.path), wrong.status, str(wrong), wrong.code))
         self._transport.write_eof()
 
     def _too_large(self) -> BadRequest:
@@ -367,13 +405,16 @@ def _without_upgrade(method: bytes, url: bytes, headers: list[tuple[bytes, bytes
     return b"%b %b HTTP/1.1\r\n%b\r\n" % (method, url, b"".join([b"%b: %b\r\n" % item for item in kept]))
 
 
-def _path(url: bytes) -> str:
-    """The path a request line names, without its query; a proxy's client names the host too."""
+def _path_and_query(url: bytes) -> tuple[str, str]:
+    """The path and the query that a request line names; a proxy's client names the host too."""
+    query = b""
     if not url.startswith(b"/"):
         try:
-            url = urlsplit(url).path
+            _, _, url, query, _ = urlsplit(url)
         except ValueError:
             raise BadRequest("the address is none") from None
-    if b"?" in url or b"%" in url:
-        url = unquote_to_bytes(url.partition(b"?")[0])
-    return url.decode("utf-8", "replace")
+    elif b"?" in url:
+        url, _, query = url.partition(b"?")
+    if b"%" in url:
+        url = unquote_to_bytes(url)
+    return url.decode("utf-8", "replace"), query.decode("latin-1")

@@ -24,10 +24,40 @@ class Lanes:
         self.memory = Memory(backends, rules, serves, self._emit)
         self.stopping: set[Lease] = set()  # begun answers that may go on until their bound
         self.draining = False
+        self.retired: list[Backend] = []  # no longer configured, but at work
         self.service = 1.0  # seconds one request takes, a moving average
         self._serves = serves
         self._serving: dict[str, tuple[tuple[Backend, ...], tuple[Backend, ...]]] = {}
         self._out: list[Effect] = []
+
+    def configure(self, backends: list[Backend], rules: Rules, now: float) -> list[Effect]:
+        """Go by these backends and rules from now on; whatever runs on a backend that is gone runs to its end."""
+        before, self.backends = self.backends, {backend.name: backend for backend in backends}
+        self.rules = self.waiting.rules = rules
+        self.memory.configure(backends, rules)
+        self._serving.clear()
+        for backend in before.values():
+            if self.backends.get(backend.name) is not backend:
+                self._retire(backend, now)
+        for backend in backends:
+            if before.get(backend.name) is not backend:
+                self.memory.want_own_set(backend)
+        return self._pumped(now)
+
+    def _retire(self, backend: Backend, now: float) -> None:
+        """Let whoever waits for a model there wait for another place."""
+        backend.switch = None
+        backend.reservations.clear()
+        for lease in [lease for lease in backend.leases if lease.phase is Phase.LOADING]:
+            self._vacate(lease)
+            self.waiting.add(lease.ticket, now, front=True)
+        if backend.leases:
+            self.retired.append(backend)
+
+    def every_lease(self) -> list[Lease]:
+        """Every slot that is taken, also on backends that are no longer configured."""
+        self.retired = [backend for backend in self.retired if backend.leases]
+        return [lease for backend in (*self.backends.values(), *self.retired) for lease in backend.leases]
 
     # ── requests ────────────────────────────────────────────────────────────
 
@@ -165,7 +195,7 @@ class Lanes:
         for ticket in list(self.waiting):
             self.waiting.remove(ticket)
             self._turn_out(ticket)
-        for lease in [lease for backend in self.backends.values() for lease in backend.leases]:
+        for lease in self.every_lease():
             if lease.phase is Phase.LOADING:
                 self._vacate(lease)
                 self._turn_out(lease.ticket)
@@ -188,9 +218,10 @@ class Lanes:
             lease.phase, lease.ticket.ended, lease.ticket.lease = Phase.LEAVING, True, None
             self._out.append(End(lease))
         for ticket in [ticket for ticket in self.waiting if now >= ticket.deadline]:
+            why = self._place(ticket, NOBODY_WAITS, now).why
             self.waiting.remove(ticket)
             ticket.ended = True
-            self._out.append(Refuse(ticket, 503, "no backend had room in time", self.retry_after()))
+            self._out.append(Refuse(ticket, 503, f"no place in time: {why or 'others came first'}", self.retry_after()))
         self.memory.expire(now)
         return self._pumped(now)
 
@@ -315,7 +346,7 @@ class Lanes:
         if ticket.priority is Priority.BACKGROUND:
             self.waiting.trickled(now)
         elif ticket.priority is Priority.CRITICAL and backend.gpu:
-            self.memory.reserve(backend, ticket.session, now)
+            self.memory.reserve(backend, ticket.session, ticket.model, now)
         if offer.act is Act.RUN:
             self._start(lease, now)
         elif offer.act is Act.SWITCH:

@@ -19,8 +19,13 @@ class Memory:
         serves: Callable[[str, str], bool],
         emit: Callable[[Effect], None],
     ) -> None:
-        self._backends, self._rules, self._serves, self._emit = list(backends), rules, serves, emit
+        self._serves, self._emit = serves, emit
+        self.configure(backends, rules)
         self.unsettled = False  # whether some GPU lacks a model of its set
+
+    def configure(self, backends: Iterable[Backend], rules: Rules) -> None:
+        """Go by these backends and rules from now on."""
+        self._backends, self._rules = list(backends), rules
 
     # ── models ──────────────────────────────────────────────────────────────
 
@@ -100,9 +105,11 @@ class Memory:
 
     # ── reservations and sets ───────────────────────────────────────────────
 
-    def reserve(self, backend: Backend, session: str, now: float) -> None:
+    def reserve(self, backend: Backend, session: str, model: str, now: float) -> None:
         backend.wants = ()
-        backend.reservations.setdefault(session, Reservation(now, now)).seen = now
+        held = backend.reservations.setdefault(session, Reservation(now, now))
+        held.seen = now
+        held.models.add(model)
 
     def touch(self, session: str, now: float) -> None:
         for backend in self._backends:

@@ -221,8 +221,8 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
     taste = (backend.breaker.unsure(now), len(backend.leases) / backend.slots)
     if standing.held and backend.name in standing.held:
         return Offer((7, *taste), Act.WAIT, backend, "more urgent work waits for this backend")
-    if backend.reservations and not _welcome(ticket, backend, standing):
-        return Offer((8, *taste), Act.WAIT, backend, "a P0 session holds this GPU")
+    if backend.reservations and backend.free <= 1 and not standing.trickles:
+        return Offer((8, *taste), Act.WAIT, backend, "a P0 session keeps the last slot of this GPU")
     claims = standing.urgent
     if len(backend.leases) >= backend.slots:
         return Offer((6, *taste), Act.WAIT, backend, f"all {backend.slots} slots are taken", claims=claims)
@@ -232,7 +232,12 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
         if backend.switch.model == model and not backend.switch.cancelled:
             return Offer((1, *taste), Act.JOIN, backend)
         return Offer((5, *taste), Act.WAIT, backend, f"{backend.switch.model} is being loaded", claims=claims)
-    going = backend.evictions(model, lambda other: _settled(other, backend, rules, now))
+    if backend.reservations and backend.vram is None:
+        # Ollama makes space by itself, and could choose the session's model for that
+        return Offer((8, *taste), Act.WAIT, backend, "a P0 session holds this GPU, whose memory (vram) is not known")
+    going = backend.evictions(model, lambda other: _is_replaceable(other, backend, rules, now))
+    if going is None and backend.reservations:
+        return Offer((8, *taste), Act.WAIT, backend, "its model does not fit beside that of a P0 session")
     if going is None:
         return Offer(
             (4, *taste),
@@ -244,15 +249,10 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
     return Offer((2 + bool(going), *taste), Act.SWITCH, backend, models=going)
 
 
-def _welcome(ticket: Ticket, backend: Backend, standing: Standing) -> bool:
-    """Whether a reserved GPU takes this: only for a model in memory; its last slot only for the trickle."""
-    if not backend.holds(ticket.model):
-        return False
-    return standing.trickles or (ticket.priority is Priority.CODING and backend.free >= 2)
-
-
-def _settled(model: str, backend: Backend, rules: Rules, now: float) -> bool:
+def _is_replaceable(model: str, backend: Backend, rules: Rules, now: float) -> bool:
     """Whether a model may be replaced by anything but a P0."""
     if backend.role == "orchestrator" and model in rules.orchestrator:
+        return False
+    if any(model in held.models for held in backend.reservations.values()):
         return False
     return now - backend.resident[model].since >= rules.min_residency and not any(backend.leases_of(model))

@@ -7,33 +7,30 @@ from urllib.parse import urlsplit
 
 from gristmill.router.breaker import Failure
 from gristmill.router.connection import Connection, PlainExchange
-from gristmill.router.upstream import AttemptFailed
+from gristmill.router.upstream import AttemptFailed, Limits, cause_of
 
 
 class PlainClient:
     """Connections to one backend, kept for the next request."""
 
-    def __init__(
-        self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float, keep: int = 64
-    ) -> None:
+    def __init__(self, url: str, limits: Limits, *, keep: int = 64) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._prefix = parts.path.rstrip("/")
         self._host_line = f"Host: {parts.netloc.rpartition('@')[2]}\r\n".encode()
-        self._connect_timeout, self._header_timeout, self._idle_timeout = (
-            connect_timeout,
-            header_timeout,
-            idle_timeout,
-        )
         self._keep = keep
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._heads: dict[tuple[str, str], bytes] = {}
         self.loop = asyncio.get_running_loop()
-        self._interval = min(1.0, header_timeout / 4, idle_timeout / 4)
+        self.limit(limits)
         self._sweeper = self.loop.call_later(self._interval, self._sweep)
 
-    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange | None:
+    def limit(self, limits: Limits) -> None:
+        self._limits = limits
+        self._interval = min(1.0, limits.header / 4, limits.idle / 4)
+
+    def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange | None:
         if (connection := self._reused()) is None:
             return None
         message = self._message(method, path, headers, body)
@@ -71,12 +68,12 @@ class PlainClient:
 
     async def _connect(self) -> Connection:
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with asyncio.timeout(self._limits.connect):
                 _, connection = await self.loop.create_connection(
                     lambda: Connection(self.loop, self._kept, self._all.discard), self._host, self._port
                 )
         except (OSError, TimeoutError) as error:
-            raise AttemptFailed(Failure.CONNECT, "the backend cannot be reached") from error
+            raise AttemptFailed(Failure.CONNECT, f"it cannot be reached ({cause_of(error)})") from error
         self._all.add(connection)
         return connection
 
@@ -93,7 +90,7 @@ class PlainClient:
             exchange = connection.exchange
             if exchange is None or not exchange.waits_for_backend:
                 continue
-            limit = self._idle_timeout if exchange.status else self._header_timeout
+            limit = self._limits.idle if exchange.status else self._limits.header
             if now - exchange.at >= limit:
                 kind = Failure.IDLE_TIMEOUT if exchange.status else Failure.HEADER_TIMEOUT
                 exchange.interrupt(AttemptFailed(kind, f"the backend was silent for {limit:g} s", status=504))

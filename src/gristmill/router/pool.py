@@ -85,6 +85,7 @@ class Reservation:
 
     since: float
     seen: float
+    models: set[str] = field(default_factory=set[str])  # those its P0 requests asked for
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +107,11 @@ class Backend:
     wants: tuple[str, ...] = ()
     draining: bool = False
     unloaded: dict[str, float] = field(default_factory=dict[str, float])
+
+    def configure(self, new: "Backend") -> None:
+        """Go by the settings of a new backend at the same place; what is known of this one stays known."""
+        self.slots, self.vram, self.role = new.slots, new.vram, new.role
+        self.breaker.threshold, self.breaker.cooldown = new.breaker.threshold, new.breaker.cooldown
 
     @property
     def free(self) -> int:

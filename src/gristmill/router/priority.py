@@ -26,6 +26,7 @@ class Priority(IntEnum):
 
 
 LABELS = ("P0", "P1", "P2", "P3")
+NUMBER = re.compile(r"[5-9][0-9]|100")
 LEVELS = {f"P{level.value}": level for level in Priority}
 
 
@@ -45,13 +46,13 @@ class Urgency(NamedTuple):
 
 
 def stated(header: str) -> Priority | None:
-    """The priority a header names: P0 … P3, or a number from 100 (P0) down to 50 (P3); else None."""
+    """The priority a header names: P0 … P3, or a whole number from 100 (P0) down to 50 (P3); else None."""
     text = header.strip().upper()
     if text in LEVELS:
         return LEVELS[text]
-    if not text.isascii() or not text.isdigit():
+    if not NUMBER.fullmatch(text):
         return None
-    number = int(text[:6])
+    number = int(text)
     return Priority(sum(number < bound for bound in (100, 75, 51)))
 
 

@@ -5,23 +5,29 @@ import time
 
 import msgspec
 
+from gristmill.router.backends import Adapter, Outgoing
 from gristmill.router.breaker import Failure
-from gristmill.router.pool import Lease, Ticket
+from gristmill.router.pool import Lease, Phase, Ticket
 from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
-from gristmill.router.replies import Sink, sink
+from gristmill.router.replies import Sink, end_part, sink
 from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange, whole
 from gristmill.router.wire import (
+    MODEL_NOT_FOUND,
     BadRequest,
     Call,
     Question,
+    asks_nothing,
     error_body,
     error_line,
     error_text,
     header,
+    model_missing,
+    nothing_said,
     read_question,
     returned,
+    unloads,
 )
 from gristmill.settings import RouterSettings
 
@@ -42,30 +48,45 @@ class Visit(msgspec.Struct, eq=False):
     first: float = 0.0
 
 
+class Attempt(msgspec.Struct, eq=False):
+    """A request at one backend."""
+
+    visit: Visit
+    lease: Lease
+    adapter: Adapter
+    outgoing: Outgoing
+
+
 class Relay:
     """Serves the calls that reach a model."""
 
     def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
         self._scheduler, self._metrics = scheduler, scheduler.metrics
+        self._ids = itertools.count(1)
+        self._now = time.monotonic
+        self.configure(settings)
+
+    def configure(self, settings: RouterSettings) -> None:
+        """Go by these settings from now on."""
         self._table = PriorityTable(settings.priorities)
         limits = (settings.deadline_p0, settings.deadline_p1, settings.deadline_p2, settings.deadline_p3)
         self._deadlines = [limit.total_seconds() for limit in limits]
         self._patience = settings.patience.total_seconds()
         self._holdback_limit = settings.holdback_limit
-        self._ids = itertools.count(1)
-        self._now = time.monotonic
 
     async def serve(self, request: Request, call: Call, sender: Sender) -> None:
         """Answer one call; raises BadRequest when it is wrong."""
         question = read_question(call, request.body)
         question.extra = request.head.passed_on
         self._must_be_served(question.full_model)
+        if call.api == "ollama" and asks_nothing(question) and await self._moved_only(request, question, sender):
+            return
         ticket, auto = self._ticket(request, question, sender)
         asked = request.head.fields.get(b"x-router-holdback")
         holds_back = not question.stream or (ticket.background and not auto if asked is None else asked != b"0")
         outcome = "gone"
         try:
-            await self._answered(Visit(request, question, ticket, holds_back))
+            await self._answer(Visit(request, question, ticket, holds_back))
             outcome = str(request.status)
         except BadRequest as wrong:
             outcome = str(wrong.status)
@@ -74,16 +95,29 @@ class Relay:
             self._metrics.requests[LABELS[ticket.priority], call.api, outcome] += 1
             self._scheduler.over(ticket)
 
+    async def _moved_only(self, request: Request, question: Question, sender: Sender) -> bool:
+        """Answer a request that only unloads a model, or loads one that is always there; true when that was all."""
+        model = question.full_model
+        if unloads(question):
+            if not sender.admin:
+                raise BadRequest("to unload a model needs the router's admin key, as a bearer token", 403)
+            for adapter in self._scheduler.adapters.values():
+                if self._scheduler.may_unload(adapter, model):
+                    await self._scheduler.unload(adapter, model)
+        elif any(backend.manages for kind in self._scheduler.lanes.serving(model) for backend in kind):
+            return False
+        reason = "unload" if unloads(question) else "load"
+        request.answer(200, nothing_said(question, reason), "application/json; charset=utf-8")
+        return True
+
     def _must_be_served(self, model: str) -> None:
         if any(self._scheduler.lanes.serving(model)):
             return
         adapters = self._scheduler.adapters.values()
-        if any(adapter.models is None and not adapter.spec.models for adapter in adapters):
-            raise BadRequest("a backend has not told yet which models it serves; try again in a moment", 503)
-        known = sorted({name for adapter in adapters for name in (adapter.models or adapter.spec.models)})
-        raise BadRequest(
-            f"model {model.removesuffix(':latest')[:200]!r} not found; available: {', '.join(known) or 'none'}", 404
-        )
+        if silent := [adapter for adapter in adapters if adapter.models is None and not adapter.spec.models]:
+            raise BadRequest(_about_silent(silent), 503)
+        known = {name for adapter in adapters for name in (adapter.models or adapter.spec.models)}
+        raise model_missing(model, known)
 
     def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
         model = question.full_model
@@ -95,7 +129,7 @@ class Relay:
             question.embeds,
         )
         if urgency is None:
-            raise BadRequest("X-Ollama-Priority must be P0, P1, P2, P3 or a number from 50 to 100")
+            raise BadRequest("X-Ollama-Priority must be P0, P1, P2, P3 or a whole number from 50 to 100")
         now, priority = self._now(), urgency.priority
         patient = priority is Priority.CODING and not urgency.auto
         ticket = Ticket(
@@ -112,40 +146,37 @@ class Relay:
 
     # ── attempts ────────────────────────────────────────────────────────────
 
-    async def _answered(self, visit: Visit) -> None:
+    async def _answer(self, visit: Visit) -> None:
         lease = self._scheduler.submit(visit.ticket)
         while True:
             try:
                 lease = lease or await self._scheduler.turn(visit.ticket)
             except TurnedAway as away:
-                return self._given_up(visit, away)
+                return self._give_up(visit, away)
             if not visit.ticket.preemptions and not visit.ticket.failures:
                 self._metrics.queue_wait[visit.ticket.priority].observe(lease.since - visit.ticket.arrived)
             try:
-                return await self._attempted(visit, lease)
+                return await self._attempt(visit, lease)
             except Preempted:
                 lease = None
             except Ended as why:
-                return self._broken_off(visit, str(why))
+                return self._break_off(visit, str(why))
             except AttemptFailed as failure:
                 visit.failure = failure
                 self._scheduler.fail(lease, failure)
                 if visit.request.status:
-                    return self._broken_off(visit, f"the backend failed: {failure}")
+                    return self._break_off(visit, f"the backend failed: {failure}")
                 lease = None
 
-    async def _attempted(self, visit: Visit, lease: Lease) -> None:
-        adapter = self._scheduler.adapters[lease.backend.name]
-        outgoing = adapter.prepare(visit.question)
-        exchange = adapter.sent(visit.question, outgoing) or await adapter.send(visit.question, outgoing)
-        self._scheduler.attach(lease, exchange)
-        await exchange.begun()
-        if exchange.status != 200:
-            await self._refused(lease, exchange)
-        into = sink(visit.question, outgoing.call, outgoing.usage)
+    async def _attempt(self, visit: Visit, lease: Lease) -> None:
+        adapter = self._scheduler.adapter_of(lease)
+        attempt = Attempt(visit, lease, adapter, adapter.prepare(visit.question))
+        outgoing = attempt.outgoing
+        exchange = await self._begin_exchange(attempt, outgoing.body)
+        into = sink(visit.question, outgoing.call, outgoing.usage, outgoing.choices)
         outcome = "aborted"
         try:
-            await self._relayed(visit, lease, exchange, into)
+            await self._pass_on(attempt, exchange, into)
             outcome = "done"
         except Preempted:
             outcome = "preempted"
@@ -154,7 +185,17 @@ class Relay:
             tally = into.tally()
             self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
 
-    async def _refused(self, lease: Lease, exchange: Exchange) -> None:
+    async def _begin_exchange(self, attempt: Attempt, body: bytes) -> Exchange:
+        """Send one request to the backend; its reply, once it has begun to come."""
+        question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
+        exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
+        self._scheduler.attach(attempt.lease, exchange)
+        await exchange.begun()
+        if exchange.status != 200:
+            await self._sort_refusal(attempt.lease, exchange)
+        return exchange
+
+    async def _sort_refusal(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
         status = exchange.status
         text = error_text(await whole(exchange, MOST_ERROR))
@@ -174,18 +215,23 @@ class Relay:
         self._scheduler.finish(lease)
         raise BadRequest(text, status)  # the client gets the backend's words and nobody else is asked
 
-    async def _relayed(self, visit: Visit, lease: Lease, exchange: Exchange, into: Sink) -> None:
+    async def _pass_on(self, attempt: Attempt, exchange: Exchange, into: Sink) -> None:
+        """Take the backend's reply to its end, and give the client what it becomes."""
+        visit, lease = attempt.visit, attempt.lease
         request, held, size, kept = visit.request, list[bytes](), 0, 0
+        more = list(attempt.outgoing.more)
         while True:
             if (data := exchange.taken()) is None:
                 await exchange.news()
                 continue
-            if not data:
+            if not data and not more:
                 break
             try:
-                out = into.feed(data)
+                out = into.feed(data) if data else end_part(into)
             except MISSHAPEN as error:
                 raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
+            if not data:
+                exchange = await self._begin_next_part(attempt, more.pop(0))
             if not visit.first:
                 self._note_first(visit)
             if not out:
@@ -216,6 +262,12 @@ class Relay:
             self._begin(visit, exchange, into)
         request.end(last)
 
+    async def _begin_next_part(self, attempt: Attempt, body: bytes) -> Exchange:
+        """The next of several choices, from a backend that gives one at a time."""
+        if attempt.lease.phase is Phase.LEAVING:
+            raise Preempted
+        return await self._begin_exchange(attempt, body)
+
     def _note_first(self, visit: Visit) -> None:
         visit.first = self._now()
         self._metrics.first_token[visit.ticket.priority].observe(visit.first - visit.ticket.arrived)
@@ -226,11 +278,11 @@ class Relay:
 
     # ── endings ─────────────────────────────────────────────────────────────
 
-    def _broken_off(self, visit: Visit, why: str) -> None:
+    def _break_off(self, visit: Visit, why: str) -> None:
         """A stream that has begun ends with an explicit error, never with a false `done`."""
-        visit.request.end(error_line(visit.question.call.api, why))
+        visit.request.end(error_line(visit.question.call, why))
 
-    def _given_up(self, visit: Visit, away: TurnedAway) -> None:
+    def _give_up(self, visit: Visit, away: TurnedAway) -> None:
         refusal, failure = away.refusal, visit.failure
         status, message = refusal.status, refusal.reason
         if failure is not None:
@@ -239,7 +291,19 @@ class Relay:
         if failure is not None and failure.kind is Failure.ABSENT:
             self._must_be_served(visit.ticket.model)
         later: Headers = [(b"Retry-After", b"%d" % refusal.retry_after)] if status in (429, 503) else ()
-        visit.request.answer(status, error_body(visit.question.call.api, status, message), more=later)
+        code = MODEL_NOT_FOUND if status == 404 else None
+        visit.request.answer(status, error_body(visit.question.call.api, status, message, code), more=later)
+
+
+def _about_silent(adapters: list[Adapter]) -> str:
+    """What somebody can do whose model may be on a backend that has never answered."""
+    if not all(adapter.trouble for adapter in adapters):
+        return "a backend has not told yet which models it serves; try again in a moment"
+    troubles = "; ".join(f"{adapter.name}: {adapter.trouble}" for adapter in adapters)
+    return (
+        f"the router gets no answer from its backends ({troubles}): start Ollama there (ollama serve),"
+        " or correct router.gpu_backends in the router's settings"
+    )
 
 
 def _seconds(value: str | None) -> float | None:

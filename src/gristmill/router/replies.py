@@ -3,17 +3,28 @@
 import array
 import base64
 import sys
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 import orjson
 from typing_extensions import override
 
 from gristmill.router.breaker import Failure
-from gristmill.router.dialects import WRITERS, Answer, Json, Lines, Writer, read_piece, reader
+from gristmill.router.dialects import (
+    Json,
+    LineSplitter,
+    OllamaReader,
+    OllamaWriter,
+    OpenAIReader,
+    OpenAIWriter,
+    Writer,
+    read_piece,
+    reader,
+)
 from gristmill.router.requests import JSON_TYPE
+from gristmill.router.responses import ResponsesWriter
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import CHAT, EMBEDDINGS, Call, Question, as_object, error_text
+from gristmill.router.wire import CHAT, EMBEDDINGS, V1_CHAT, V1_RESPONSES, Call, Question, as_object, error_text
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -70,20 +81,24 @@ def _read(decoder: "msgspec.json.Decoder[T]", line: bytes) -> T:
 class NdjsonRelay:
     """Ollama to Ollama, streaming: whole lines pass as they are, and only the unusual ones are read."""
 
-    __slots__ = ("_done", "_prompt", "_rest", "_tokens")
+    __slots__ = ("_done", "_parts", "_prompt", "_tokens")
     content_type = "application/x-ndjson"
 
     def __init__(self) -> None:
-        self._rest, self._done, self._tokens, self._prompt = b"", False, 0, 0
+        self._parts: list[bytes] = []  # of a line that has not ended: put together once, however long it is
+        self._done, self._tokens, self._prompt = False, 0, 0
 
     def feed(self, data: bytes) -> bytes:
-        if self._rest:
-            data = self._rest + data
         end = data.rfind(b"\n") + 1
-        if end < len(data):
-            data, self._rest = data[:end], data[end:]
-        else:
-            self._rest = b""
+        if not end:
+            self._parts.append(data)
+            return b""
+        data, rest = (data[:end], data[end:]) if end < len(data) else (data, b"")
+        if self._parts:
+            data = b"".join([*self._parts, data])
+            self._parts = []
+        if rest:
+            self._parts = [rest]
         lines = data.count(b"\n")
         # inside a JSON string a quote is escaped, so these bytes can only be keys; a tool's arguments have keys too
         if data.count(b'"done":false') == lines and b'"done":true' not in data and b'"error"' not in data:
@@ -104,7 +119,7 @@ class NdjsonRelay:
             self._tokens += 1
 
     def close(self) -> bytes:
-        last = self.feed(b"\n") if self._rest.strip() else b""
+        last = self.feed(b"\n") if any(part.strip() for part in self._parts) else b""
         if not self._done:
             raise _unfinished()
         return last
@@ -113,21 +128,56 @@ class NdjsonRelay:
         return Tally(self._prompt, self._tokens)
 
 
+class EventSplitter:
+    """Whole server-sent events out of whatever pieces the network delivers; a long one is put together once."""
+
+    __slots__ = ("_parts", "_tail")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._tail = b""  # the last bytes of the parts: a blank line may be cut in two
+
+    def split(self, data: bytes) -> bytes:
+        """Everything up to the last blank line; an event passed on without its own would swallow what follows it."""
+        seen = self._tail + data if self._tail else data
+        end = _end_of_events(seen)
+        if end < 0:
+            self._parts.append(data)
+            self._tail = seen[-3:]
+            return b""
+        cut = end - len(self._tail)
+        events, rest = (data[:cut], data[cut:]) if cut < len(data) else (data, b"")
+        if self._parts:
+            events = b"".join([*self._parts, events])
+        self._parts, self._tail = ([rest], rest[-3:]) if rest else ([], b"")
+        return events
+
+    @property
+    def has_rest(self) -> bool:
+        return any(part.strip() for part in self._parts)
+
+
+def _end_of_events(data: bytes) -> int:
+    """Where the last blank line ends, or -1."""
+    if (end := data.rfind(b"\n\n")) >= 0:
+        return end + 2
+    end = data.rfind(b"\n\r\n")
+    return end + 3 if end >= 0 else -1
+
+
 class SseRelay:
     """OpenAI to OpenAI, streaming: events pass as they are, but for the usage that only we asked for."""
 
     content_type = "text/event-stream"
 
-    def __init__(self, usage: bool) -> None:
-        self._usage = usage
-        self._rest = b""
-        self._done = False
+    def __init__(self, usage: bool, choices: int = 1) -> None:
+        self._usage, self._choices = usage, choices
+        self._events = EventSplitter()
+        self._done, self._finished = False, 0
         self._prompt, self._completion = 0, 0
 
     def feed(self, data: bytes) -> bytes:
-        data = self._rest + data
-        end = _end_of_events(data)
-        data, self._rest = data[:end], data[end:]
+        data = self._events.split(data)
         events = data.count(b"data:")
         if (
             data.count(b'"finish_reason":null') == events
@@ -137,16 +187,18 @@ class SseRelay:
         ):
             self._completion += events
             return data
-        return b"".join(self._passed(line) for line in data.splitlines() if line.startswith(b"data:"))
+        return b"".join([self._look(line) for line in data.splitlines() if line.startswith(b"data:")])
 
-    def _passed(self, line: bytes) -> bytes:
+    def _look(self, line: bytes) -> bytes:
+        """Read an unusual event; the bytes of it that the client gets."""
         event = line[5:].strip()
         if event == b"[DONE]":
             self._done = True
             return b"data: [DONE]\n\n"
         said = read_piece(event)
         choices, usage = said.get("choices"), said.get("usage")
-        self._done = self._done or any(choice.get("finish_reason") for choice in choices or ())
+        self._finished += sum(bool(choice.get("finish_reason")) for choice in choices or ())
+        self._done = self._done or self._finished >= self._choices
         if usage:
             self._prompt, self._completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
         elif choices:
@@ -154,7 +206,7 @@ class SseRelay:
         return b"" if usage and not choices and not self._usage else b"data: " + event + b"\n\n"
 
     def close(self) -> bytes:
-        last = self.feed(b"\n\n") if self._rest.strip() else b""
+        last = self.feed(b"\n\n") if self._events.has_rest else b""
         if not self._done:
             raise _unfinished()
         return last
@@ -163,43 +215,94 @@ class SseRelay:
         return Tally(self._prompt, self._completion)
 
 
-def _end_of_events(data: bytes) -> int:
-    """Where the last blank line ends: an event passed on without its own would swallow what follows it."""
-    if (end := data.rfind(b"\n\n")) >= 0:
-        return end + 2
-    end = data.rfind(b"\n\r\n")
-    return end + 3 if end >= 0 else 0
+class ResponsesRelay:
+    """A backend that has /v1/responses itself, streaming: its events pass as they are."""
+
+    content_type = "text/event-stream"
+
+    def __init__(self) -> None:
+        self._events = EventSplitter()
+        self._tokens = 0
+        self.response: Json | None = None  # complete, once it is
+
+    def feed(self, data: bytes) -> bytes:
+        events = self._events.split(data)
+        for line in events.splitlines():
+            if line.startswith(b"data:") and (event := line[5:].strip()) != b"[DONE]":
+                self._look(read_piece(event))
+        return events
+
+    def _look(self, said: Json) -> None:
+        kind = said.get("type")
+        if kind == "error":
+            raise AttemptFailed(Failure.STATUS, str(said.get("message") or "it told of an error"))
+        if kind in ("response.completed", "response.incomplete", "response.failed"):
+            self.response = said["response"]
+        elif kind == "response.output_text.delta":
+            self._tokens += 1
+
+    def close(self) -> bytes:
+        last = self.feed(b"\n\n") if self._events.has_rest else b""
+        if self.response is None:
+            raise _unfinished()
+        return last
+
+    def tally(self) -> Tally:
+        usage = as_object((self.response or {}).get("usage")) or {}
+        return Tally(usage.get("input_tokens") or 0, usage.get("output_tokens") or self._tokens)
+
+
+class CollectedResponse(ResponsesRelay):
+    """The same in one body: the last event holds everything."""
+
+    content_type = JSON_TYPE
+
+    @override
+    def feed(self, data: bytes) -> bytes:
+        super().feed(data)
+        return b""
+
+    @override
+    def close(self) -> bytes:
+        super().close()
+        return orjson.dumps(self.response)
 
 
 class Translated:
     """One API to the other, streaming."""
 
-    def __init__(self, backend: Call, writer: Writer) -> None:
-        self._reader, self._writer = reader(backend), writer
+    def __init__(self, reader: OllamaReader | OpenAIReader, writer: Writer) -> None:
+        self._reader, self._writer = reader, writer
+        self._parts = 0
         self.content_type = writer.stream_type
 
     def feed(self, data: bytes) -> bytes:
         return b"".join([self._writer.piece(delta) for delta in self._reader.feed(data)])
 
-    def close(self) -> bytes:
-        return self._writer.end(self._finished())
-
-    def _finished(self) -> Answer:
-        self._reader.feed(b"\n")
-        if not self._reader.answer.done:
+    def end_part(self) -> bytes:
+        """The bytes for the client that are left of one of several choices; fails when it was cut short."""
+        out = self.feed(b"\n")
+        self._parts += 1
+        if self._reader.reply.finished() < self._parts:
             raise _unfinished()
-        return self._reader.answer
+        return out
+
+    def close(self) -> bytes:
+        last = self.feed(b"\n")
+        if not self._reader.reply.done:
+            raise _unfinished()
+        return last + self._writer.end(self._reader.reply)
 
     def tally(self) -> Tally:
-        answer = self._reader.answer
-        return Tally(answer.prompt, answer.completion or answer.pieces)
+        reply = self._reader.reply
+        return Tally(reply.prompt, reply.completion or reply.pieces)
 
 
 class Collected(Translated):
     """One body for the client: the backend streams all the same, so it can be run anew to its end."""
 
-    def __init__(self, backend: Call, writer: Writer) -> None:
-        super().__init__(backend, writer)
+    def __init__(self, reader: OllamaReader | OpenAIReader, writer: Writer) -> None:
+        super().__init__(reader, writer)
         self.content_type = JSON_TYPE
 
     @override
@@ -209,7 +312,100 @@ class Collected(Translated):
 
     @override
     def close(self) -> bytes:
-        return self._writer.whole(self._finished())
+        self._reader.feed(b"\n")
+        if not self._reader.reply.done:
+            raise _unfinished()
+        return self._writer.whole(self._reader.reply)
+
+
+class CollectedEvents:
+    """OpenAI to OpenAI in one body: events are put together field by field, so that none is lost."""
+
+    content_type = JSON_TYPE
+
+    def __init__(self, question: Question, choices: int) -> None:
+        self._chat, self._model, self._expected = question.call is V1_CHAT, question.model, choices
+        self._lines = LineSplitter()
+        self._whole: Json = {}
+        self._choices: dict[int, Json] = {}
+        self._done = False
+        self._pieces = 0
+
+    def feed(self, data: bytes) -> bytes:
+        for line in self._lines.split(data):
+            if line.startswith(b"data:") and (event := line[5:].strip()):
+                self._take(event)
+        return b""
+
+    def _take(self, event: bytes) -> None:
+        if event == b"[DONE]":
+            self._done = True
+            return
+        said = read_piece(event)
+        self._whole |= {name: value for name, value in said.items() if value is not None and name != "choices"}
+        for choice in said.get("choices") or ():
+            self._pieces += 1
+            combine(self._choices.setdefault(choice.get("index") or 0, {}), choice)
+        finished = sum(bool(choice.get("finish_reason")) for choice in self._choices.values())
+        self._done = self._done or finished >= self._expected
+
+    def close(self) -> bytes:
+        self.feed(b"\n")
+        if not self._done:
+            raise _unfinished()
+        self._whole |= {
+            "object": "chat.completion" if self._chat else "text_completion",
+            "model": self._model,
+            "choices": [self._choice(index, said) for index, said in sorted(self._choices.items())],
+        }
+        self._whole.setdefault("usage", {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0})
+        return orjson.dumps(self._whole)
+
+    def _choice(self, index: int, said: Json) -> Json:
+        whole: Json = {"logprobs": None, **said, "index": index, "finish_reason": said.get("finish_reason") or "stop"}
+        if not self._chat:
+            return {"text": "", **whole}
+        message: Json = {"role": "assistant", "content": None, **whole.pop("delta", {})}
+        if calls := message.get("tool_calls"):
+            message["tool_calls"] = [{name: call[name] for name in call if name != "index"} for call in calls]
+            message["content"] = message["content"] or None
+        else:
+            message["content"] = message["content"] or ""
+        return {**whole, "message": message}
+
+    def tally(self) -> Tally:
+        usage = as_object(self._whole.get("usage")) or {}
+        return Tally(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or self._pieces)
+
+
+SAID_ONCE = frozenset(("index", "role", "id", "type", "finish_reason"))
+
+
+def combine(whole: Json, piece: Json) -> None:
+    """Add a piece of a stream to what came before it: texts and lists grow, and the rest is replaced."""
+    for name, value in piece.items():
+        before = whole.get(name)
+        if before is None or name in SAID_ONCE:
+            whole[name] = value if value is not None else before
+        elif isinstance(value, str):
+            whole[name] = before + value
+        elif isinstance(value, dict):
+            combine(before, cast("Json", value))
+        elif isinstance(value, list):
+            _combine_rows(before, cast("list[Any]", value))
+        elif value is not None:
+            whole[name] = value
+
+
+def _combine_rows(whole: list[Any], pieces: list[Any]) -> None:
+    """Rows with an index, like tool calls, are added to the row of that index; others are new."""
+    for piece in pieces:
+        index = (as_object(piece) or {}).get("index")
+        same = next((row for row in whole if index is not None and row.get("index") == index), None)
+        if same is None:
+            whole.append(piece)
+        else:
+            combine(same, piece)
 
 
 class _Said(msgspec.Struct):
@@ -218,12 +414,12 @@ class _Said(msgspec.Struct):
     tool_calls: Any = None
 
 
-class _Line(_Peek):
+class _ChatLine(_Peek):
     message: _Said | None = None
     logprobs: Any = None
 
 
-_line = msgspec.json.Decoder(_Line)
+_chat_line = msgspec.json.Decoder(_ChatLine)
 
 
 class CollectedChat:
@@ -231,13 +427,14 @@ class CollectedChat:
 
     content_type = JSON_TYPE
 
-    def __init__(self) -> None:
-        self._lines = Lines()
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._lines = LineSplitter()
         self._texts: list[str] = []
         self._plain = True  # nothing but text so far
         self._raw: list[bytes] = []
         self._last = b""
-        self._end: _Line | None = None
+        self._end: _ChatLine | None = None
 
     def feed(self, data: bytes) -> bytes:
         for line in self._lines.split(data):
@@ -246,7 +443,7 @@ class CollectedChat:
         return b""
 
     def _take(self, line: bytes) -> None:
-        said = _read(_line, line)
+        said = _read(_chat_line, line)
         self._raw.append(line)
         message = said.message
         if message is not None:
@@ -257,14 +454,14 @@ class CollectedChat:
             self._last, self._end = line, said
 
     def close(self) -> bytes:
-        if self._lines.rest:
+        if self._lines.has_rest:
             self.feed(b"\n")
         if not self._last:
             raise _unfinished()
         if len(self._raw) == 1:
             return self._last
         if not self._plain:  # thinking and tool calls are put together by the general way
-            general = Collected(CHAT, WRITERS["ollama"](CHAT, "", True))
+            general = Collected(reader(CHAT, 1), OllamaWriter(self._question))
             general.feed(b"\n".join(self._raw))
             return general.close()
         whole: Json = orjson.loads(self._last)
@@ -349,14 +546,30 @@ def _packed(vector: list[float]) -> str:
     return base64.b64encode(floats.tobytes()).decode()
 
 
-def sink(question: Question, backend: Call, usage: bool) -> Sink:
-    """What a backend's answer to its call becomes for the client who asked."""
+def sink(question: Question, backend: Call, usage: bool, choices: int) -> Sink:
+    """What a backend's reply to its call becomes for the client who asked."""
     call = question.call
     if call.shape == "vectors":
         return Vectors(question, backend)
-    if question.stream and call is backend:
-        return NdjsonRelay() if call.api == "ollama" else SseRelay(usage)
-    if call is backend is CHAT:
-        return CollectedChat()
-    writer = WRITERS[call.api](call, question.model, usage)
-    return Translated(backend, writer) if question.stream else Collected(backend, writer)
+    if call is not backend:
+        kind = Translated if question.stream else Collected
+        return kind(reader(backend, choices), _writer(question, usage))
+    if call.api == "ollama":
+        if question.stream:
+            return NdjsonRelay()
+        return CollectedChat(question) if call is CHAT else Collected(reader(call, 1), OllamaWriter(question))
+    if call is V1_RESPONSES:
+        return ResponsesRelay() if question.stream else CollectedResponse()
+    return SseRelay(usage, choices) if question.stream else CollectedEvents(question, choices)
+
+
+def end_part(into: Sink) -> bytes:
+    """What is left for the client of one of several parts; only a translation has any."""
+    assert isinstance(into, Translated)
+    return into.end_part()
+
+
+def _writer(question: Question, usage: bool) -> Writer:
+    if question.call.api == "ollama":
+        return OllamaWriter(question)
+    return ResponsesWriter(question) if question.call is V1_RESPONSES else OpenAIWriter(question, usage)

@@ -1,7 +1,9 @@
 """One request of a client and the answer to it, which is written in as few pieces as can be."""
 
+import asyncio
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -11,6 +13,7 @@ from gristmill.router.priority import Sender
 from gristmill.router.wire import forwarded
 
 PHRASES = {item.value: item.phrase for item in HTTPStatus}
+MOST_WAITING = 1024**2  # bytes of a body that is taken while it comes, before its client is paused
 JSON_TYPE = "application/json; charset=utf-8"
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -33,6 +36,7 @@ class Head:
 
     __slots__ = (
         "_session",
+        "cors",
         "expects",
         "fields",
         "method",
@@ -40,20 +44,31 @@ class Head:
         "passed_on",
         "path",
         "priority",
+        "query",
         "remote",
         "sender",
+        "streams_body",
     )
 
     def __init__(
-        self, method: str, path: str, headers: list[tuple[bytes, bytes]], *, modern: bool = True, remote: str = ""
+        self,
+        method: str,
+        path: str,
+        headers: list[tuple[bytes, bytes]],
+        *,
+        query: str = "",
+        modern: bool = True,
+        remote: str = "",
     ) -> None:
-        self.method, self.path, self.remote = method, path, remote
+        self.method, self.path, self.query, self.remote = method, path, query, remote
         self.modern = modern  # HTTP/1.1: chunks are understood
         self.fields = dict(headers)  # names in small letters
         self.passed_on = forwarded(headers)
         self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
         self.priority = self.header(b"x-ollama-priority")
         self.sender: Sender | None = None  # who asks, once that is known
+        self.streams_body = False  # whether the call takes its body while it comes
+        self.cors = b""  # header lines of the answer that a browser needs
         self._session = (self.header(b"x-router-session") or "")[:200]
 
     def header(self, name: bytes) -> str | None:
@@ -68,14 +83,48 @@ class Head:
         return self._session
 
 
+class BodyPieces:
+    """A body that is taken while it comes, because it may be larger than the memory."""
+
+    def __init__(self, resume: Callable[[], None]) -> None:
+        self._resume = resume
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._arrival: asyncio.Event = asyncio.Event()
+        self.complete = False
+
+    def add(self, piece: bytes) -> bool:
+        """Take a piece; true when enough is waiting to be read."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        self._arrival.set()
+        return self._size > MOST_WAITING
+
+    def finish(self) -> None:
+        self.complete = True
+        self._arrival.set()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._pieces or not self.complete:
+            while self._pieces:
+                yield self._pieces.popleft()
+            if self._size > MOST_WAITING:
+                self._resume()
+            self._size = 0
+            if not self.complete:
+                self._arrival.clear()
+                await self._arrival.wait()
+
+
 class Request:
     """What a client asked, and the only way to answer it."""
 
-    __slots__ = ("_line", "_start", "body", "ended", "head", "keeps", "path", "status")
+    __slots__ = ("_line", "_start", "body", "ended", "head", "keeps", "path", "pieces", "status")
 
     def __init__(self, line: Line, head: Head) -> None:
         self._line, self.head, self.path = line, head, head.path
         self.body = b""
+        self.pieces: BodyPieces | None = None  # instead of the body, for a call that takes it while it comes
         self.keeps = True  # whether the connection serves another request afterwards
         self.status = 0  # of the answer; 0 until it has begun
         self.ended = False
@@ -85,8 +134,20 @@ class Request:
         """The whole answer in one write."""
         self.status, self.ended = status, True
         start = _start(status, content_type, self.keeps, self.head.modern)
-        head = b"%bContent-Length: %d\r\n%b%b\r\n" % (start, len(body), _date(int(time.time())), _lines(more))
+        head = b"%bContent-Length: %d\r\n%b%b%b\r\n" % (
+            start,
+            len(body),
+            _date(int(time.time())),
+            self.head.cors,
+            _lines(more),
+        )
         self._line.write(head if self.head.method == "HEAD" else head + body)
+
+    def answer_without_body(self, status: int, more: Headers = ()) -> None:
+        """An answer of a kind that never has a body, like 204."""
+        self.status, self.ended = status, True
+        start = _start(status, "", self.keeps, self.head.modern)
+        self._line.write(b"%b%b%b%b\r\n" % (start, _date(int(time.time())), self.head.cors, _lines(more)))
 
     def begin(self, content_type: str, more: Headers = ()) -> None:
         """The answer will come in pieces; its head goes with the first of them."""
@@ -95,7 +156,7 @@ class Request:
         framing = b"Transfer-Encoding: chunked\r\n" if modern else b""
         self.keeps = self.keeps and modern  # without chunks the end of the connection is the end of the answer
         start = _start(200, content_type, self.keeps, modern)
-        self._start = b"%b%b%b%b\r\n" % (start, framing, _date(int(time.time())), _lines(more))
+        self._start = b"%b%b%b%b%b\r\n" % (start, framing, _date(int(time.time())), self.head.cors, _lines(more))
 
     async def write(self, data: bytes) -> None:
         """A piece of the answer; waits for a client who reads slowly."""
@@ -118,7 +179,8 @@ class Request:
 def _start(status: int, content_type: str, keeps: bool, modern: bool) -> bytes:
     connection = "Connection: close\r\n" if not keeps else "" if modern else "Connection: keep-alive\r\n"
     phrase = PHRASES.get(status, "Unknown")
-    return f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {content_type}\r\n{connection}".encode()
+    kind = f"Content-Type: {content_type}\r\n" if content_type else ""
+    return f"HTTP/1.1 {status} {phrase}\r\n{kind}{connection}".encode()
 
 
 def _lines(headers: Headers) -> bytes:

@@ -13,7 +13,7 @@ from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preem
 from gristmill.router.lanes import Lanes
 from gristmill.router.metrics import Metrics
 from gristmill.router.placing import Rules
-from gristmill.router.pool import Backend, Lease, Phase, Ticket
+from gristmill.router.pool import Backend, Lease, Phase, Resident, Ticket
 from gristmill.router.upstream import AttemptFailed, Exchange
 from gristmill.router.wire import canonical
 from gristmill.settings import BackendSettings, RouterSettings
@@ -47,11 +47,14 @@ class Scheduler:
         pins = Pins(settings)
         self._settings = settings
         self._release_wait = settings.release_wait.total_seconds()
-        kinds = [(spec, True) for spec in settings.gpu_backends] + [(spec, False) for spec in settings.cpu_backends]
+        kinds = _kinds(settings)
         self.adapters = {spec.name: Adapter(spec, gpu, settings, pins) for spec, gpu in kinds}
+        self._by_backend: dict[Backend, Adapter] = {}
+        self._watches: dict[Adapter, asyncio.Task[None]] = {}
         self.lanes = Lanes(
             _pool(settings, kinds), _rules(settings), lambda name, model: self.adapters[name].serves(model)
         )
+        self._by_backend = {backend: self.adapters[name] for name, backend in self.lanes.backends.items()}
         self.metrics = Metrics(self.lanes)
         self.pins = pins
         self._loop = asyncio.get_running_loop()
@@ -69,13 +72,59 @@ class Scheduler:
 
     async def start(self) -> None:
         """Meet every backend once, then keep an eye on them."""
-        for adapter in self.adapters.values():
-            await adapter.open()
-        await asyncio.gather(*(self._probe(adapter) for adapter in self.adapters.values()))
-        for adapter in self.adapters.values():
-            self._do(self._watch(adapter))
+        await self._meet(list(self.adapters.values()))
         self._schedule_tick(BUSY_TICK)
         self._carry_out(self.lanes.start(self._now()))
+
+    async def _meet(self, adapters: list[Adapter]) -> None:
+        for adapter in adapters:
+            await adapter.open()
+        await asyncio.gather(*(self._probe(adapter) for adapter in adapters))
+        for adapter in adapters:
+            self._watches[adapter] = self._do(self._watch(adapter))
+
+    async def configure(self, settings: RouterSettings) -> dict[str, list[str]]:
+        """Go by these settings from now on, without dropping a request; which backends came, went and stayed."""
+        self._settings, kinds = settings, _kinds(settings)
+        self._release_wait = settings.release_wait.total_seconds()
+        self.pins.configure(settings)
+        adapters, backends, new = dict[str, Adapter](), list[Backend](), list[Adapter]()
+        for (spec, gpu), backend in zip(kinds, _pool(settings, kinds), strict=True):
+            adapter, old = self.adapters.get(spec.name), self.lanes.backends.get(spec.name)
+            if adapter is not None and old is not None and adapter.is_at(spec, gpu):
+                adapter.configure(spec, settings)
+                old.configure(backend)
+                backends.append(old)
+            else:
+                adapter = self._by_backend[backend] = Adapter(spec, gpu, settings, self.pins)
+                new.append(adapter)
+                backends.append(backend)
+            adapters[spec.name] = adapter
+        await self._meet(new)
+        gone = [backend for backend in self.lanes.backends.values() if backend not in backends]
+        for backend in gone:
+            self._watches.pop(self._by_backend[backend]).cancel()
+            if (load := self._loads.pop(backend.name, None)) is not None:
+                load.cancel()
+        self.adapters = adapters
+        self._carry_out(self.lanes.configure(backends, _rules(settings), self._now()))
+        for backend in gone:
+            self._do(self._part_with(backend, self._by_backend[backend]))
+        kept = [name for name, adapter in adapters.items() if adapter not in new]
+        return {"added": [adapter.name for adapter in new], "removed": [one.name for one in gone], "kept": kept}
+
+    async def _part_with(self, backend: Backend, adapter: Adapter) -> None:
+        """Leave a backend that is no longer configured, once its last request has ended."""
+        while backend.leases:  # noqa: ASYNC110 it may take as long as an answer
+            await asyncio.sleep(BUSY_TICK)
+        del self._by_backend[backend]
+        await adapter.close()
+
+    def adapter_of(self, lease: Lease) -> Adapter:
+        return self._by_backend[lease.backend]
+
+    def _is_current(self, backend: Backend) -> bool:
+        return self.lanes.backends.get(backend.name) is backend
 
     async def finish_work(self) -> None:
         """Take nothing more, let what was accepted end within the bound, and tell everybody else."""
@@ -93,12 +142,12 @@ class Scheduler:
         for chore in chores:
             chore.cancel()
         await asyncio.gather(*chores, return_exceptions=True)
-        for adapter in self.adapters.values():
+        for adapter in self._by_backend.values():
             await adapter.close()
 
     @property
     def busy(self) -> bool:
-        return bool(self.lanes.waiting.lanes) or any(backend.leases for backend in self.lanes.backends.values())
+        return bool(self.lanes.waiting.lanes) or bool(self.lanes.every_lease())
 
     # ── what requests say ───────────────────────────────────────────────────
 
@@ -143,7 +192,7 @@ class Scheduler:
         """The attempt failed by the backend's fault; the ticket waits for another place, or is refused."""
         exchange = self._exchanges.pop(lease, None)
         if failure.kind is Failure.ABSENT:
-            self.adapters[lease.backend.name].absent.add(lease.ticket.model)
+            self.adapter_of(lease).absent.add(lease.ticket.model)
         leaving = lease.phase is Phase.LEAVING
         effects = self.lanes.fail(
             lease, failure.kind, self._now(), failure.retry_after, gone=exchange is None or leaving
@@ -152,7 +201,10 @@ class Scheduler:
             self._do(self._confirm(lease, exchange))
         if not lease.ticket.ended:
             self.metrics.reruns["failover",] += 1
-        log.warning("attempt failed", backend=lease.backend.name, kind=failure.kind.value, status=failure.status)
+        # only of a failed connection, because other texts may repeat a part of the request
+        cause = {"cause": str(failure)} if failure.kind is Failure.CONNECT else {}
+        name, kind = lease.backend.name, failure.kind.value
+        log.warning("attempt failed", backend=name, kind=kind, status=failure.status, **cause)
         self._carry_out(effects)
         self._note_breaker(lease.backend)
 
@@ -177,6 +229,19 @@ class Scheduler:
 
     def drain(self, backend: str | None, on: bool) -> None:
         self._carry_out(self.lanes.drain(backend, on, self._now()))
+
+    async def look_again(self, adapter: Adapter) -> None:
+        """A backend's models have just been changed: learn of it before the next probe."""
+        await self._probe(adapter)
+
+    def may_unload(self, adapter: Adapter, model: str) -> bool:
+        """Whether a model is in a backend's memory and nobody uses it or waits for it."""
+        backend = self.lanes.backends[adapter.name]
+        return backend.manages and model in backend.resident and not any(backend.leases_of(model))
+
+    async def unload(self, adapter: Adapter, model: str) -> None:
+        """Take a model out of a backend's memory because somebody asked for it."""
+        await self._unload(adapter.name, model)
 
     # ── effects ─────────────────────────────────────────────────────────────
 
@@ -234,27 +299,34 @@ class Scheduler:
     # ── models ──────────────────────────────────────────────────────────────
 
     async def _load(self, name: str, model: str, embeds: bool) -> None:
-        began = self._now()
+        began, backend, failure = self._now(), self.lanes.backends[name], None
         try:
             vram = await self.adapters[name].load(model, embeds)
         except asyncio.CancelledError:
-            self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=False))
-        except AttemptFailed as failure:
-            log.warning("load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status)
-            self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=True))
-            self._note_breaker(self.lanes.backends[name])
-        else:
+            vram = None
+        except AttemptFailed as failed:
+            vram, failure = None, failed
+        if not self._is_current(backend):
+            return  # whoever waited for it waits for another place already
+        if vram is not None:
             self.metrics.swaps[name,] += 1
             log.info("model loaded", backend=name, model=model, seconds=round(self._now() - began, 3))
             self._carry_out(self.lanes.loaded(name, model, vram, self._now()))
+            return
+        if failure is not None:
+            log.warning("load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status)
+        self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=failure is not None))
+        self._note_breaker(backend)
 
     async def _unload(self, name: str, model: str) -> None:
+        backend = self.lanes.backends[name]
         try:
             if not await self.adapters[name].unload(model):
                 log.warning("backend did not confirm an unload", backend=name, model=model)
         except AttemptFailed as failure:
             log.warning("unload failed", backend=name, model=model, kind=failure.kind.value)
-        self._carry_out(self.lanes.unloaded(name, model, self._now()))
+        if self._is_current(backend):
+            self._carry_out(self.lanes.unloaded(name, model, self._now()))
 
     # ── health and time ─────────────────────────────────────────────────────
 
@@ -268,19 +340,45 @@ class Scheduler:
         before = adapter.models
         try:
             seen = await adapter.probe()
-        except (AttemptFailed, TimeoutError):
-            self._carry_out(self.lanes.probed(adapter.name, False, self._now()))
+        except (AttemptFailed, TimeoutError) as failure:
+            seen = None
+            self._note_trouble(adapter, str(failure) or "it did not answer in time")
         else:
+            self._note_trouble(adapter, "")
+        backend = next((backend for backend, its in self._by_backend.items() if its is adapter), None)
+        if backend is None or not self._is_current(backend):
+            if backend is not None and seen is not None:
+                self._learn_memory(backend, seen)
+            return
+        if seen is not None:
             if before is None or before.keys() != seen.models.keys():
                 self.lanes.catalogue_changed()
-            self._learn_sizes(adapter, seen)
+            self._learn_sizes(backend, seen)
             loaded = {model: item.get("size_vram", 0) for model, item in seen.loaded.items()}
             self._carry_out(self.lanes.observed(adapter.name, loaded, asked, self._now()))
-            self._carry_out(self.lanes.probed(adapter.name, True, self._now()))
-        self._note_breaker(self.lanes.backends[adapter.name])
+        self._carry_out(self.lanes.probed(adapter.name, seen is not None, self._now()))
+        self._note_breaker(backend)
 
-    def _learn_sizes(self, adapter: Adapter, seen: Seen) -> None:
-        sizes = self.lanes.backends[adapter.name].sizes
+    def _learn_memory(self, backend: Backend, seen: Seen) -> None:
+        """What a backend holds that the policy is about to get."""
+        self._learn_sizes(backend, seen)
+        if backend.manages:
+            now = self._now()
+            loaded = {model: item.get("size_vram", 0) for model, item in seen.loaded.items()}
+            backend.resident = {model: Resident(vram, now, now) for model, vram in loaded.items()}
+
+    def _note_trouble(self, adapter: Adapter, trouble: str) -> None:
+        """Say once why a backend cannot be used, and once that it can be used again."""
+        if trouble == adapter.trouble:
+            return
+        if trouble:
+            log.warning("backend does not answer", backend=adapter.name, url=adapter.shown_url, cause=trouble)
+        else:
+            log.info("backend answers again", backend=adapter.name, url=adapter.shown_url)
+        adapter.trouble = trouble
+
+    def _learn_sizes(self, backend: Backend, seen: Seen) -> None:
+        sizes = backend.sizes
         for model, item in seen.models.items():
             sizes.setdefault(
                 model,
@@ -290,6 +388,8 @@ class Scheduler:
             )
 
     def _note_breaker(self, backend: Backend) -> None:
+        if not self._is_current(backend):
+            return
         state = backend.breaker.state
         if state is not self._breakers.get(backend.name, State.CLOSED):
             log.warning(
@@ -316,10 +416,11 @@ class Scheduler:
         self._carry_out(self.lanes.tick(self._now()))
         self._schedule_tick(BUSY_TICK if self.lanes.waiting.lanes or self.lanes.stopping else IDLE_TICK)
 
-    def _do(self, chore: Coroutine[Any, Any, Any]) -> None:
+    def _do(self, chore: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self._loop.create_task(chore)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+        return task
 
 
 def _rules(settings: RouterSettings) -> Rules:
@@ -336,6 +437,11 @@ def _rules(settings: RouterSettings) -> Rules:
         orchestrator=frozenset(map(canonical, settings.orchestrator_models)),
         background=tuple(map(canonical, settings.background_models)),
     )
+
+
+def _kinds(settings: RouterSettings) -> list[tuple[BackendSettings, bool]]:
+    """Every backend, and whether it is a GPU."""
+    return [(spec, True) for spec in settings.gpu_backends] + [(spec, False) for spec in settings.cpu_backends]
 
 
 def _pool(settings: RouterSettings, kinds: list[tuple[BackendSettings, bool]]) -> list[Backend]:

@@ -22,7 +22,7 @@ def status(scheduler: Scheduler, now: float) -> Json:
     return {
         "draining": lanes.draining,
         "backends": [_backend(backend, scheduler, now) for backend in lanes.backends.values()],
-        "running": [_running(lease, now) for backend in lanes.backends.values() for lease in backend.leases],
+        "running": [_running(lease, now) for lease in lanes.every_lease()],
         "queues": {priority.label: lanes.waiting.counts[priority] for priority in Priority},
         "waiting": [
             {

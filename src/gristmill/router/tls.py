@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from gristmill.router.breaker import Failure
-from gristmill.router.upstream import AttemptFailed
+from gristmill.router.upstream import AttemptFailed, Limits, cause_of
 
 T = TypeVar("T")
 
@@ -62,9 +62,10 @@ class TlsExchange:
                 raise self._error from None
             raise
         except aiohttp.ClientError as error:
-            unreachable = isinstance(error, aiohttp.ClientConnectorError)
-            message = "the backend cannot be reached" if unreachable else "the backend broke off"
-            raise AttemptFailed(Failure.CONNECT if unreachable else Failure.BROKEN, message) from error
+            if not isinstance(error, aiohttp.ClientConnectorError):
+                raise AttemptFailed(Failure.BROKEN, "the backend broke off") from error
+            message = f"it cannot be reached ({cause_of(error.os_error)})"
+            raise AttemptFailed(Failure.CONNECT, message) from error
 
     def interrupt(self, error: BaseException) -> None:
         if self._error is None:
@@ -85,13 +86,15 @@ class TlsExchange:
 class TlsClient:
     """Sends requests to one TLS backend."""
 
-    def __init__(self, url: str, *, connect_timeout: float, header_timeout: float, idle_timeout: float) -> None:
+    def __init__(self, url: str, limits: Limits) -> None:
         self._url = url.rstrip("/")
-        self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
-        self._session = aiohttp.ClientSession(timeout=limits, connector=aiohttp.TCPConnector(limit=0))
+        self._limits = limits
+        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
 
-    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> None:
+    def limit(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> None:
         """Which connections are open is aiohttp's to know."""
         del method, path, headers, body
 
@@ -99,9 +102,13 @@ class TlsClient:
         lines = (line.partition(":") for line in headers.decode("latin-1").split("\r\n") if line)
         named = {name: value.strip() for name, _, value in lines}
         request = self._session.request(
-            method, self._url + path, data=body or None, headers={**named, "Accept-Encoding": "identity"}
+            method,
+            self._url + path,
+            data=body or None,
+            headers={**named, "Accept-Encoding": "identity"},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect),
         )
-        return TlsExchange(_response(request), self._header_timeout, self._idle_timeout)
+        return TlsExchange(_response(request), self._limits.header, self._limits.idle)
 
     async def close(self) -> None:
         await self._session.close()

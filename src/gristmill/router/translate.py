@@ -18,6 +18,7 @@ from gristmill.router.wire import (
     Call,
     as_list,
     as_object,
+    prompts_of,
 )
 
 Json = dict[str, Any]
@@ -56,6 +57,8 @@ def to_openai(call: Call, body: Json, *, extras: bool) -> tuple[Call, Json]:
         {
             "model": body["model"],
             "response_format": _response_format(body.get("format")),
+            "logprobs": body.get("logprobs") or None,
+            "top_logprobs": body.get("top_logprobs"),
             **_options_out(body.get("options"), extras),
         }
     )
@@ -64,10 +67,11 @@ def to_openai(call: Call, body: Json, *, extras: bool) -> tuple[Call, Json]:
     elif think is not None and extras:
         sent["chat_template_kwargs"] = {"enable_thinking": bool(think)}
     if call is GENERATE and (body.get("raw") or body.get("suffix")):
+        tops = sent.pop("top_logprobs", 0)
         return V1_COMPLETIONS, {
             **sent,
             "prompt": body.get("prompt", ""),
-            **_only({"suffix": body.get("suffix")}),
+            **_only({"suffix": body.get("suffix"), "logprobs": tops if sent.get("logprobs") else None}),
         }
     messages = (
         list(_prompt_as_messages(body))
@@ -97,6 +101,8 @@ def _messages_out(messages: list[Any]) -> Iterator[Json]:
             }
             continue
         sent: Json = {"role": role, "content": _content_out(content, turn.get("images"))}
+        if turn.get("thinking"):
+            sent["reasoning_content"] = turn["thinking"]
         if calls := turn.get("tool_calls"):
             sent["tool_calls"] = [
                 _call_out(call, f"call_{index}_{number}") for number, call in enumerate(_listed(calls, "tool_calls"))
@@ -173,35 +179,69 @@ def _options_out(options: Any, extras: bool) -> Json:
 # ── OpenAI → Ollama ─────────────────────────────────────────────────────────
 
 
-def to_ollama(call: Call, body: Json) -> tuple[Call, Json]:
-    """An OpenAI request as an Ollama one."""
+def to_ollama(call: Call, body: Json) -> tuple[Call, list[Json]]:
+    """An OpenAI request as Ollama ones: one for each choice, because Ollama gives one at a time."""
     if call is V1_EMBEDDINGS:
-        return EMBED, _only(
-            {"model": body["model"], "input": body.get("input", []), "dimensions": body.get("dimensions")}
-        )
-    if body.get("n") not in (None, 1):
-        raise BadRequest("n must be 1: this backend gives one answer")
+        wanted = {"model": body["model"], "input": _texts_to_embed(body), "dimensions": body.get("dimensions")}
+        return EMBED, [_only(wanted)]
     sent = _only(
         {
             "model": body["model"],
             "format": _format_in(body.get("response_format")),
             "options": _options_in(body),
-            "logprobs": body.get("logprobs") or None,
-            "top_logprobs": body.get("top_logprobs"),
+            **_logprobs_in(call, body),
         }
     )
     if effort := body.get("reasoning_effort"):
         sent["think"] = False if effort == "none" else effort
     if call is V1_COMPLETIONS:
-        return GENERATE, {
-            **sent,
-            "prompt": _one_prompt(body.get("prompt")),
-            **_only({"suffix": body.get("suffix")}),
-        }
+        suffix = _only({"suffix": body.get("suffix")})
+        prompts = [{**sent, "prompt": _text_prompt(prompt), **suffix} for prompt in prompts_of(body.get("prompt"))]
+        return GENERATE, [again for one in prompts for again in _repeated(one, body)]
     names: dict[str, str] = {}
     messages = [_message_in(message, names) for message in _listed(body.get("messages"), "messages")]
-    tools = None if body.get("tool_choice") == "none" else body.get("tools")
-    return CHAT, {**sent, "messages": messages, **_only({"tools": tools})}
+    return CHAT, _repeated({**sent, "messages": messages, **_only({"tools": offered_tools(body)})}, body)
+
+
+def _repeated(sent: Json, body: Json) -> list[Json]:
+    """The request once for each choice; with a seed, each gets one of its own, or all would be the same."""
+    choices = body.get("n") or 1
+    options = as_object(sent.get("options")) or {}
+    if choices == 1 or "seed" not in options:
+        return [sent] * choices
+    return [{**sent, "options": {**options, "seed": options["seed"] + number}} for number in range(choices)]
+
+
+def _texts_to_embed(body: Json) -> Any:
+    wanted: Any = body.get("input", [])
+    if any(not isinstance(one, str) for one in as_list(wanted) or ()):
+        raise BadRequest("input must be text: this backend takes no tokens")
+    return wanted
+
+
+def _logprobs_in(call: Call, body: Json) -> Json:
+    """A chat says whether and how many; a text completion says only how many, 0 being a number, too."""
+    asked = body.get("logprobs")
+    if call is V1_CHAT:
+        return {"logprobs": asked or None, "top_logprobs": body.get("top_logprobs")}
+    return {} if asked is None or asked is False else {"logprobs": True, "top_logprobs": asked or None}
+
+
+def offered_tools(body: Json) -> Any:
+    """The tools that `tool_choice` leaves: Ollama cannot be made to call one, but it can be offered only that one."""
+    tools, choice = body.get("tools"), body.get("tool_choice")
+    if not tools or choice == "none":
+        return None
+    wanted = as_object(choice)
+    if wanted is None:  # auto or required: Ollama knows only the first
+        return tools
+    allowed = as_object(wanted.get("allowed_tools"))
+    rows = [wanted] if allowed is None else _listed(allowed.get("tools"), "tools")
+    names = {(as_object(row.get("function")) or {}).get("name") for row in rows}
+    kept = [tool for tool in _listed(tools, "tools") if tool["function"]["name"] in names]
+    if not kept:
+        raise BadRequest("tool_choice names a tool that is not among the tools")
+    return kept
 
 
 def _message_in(message: Any, names: dict[str, str]) -> Json:
@@ -213,6 +253,8 @@ def _message_in(message: Any, names: dict[str, str]) -> Json:
         "content": text,
         **_only({"images": images or None}),
     }
+    if thought := turn.get("reasoning_content") or turn.get("reasoning"):
+        sent["thinking"] = thought
     if calls := turn.get("tool_calls"):
         sent["tool_calls"] = [_call_in(call, names) for call in _listed(calls, "tool_calls")]
     if role == "tool":
@@ -275,12 +317,10 @@ def _options_in(body: Json) -> Json | None:
     return options or None
 
 
-def _one_prompt(prompt: Any) -> str:
-    several = as_list(prompt)
-    one: Any = several[0] if several is not None and len(several) == 1 else prompt
-    if not isinstance(one, str):
-        raise BadRequest("prompt must be one string")
-    return one
+def _text_prompt(prompt: Any) -> str:
+    if not isinstance(prompt, str):
+        raise BadRequest("prompt must be text: this backend takes no tokens")
+    return prompt
 
 
 def _listed(value: Any, name: str) -> list[Any]:

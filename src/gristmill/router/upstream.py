@@ -1,6 +1,7 @@
 """What every HTTP client of ours can do for the router, whichever way it reaches its backend."""
 
-from typing import Protocol
+import os
+from typing import NamedTuple, Protocol
 
 from gristmill.router.breaker import Failure
 
@@ -19,6 +20,16 @@ class AttemptFailed(Exception):
     ) -> None:
         super().__init__(message)
         self.kind, self.status, self.body, self.retry_after = kind, status, body, retry_after
+
+
+def cause_of(error: BaseException) -> str:
+    """Why a connection failed, in the system's words."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    number = error.errno if isinstance(error, OSError) else None
+    if number is not None and number > 0:  # asyncio's own text names addresses instead of the reason
+        return os.strerror(number)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 class Exchange(Protocol):
@@ -48,10 +59,22 @@ class Exchange(Protocol):
         ...
 
 
+class Limits(NamedTuple):
+    """How long a backend may take, in seconds: to be reached, to begin its answer, to go on with it."""
+
+    connect: float
+    header: float
+    idle: float
+
+
 class Client(Protocol):
     """Sends requests to one backend."""
 
-    def sent(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange | None:
+    def limit(self, limits: Limits) -> None:
+        """Go by these limits from now on."""
+        ...
+
+    def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> Exchange | None:
         """Send a request at once, on a connection that is open already, if there is one."""
         ...
 

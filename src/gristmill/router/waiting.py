@@ -17,7 +17,7 @@ class Waiting:
     """Tickets without a place; whoever of a lane must wait, the others behind it must too."""
 
     def __init__(self, rules: Rules, in_memory: Callable[[str], bool]) -> None:
-        self._rules, self._in_memory = rules, in_memory
+        self.rules, self._in_memory = rules, in_memory
         self.lanes: dict[LaneKey, Lane] = {}
         self.counts: Counter[Priority] = Counter()
         self._trickled = -math.inf
@@ -50,7 +50,7 @@ class Waiting:
 
     def ordered(self, now: float) -> list[tuple[float, Lane]]:
         """Every lane with its urgency, the most urgent first."""
-        due = now - self._trickled >= self._rules.trickle
+        due = now - self._trickled >= self.rules.trickle
         background = (lane for key, lane in self.lanes.items() if key[0] is Priority.BACKGROUND)
         oldest = min(background, key=_oldest, default=None) if due else None
         ranked = [(TRICKLE if lane is oldest else self._urgency(lane[0], now), lane) for lane in self.lanes.values()]
@@ -60,13 +60,13 @@ class Waiting:
         """Requests for a model in memory go first for a while: collated, they cost one load, not many."""
         if ticket.priority is Priority.CRITICAL:
             return 0.0
-        return self._rules.aging if self._in_memory(ticket.model) else 0.0
+        return self.rules.aging if self._in_memory(ticket.model) else 0.0
 
     def _urgency(self, ticket: Ticket, now: float) -> float:
         """The priority with age counted in: waiting moves a ticket up to P1, never to P0."""
         if ticket.priority <= Priority.CODING:
             return ticket.priority
-        return max(Priority.CODING, ticket.priority - int((now - ticket.arrived) / self._rules.aging))
+        return max(Priority.CODING, ticket.priority - int((now - ticket.arrived) / self.rules.aging))
 
 
 def lane_of(ticket: Ticket) -> LaneKey:

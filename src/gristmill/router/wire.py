@@ -1,11 +1,15 @@
 """What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
+import time
+from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 import msgspec
 import orjson
 
 Fields = dict[str, msgspec.Raw]
+MOST_CHOICES = 128  # of one request, as OpenAI has it
+MODEL_NOT_FOUND = "model_not_found"
 
 HOP_BY_HOP = frozenset(
     (
@@ -35,6 +39,7 @@ NOT_FORWARDED = HOP_BY_HOP | {
     b"origin",
     b"referer",
     b"x-forwarded-for",
+    b"x-router-backend",
     b"x-ollama-priority",
     b"x-router-holdback",
     b"x-router-session",
@@ -65,7 +70,10 @@ EMBEDDINGS = Call("/api/embeddings", "ollama", "vectors", streams=False)
 V1_CHAT = Call("/v1/chat/completions", "openai", "chat", streams=False)
 V1_COMPLETIONS = Call("/v1/completions", "openai", "text", streams=False)
 V1_EMBEDDINGS = Call("/v1/embeddings", "openai", "vectors", streams=False)
-CALLS = {call.path: call for call in (CHAT, GENERATE, EMBED, EMBEDDINGS, V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS)}
+V1_RESPONSES = Call("/v1/responses", "openai", "chat", streams=False)
+OLLAMA_CALLS = (CHAT, GENERATE, EMBED, EMBEDDINGS)
+OPENAI_CALLS = (V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS, V1_RESPONSES)
+CALLS = {call.path: call for call in (*OLLAMA_CALLS, *OPENAI_CALLS)}
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
@@ -79,11 +87,18 @@ def as_list(value: Any) -> list[Any] | None:
 
 
 class BadRequest(Exception):
-    """The client's request is wrong; the text says how."""
+    """The client's request is wrong; the text says how, and the code says it to a program."""
 
-    def __init__(self, message: str, status: int = 400) -> None:
+    def __init__(self, message: str, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
+
+
+def model_missing(model: str, available: Iterable[str]) -> BadRequest:
+    """What a client is told who asks for a model that nobody serves."""
+    names = ", ".join(sorted(available)) or "none"
+    text = f"model {model.removesuffix(':latest')[:200]!r} not found; available: {names}"
+    return BadRequest(text, 404, MODEL_NOT_FOUND)
 
 
 class Question(msgspec.Struct, eq=False):
@@ -129,10 +144,56 @@ def read_question(call: Call, body: bytes) -> Question:
         fields,
         model,
         _wants_stream(call, fields),
-        b'"images"' in body or b'"image_url"' in body,
+        b'"images"' in body or b'"image_url"' in body or b'"input_image"' in body,
         canonical(model),
         call.shape == "vectors",
     )
+
+
+EMPTY = (b"", b'""', b"[]", b"null")
+
+
+def asks_nothing(question: Question) -> bool:
+    """Whether an Ollama client only wants a model in or out of memory: it says nothing that could be answered."""
+    call, fields = question.call, question.fields
+    if call is CHAT:
+        return bytes(fields.get("messages", b"")) in EMPTY
+    return call is GENERATE and bytes(fields.get("prompt", b"")) in EMPTY and "images" not in fields
+
+
+def unloads(question: Question) -> bool:
+    """Whether a request that asks nothing wants the model gone: `ollama stop` sends this."""
+    return bytes(question.fields.get("keep_alive", b"")) in (b"0", b'"0"', b'"0s"', b"0.0")
+
+
+def nothing_said(question: Question, reason: str) -> bytes:
+    """What Ollama answers when it only loads or unloads."""
+    said = {"message": {"role": "assistant", "content": ""}} if question.call is CHAT else {"response": ""}
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return orjson.dumps({"model": question.model, "created_at": stamp, **said, "done": True, "done_reason": reason})
+
+
+def choices_asked(question: Question) -> int:
+    """How many choices a question asks for: `n` for each of its prompts."""
+    if "n" not in question.fields and question.call is not V1_COMPLETIONS:
+        return 1
+    asked: Any = orjson.loads(bytes(question.fields.get("n", b"null"))) if "n" in question.fields else None
+    count = 1 if asked is None else asked
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_CHOICES:
+        raise BadRequest(f"n must be a whole number from 1 to {MOST_CHOICES}")
+    if question.call is not V1_COMPLETIONS:
+        return count
+    return count * len(prompts_of(orjson.loads(bytes(question.fields.get("prompt", b'""')))))
+
+
+def prompts_of(prompt: Any) -> list[Any]:
+    """A text completion's prompts: one text or a list of them, as text or as lists of tokens."""
+    several = as_list(prompt)
+    if several is None or (several and isinstance(several[0], int)):
+        return [prompt]
+    if not 1 <= len(several) <= MOST_CHOICES:
+        raise BadRequest(f"prompt must be one text or a list of 1 to {MOST_CHOICES} texts")
+    return several
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -178,11 +239,10 @@ def api_of(path: str) -> str:
     return "openai" if path.startswith("/v1/") else "ollama"
 
 
-def error_body(api: str, status: int, message: str) -> bytes:
+def error_body(api: str, status: int, message: str, code: str | None = None) -> bytes:
     """An error as clients of that API expect it."""
     if api == "ollama":
         return orjson.dumps({"error": message})
-    code = "model_not_found" if status == 404 else None
     return orjson.dumps(
         {
             "error": {
@@ -195,10 +255,13 @@ def error_body(api: str, status: int, message: str) -> bytes:
     )
 
 
-def error_line(api: str, message: str) -> bytes:
+def error_line(call: Call, message: str) -> bytes:
     """An error within a stream that has begun: an explicit line, never a false end."""
-    body = error_body(api, 500, message)
-    return body + b"\n" if api == "ollama" else b"data: " + body + b"\n\n"
+    if call is V1_RESPONSES:
+        event = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
+        return b"event: error\ndata: " + orjson.dumps(event) + b"\n\n"
+    body = error_body(call.api, 500, message)
+    return body + b"\n" if call.api == "ollama" else b"data: " + body + b"\n\n"
 
 
 def error_text(body: bytes) -> str:

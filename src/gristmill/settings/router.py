@@ -39,6 +39,10 @@ class BackendSettings(Slice):
         default=False,
         description="Whether an openai backend takes llama.cpp's parameters (top_k, min_p, repeat_penalty).",
     )
+    responses: bool = Field(
+        default=False,
+        description="Whether an openai backend has /v1/responses; without it, these requests are put as chats.",
+    )
     gguf: Path | None = Field(default=None, description="The model file of an embedded backend.")
     context: int = Field(
         default=4096, ge=256, description="The context of one request on an embedded backend, in tokens."
@@ -125,6 +129,14 @@ class RouterSettings(Slice):
     )
     admin_key: Key | None = Field(
         default=None, description="The key for /router/*, needed unless it listens on loopback and no key is admin."
+    )
+    origins: tuple[str, ...] = Field(
+        default=(),
+        description="Web pages that may call the router, besides this machine's: https://*.example.org.",
+    )
+    hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Names to call the router by, besides this machine's and bare addresses: *.example.org.",
     )
     reserve_for: Duration = Field(
         default=timedelta(minutes=30), description="How long a P0 session may hold a GPU at most."

@@ -19,7 +19,7 @@ async def build_graph(
     letters: Sequence[BuildGraph], *, db: Database, extractor: Extractor
 ) -> list[Done | Skip | Exception]:
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
         units = [(letter.document, letter.page, letter.ordinal) for letter in letters]
         found = await chunks.load(tx, units)
         passages = {

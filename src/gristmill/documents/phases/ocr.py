@@ -32,7 +32,7 @@ async def read_pages(
     A page that carries its text is read faster than one can ask for it.
     """
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
         keys = {
             one: parsers.page_key(documents[one.document], one.page) for one in letters if one.document in documents
         }

@@ -23,7 +23,7 @@ async def open_document(
     letter: OpenDocument, *, db: Database, parsers: Parsers, spool: Spool, max_bytes: int, max_depth: int
 ) -> Done | Skip:
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
+        document = (await store.load_documents(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
     if letter.refusal:
@@ -50,7 +50,7 @@ async def _save_inspection(tx: Tx, *, document: Document, seen: Inspection, star
 
 async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
+        document = (await store.load_documents(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
     return Done(seals=(document.phases[letter.phase].task,))
@@ -58,7 +58,7 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
 
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
+        document = (await store.load_documents(tx, [letter.document])).get(letter.document)
         if document is None:
             return REMOVED
         if await store.was_cancelled(tx, document):

@@ -16,7 +16,7 @@ from gristmill.queue import Done, Skip
 
 async def split_pages(letters: Sequence[SplitPage], *, db: Database, parsers: Parsers) -> list[Done | Skip]:
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
         texts = await store.load_texts(tx, [(letter.document, letter.page) for letter in letters])
         given = {
             one: (texts[one.document, one.page], documents[one.document].title or "")

@@ -1,0 +1,76 @@
+"""Documents that somebody looks at while they are ground."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gristmill.db import Database
+from gristmill.documents import Look, add_file, follow_documents, following, load_overview
+from gristmill.documents.following import SERVED_SOON, SERVED_WITHIN, Attendance, choose_pause
+from gristmill.errors import Refused
+from gristmill.ids import DocumentId
+from gristmill.scopes import GLOBAL
+
+in_the_loop_of_the_models = pytest.mark.asyncio(loop_scope="session")
+
+
+async def add(db: Database, path: Path) -> DocumentId:
+    await asyncio.to_thread(path.write_text, f"# {path.stem}\n")
+    added = await add_file(db, path, GLOBAL, max_bytes=10**6)
+    assert added.document is not None
+    return added.document
+
+
+@in_the_loop_of_the_models
+async def test_a_look_is_taken_until_all_documents_have_ended(db: Database, tmp_path: Path) -> None:
+    first, second = [await add(db, tmp_path / name) for name in ("a.md", "b.md")]
+    looks: list[Look] = []
+    async for look in follow_documents(db, [first, second], print):
+        looks.append(look)
+        if len(looks) < 3:
+            async with db.transaction() as tx:
+                done = "UPDATE document SET completed_at = clock() WHERE id = %(id)s"
+                await tx.execute(done, id=(first, second)[len(looks) - 1])
+    assert [[one.id for one in look.open] for look in looks] == [[first, second], [first, second], [second]]
+    assert [[one.status for one in look.all] for look in looks] == [
+        ["pending", "pending"],
+        ["completed", "pending"],
+        ["completed", "completed"],
+    ]
+
+
+@in_the_loop_of_the_models
+async def test_documents_that_nobody_works_on_are_not_waited_for(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "SERVED_SOON", -1.0)
+    monkeypatch.setattr(following, "SERVED_WITHIN", 0.0)
+    looks = follow_documents(db, [await add(db, tmp_path / "a.md")], print)
+    assert (await anext(looks)).is_unattended
+    with pytest.raises(Refused, match="Nobody works on these documents"):
+        await anext(looks)
+
+
+@in_the_loop_of_the_models
+async def test_an_overview_shows_the_newest_and_counts_all(db: Database, tmp_path: Path) -> None:
+    documents = [await add(db, tmp_path / f"{name}.md") for name in "abc"]
+    async with db.transaction() as tx:
+        seen = await load_overview(tx, most=2)
+    assert [one.id for one in seen.documents] == documents[:0:-1]
+    assert seen.tally.documents == 3
+
+
+def test_a_worker_that_dies_is_given_time_for_a_successor() -> None:
+    attendance = Attendance(0)
+    moments = (SERVED_SOON, SERVED_SOON + 1, SERVED_SOON + 2)
+    assert [attendance.has_just_lapsed(now) for now in moments] == [False, True, False]
+    assert attendance.note(False, SERVED_WITHIN - 1)
+    assert attendance.note(True, SERVED_WITHIN + 1)
+    assert attendance.note(False, 2 * SERVED_WITHIN)
+    assert not attendance.note(False, 2 * SERVED_WITHIN + 1)
+
+
+@pytest.mark.parametrize(("took", "waits"), [(0.0, 0.3), (0.01, 0.3), (1.0, 9.0)])
+def test_looking_at_many_documents_takes_no_more_than_a_tenth_of_the_time(took: float, waits: float) -> None:
+    assert choose_pause(took) == waits
