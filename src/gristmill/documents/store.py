@@ -91,7 +91,7 @@ async def create(tx: Tx, version: Version) -> DocumentId:
     return id_
 
 
-async def load(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
+async def load_documents(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
     """Those of them that (still) exist."""
     rows = await tx.all(SQL["documents"], ids=list(set(ids)))
     return {row.id: _document(row) for row in rows}
@@ -201,7 +201,7 @@ async def reload_held(tx: Tx, document: Document) -> Document | None:
     """The document as it is now; its bytes and its container are kept from being removed. None if it is gone."""
     await hold_bytes(tx, document.hash)
     await tx.all(SQL["hold_document"], id=document.container)
-    return (await load(tx, [document.id])).get(document.id)
+    return (await load_documents(tx, [document.id])).get(document.id)
 
 
 async def make_anew(tx: Tx, document: Document, *, number: int, urgency: Urgency = ORDINARY) -> DocumentId:
