@@ -424,7 +424,7 @@ def test_answering_probes_does_not_close_a_breaker_that_failing_requests_opened(
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
         breaker.fail(Failure.STATUS, world.now)
-    world.do(world.lanes.probed("gpu", True, world.now))
+    world.do(world.lanes.note_probe("gpu", True, world.now))
     assert breaker.state is State.OPEN
 
 
@@ -432,9 +432,9 @@ def test_a_backend_that_can_be_reached_again_may_be_tried_at_once() -> None:
     world = World.of(gpu()).with_resident("bg7")
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
-        world.do(world.lanes.probed("gpu", False, world.now))
+        world.do(world.lanes.note_probe("gpu", False, world.now))
     assert breaker.state is State.OPEN
-    world.do(world.lanes.probed("gpu", True, world.now))
+    world.do(world.lanes.note_probe("gpu", True, world.now))
     assert breaker.state is State.HALF_OPEN
 
 
@@ -445,13 +445,13 @@ def test_critical_work_uses_a_cpu_only_when_no_gpu_is_up() -> None:
     assert where(waiting) is None
     world.leave(waiting)
     for _ in range(3):
-        world.do(world.lanes.probed("gpu", False, world.now))
+        world.do(world.lanes.note_probe("gpu", False, world.now))
     assert where(world.submit(P0, "bg7")) == "cpu"
 
 
 def test_what_ps_says_corrects_what_we_believe() -> None:
     world = World.of(gpu()).with_resident("bg7", "bg14")
-    world.do(world.lanes.observed("gpu", {"bg14": 10}, world.now, world.now))
+    world.do(world.lanes.note_memory("gpu", {"bg14": 10}, world.now, world.now))
     assert {model: item.vram for model, item in world.lanes.backends["gpu"].resident.items()} == {"bg14": 10}
 
 
@@ -461,7 +461,7 @@ def test_what_ps_said_before_our_own_load_is_old_news() -> None:
     world.submit(P3, "bg7")
     world.now += 1
     world.loaded()
-    world.do(world.lanes.observed("gpu", {}, asked, world.now))
+    world.do(world.lanes.note_memory("gpu", {}, asked, world.now))
     assert "bg7" in world.lanes.backends["gpu"].resident
 
 

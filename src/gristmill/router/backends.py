@@ -18,7 +18,7 @@ from gristmill.router.plain import PlainClient
 from gristmill.router.responses import as_chat
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, whole
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, read_whole
 from gristmill.router.wire import (
     EMBED,
     V1_CHAT,
@@ -230,7 +230,7 @@ class Adapter:
             fields["keep_alive"] = self._pins.keep_alive_raw(model)
             return Outgoing(call, msgspec.json.encode(fields), usage=True)
         choices_asked(question)  # is the number one that can be served?
-        body = question.decoded()
+        body = question.decode()
         usage = bool((as_object(body.get("stream_options")) or {}).get("include_usage"))
         call, sent = to_ollama(V1_CHAT, as_chat(body)) if call is V1_RESPONSES else to_ollama(call, body)
         pinned = self._pins.num_ctx(model)
@@ -250,7 +250,7 @@ class Adapter:
         call, model = question.call, self.own_name(question.full_model) or question.model
         streams: Json = {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
         if call.api == "ollama":
-            call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
+            call, sent = to_openai(call, question.decode(), extras=self.spec.extras or self.spec.kind == "embedded")
             return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
         if call is V1_RESPONSES:
             return self._responses_for_openai(question, model)
@@ -269,7 +269,7 @@ class Adapter:
             fields: Fields = {**question.fields, "stream": TRUE, "model": msgspec.Raw(orjson.dumps(model))}
             return Outgoing(question.call, msgspec.json.encode(fields), usage=True)
         streams = {"stream": True, "stream_options": {"include_usage": True}}
-        sent = {**as_chat(question.decoded()), **streams, "model": model}
+        sent = {**as_chat(question.decode()), **streams, "model": model}
         return Outgoing(V1_CHAT, orjson.dumps(sent), usage=True)
 
     # ── probes and models ───────────────────────────────────────────────────
@@ -347,8 +347,8 @@ class Adapter:
         message = (method, path, self._headers, orjson.dumps(body) if body is not None else b"")
         exchange = self._control.send_at_once(*message) or await self._control.send(*message)
         try:
-            await exchange.begun()
-            text = await whole(exchange)
+            await exchange.wait_for_headers()
+            text = await read_whole(exchange)
         except asyncio.CancelledError:
             await asyncio.shield(exchange.stop(self._settings.release_wait.total_seconds()))
             raise

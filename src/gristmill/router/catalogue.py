@@ -21,14 +21,14 @@ class Catalogue:
         """/api/tags: every model once, by its first backend."""
         found: dict[str, Json] = {}
         for adapter in self._scheduler.adapters.values():
-            for name, item in self._listed(adapter).items():
+            for name, item in self._list_models(adapter).items():
                 found.setdefault(name, item)
         return {"models": [found[name] for name in sorted(found)]}
 
     def names(self) -> list[str]:
         return [item["name"] for item in self.tags()["models"]]
 
-    def _listed(self, adapter: Adapter) -> dict[str, Json]:
+    def _list_models(self, adapter: Adapter) -> dict[str, Json]:
         models = adapter.models or {}
         if adapter.speaks == "ollama":
             return {name: item for name, item in models.items() if adapter.serves(name)}
@@ -38,7 +38,7 @@ class Catalogue:
             if adapter.serves(canonical(name))
         }
 
-    def loaded(self) -> Json:
+    def list_loaded(self) -> Json:
         """/api/ps: what is in memory, and where."""
         rows = [
             {**item, "backend": adapter.name}

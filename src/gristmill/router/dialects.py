@@ -68,7 +68,7 @@ class Reply:
         if delta.logprobs:
             choice.logprobs.extend(delta.logprobs)
 
-    def finished(self) -> int:
+    def count_finished(self) -> int:
         return sum(choice.finish is not None for choice in self.choices.values())
 
 
@@ -176,7 +176,7 @@ class OpenAIReader:
         self.reply.gather(delta)
         if said.get("finish_reason"):
             choice.finish = said["finish_reason"]
-            self.reply.done = self.reply.done or self.reply.finished() >= self._choices
+            self.reply.done = self.reply.done or self.reply.count_finished() >= self._choices
         return delta
 
 
@@ -234,15 +234,15 @@ class Writer(Protocol):
 
     stream_type: str
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         """A piece of a stream."""
         ...
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         """The end of a stream."""
         ...
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         """Everything in one body."""
         ...
 
@@ -256,17 +256,17 @@ class OllamaWriter:
         self._chat, self._model = question.call is CHAT, question.model
         self._began = time.monotonic_ns()
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         if not (delta.text or delta.thinking or delta.logprobs):
             return b""
         return orjson.dumps(self._line(delta.text, delta.thinking, (), delta.logprobs, done=False)) + b"\n"
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         tools = reply.choices[0].tools.values()
         calls = orjson.dumps(self._line("", "", tools, [], done=False)) + b"\n" if tools else b""
         return calls + orjson.dumps({**self._line("", "", (), [], done=True), **self._figures(reply)}) + b"\n"
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         choice = reply.choices[0]
         texts, thinking, tools = "".join(choice.texts), "".join(choice.thinking), choice.tools.values()
         line = self._line(texts, thinking, tools, choice.logprobs, done=True)
@@ -327,7 +327,7 @@ class OpenAIWriter:
         self._calls: defaultdict[int, int] = defaultdict(int)
         self._offsets: defaultdict[int, int] = defaultdict(int)
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         if not (delta.text or delta.thinking or delta.tools or delta.logprobs):
             return b""
         said = self._chat_piece(delta) if self._chat else self._text_piece(delta)
@@ -355,7 +355,7 @@ class OpenAIWriter:
         self._begun.add(choice)
         return {"role": "assistant"}
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         out = b""
         for index, choice in sorted(reply.choices.items()):
             last: Json = {"delta": self._role(index)} if self._chat else {"text": "", "logprobs": None}
@@ -369,7 +369,7 @@ class OpenAIWriter:
         event = {**self._head, "object": kind, "model": self._model, "choices": choices, **more}
         return b"data: " + orjson.dumps(event) + b"\n\n"
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         said = {
             **self._head,
             "object": "chat.completion" if self._chat else "text_completion",

@@ -21,8 +21,8 @@ def status(scheduler: Scheduler, now: float) -> Json:
     waiting.sort(key=lambda item: (item[0].priority, item[0].arrived))
     return {
         "draining": lanes.draining,
-        "backends": [_backend(backend, scheduler, now) for backend in lanes.backends.values()],
-        "running": [_running(lease, now) for lease in lanes.every_lease()],
+        "backends": [_describe_backend(backend, scheduler, now) for backend in lanes.backends.values()],
+        "running": [_describe_lease(lease, now) for lease in lanes.every_lease()],
         "queues": {priority.label: lanes.waiting.counts[priority] for priority in Priority},
         "waiting": [
             {
@@ -39,7 +39,7 @@ def status(scheduler: Scheduler, now: float) -> Json:
     }
 
 
-def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
+def _describe_backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
     adapter, breaker = scheduler.adapters[backend.name], backend.breaker
     return {
         "name": backend.name,
@@ -62,13 +62,13 @@ def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
             "failures": {kind.value: count for kind, count in breaker.total.items()},
         },
         "reservations": [
-            {"session": _hidden(session), "age": _age(now, held.since), "idle": _age(now, held.seen)}
+            {"session": _hide(session), "age": _age(now, held.since), "idle": _age(now, held.seen)}
             for session, held in backend.reservations.items()
         ],
     }
 
 
-def _running(lease: Lease, now: float) -> Json:
+def _describe_lease(lease: Lease, now: float) -> Json:
     ticket = lease.ticket
     return {
         "id": ticket.id,
@@ -83,7 +83,7 @@ def _running(lease: Lease, now: float) -> Json:
     }
 
 
-def _hidden(session: str) -> str:
+def _hide(session: str) -> str:
     """A session's name may be a secret of its client: enough to tell two apart."""
     return hashlib.sha256(session.encode()).hexdigest()[:12]
 
