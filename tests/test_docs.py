@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "gristmill"
 ROOMS = sorted({path.parent.name for path in SRC.glob("*/__init__.py")} | {"rooms", "app"})
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-NAMED = re.compile(rf"`((?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]+)+)(?:\([^`]*\))?`")
+NAMED = re.compile(rf"`((?:{'|'.join(ROOMS)})(?:\.(?!py\b)[A-Za-z_]+)+)(?:\([^`]*\))?`")
 
 
 def exists(dotted: str) -> bool:
