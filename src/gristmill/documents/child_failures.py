@@ -18,7 +18,7 @@ def explain(error: ChildFailure, what: str, doing: str, *, seconds: float, memor
             how = f"needs more than {refusals.format_bytes(memory)} of memory to {doing}"
             perhaps = "documents.memory is too little for it"
         case Crashed():
-            how = f"crashed what was to {doing} it ({_death(error)})"
+            how = f"crashed what was to {doing} it ({_how_it_ended(error)})"
             perhaps = f"it needs more memory than the {refusals.format_bytes(memory)} of documents.memory"
     new = type(error)(f"{what} {how}: it may be damaged, or {perhaps}.")
     new.__cause__ = error
@@ -39,6 +39,6 @@ def format_seconds(seconds: float) -> str:
     return "1 second" if seconds == 1 else f"{seconds:g} seconds"
 
 
-def _death(error: Crashed) -> str:
+def _how_it_ended(error: Crashed) -> str:
     """How the process ended, without the guess about its memory, which the sentence has already."""
     return str(error).split(", perhaps")[0]

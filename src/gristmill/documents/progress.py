@@ -1,4 +1,4 @@
-"""How far documents are, for those who look."""
+"""How far documents are: each of them, its pages, and all of them together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class PageProgress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit that died or had a setback, and of what."""
+    """A page or chunk that failed, for good or for now, and its error."""
 
     task: TaskId
     kind: str
@@ -183,7 +183,7 @@ async def list_types(tx: Tx, scope: Scope) -> list[str]:
 
 
 async def holds_anything(tx: Tx, scope: Scope) -> bool:
-    """Whether anything belongs to this scope or to one of its projects; what else is seen from there does not count."""
+    """Whether anything belongs to this scope or to one of its projects; GLOBAL rows do not count."""
     return await tx.value(SQL["holds_anything"], client=scope.client, project=scope.project)
 
 
@@ -193,7 +193,7 @@ async def list_failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILU
 
 
 async def list_setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
-    """What went wrong and will be tried again by itself."""
+    """Failures that will be tried again without anybody's doing."""
     rows = await tx.all(SQL["setbacks_of"], owner=owner_of(document), limit=limit)
     return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
 
@@ -228,7 +228,7 @@ def _page(rows: Sequence[Row]) -> PageProgress:
 
 
 async def find_with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
-    """Documents and what was found in them so far."""
+    """These documents, and the documents that were found in them so far; the innermost first."""
     return [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids))]
 
 

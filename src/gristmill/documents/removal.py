@@ -1,4 +1,4 @@
-"""Removes documents with everything that was made of them, and says what that was."""
+"""Removes documents with everything that was made of them, and counts it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class Account:
 
 
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
-    """Remove documents and what lies in them; whatever works on them writes nothing any more."""
+    """Remove documents and their parts; a worker that is busy with one of them writes nothing any more."""
     account = Account()
     await _remove(tx, list(ids), account)
     if not account.documents:
@@ -74,7 +74,7 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
 
 
 async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
-    """Remove all versions of a source and what lies in them; nothing, if there is no such source (any more)."""
+    """Remove all versions of a source, and their parts; all counts are 0 if there is no such source."""
     account = Account()
     own = await find_scope(tx, scope)
     if own is not None:
@@ -160,7 +160,7 @@ async def _delete(tx: Tx, ids: Sequence[DocumentId]) -> Row:
     The row says how many documents there still were, and in which scopes.
     """
     hashes = [row.hash for row in await tx.all(SQL["hashes_of"], ids=ids)]
-    await lock_bytes(tx, hashes)  # before the documents: all who remove some take their locks in this order
+    await lock_bytes(tx, hashes)  # before the documents: every removal locks in this order
     stated = await graph.statements_at_stake(tx, ids)
     gone = await tx.one(SQL["delete_documents"], ids=ids)
     await drop_unused_bytes(tx, hashes)

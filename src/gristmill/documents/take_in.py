@@ -199,7 +199,7 @@ def _is_kept(last: Latest, part: Item, hash_: bytes, container_hash: bytes) -> b
 
 
 async def _goes_on(tx: Tx, last: Latest) -> bool:
-    """Whether it is whole or will be: what has failed is tried again with its container."""
+    """Whether it is whole or will be; a failed part is made anew with its container."""
     if last.completed_at is not None:
         return True
     (seen,) = await load_progress(tx, [last.id])
@@ -207,7 +207,10 @@ async def _goes_on(tx: Tx, last: Latest) -> bool:
 
 
 async def _describe_known(tx: Tx, item: Item, last: Latest) -> Taken:
-    """Whoever adds again what has failed wants it to succeed: the same bytes would fail again, a retry may not."""
+    """The answer for bytes that are known already.
+
+    A person who adds a failed file again wants it to succeed. The same bytes would fail again; a retry may not.
+    """
     given = _given_by(item)
     if given != last.given:
         await tx.execute(SQL["describe"], id=last.id, given=orjson.dumps(given).decode())
@@ -234,7 +237,7 @@ def say_reindex(document: DocumentId) -> str:
 
 
 async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
-    """A new version of a document from the same bytes: what is known already is not computed again."""
+    """A new version of a document from the same bytes; results that are kept are not computed again."""
     old = (await store.load_documents(tx, [document])).get(document)
     if old is None:
         raise _unknown(document)
@@ -256,7 +259,7 @@ def _unknown(document: DocumentId) -> Refused:
 
 
 async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = ORDINARY) -> Taken:
-    """What lies in a document (an attachment, a mail in a mailbox) is a document of its own."""
+    """Take in a part of a document, an attachment or a mail of a mailbox, as a document of its own."""
     item = Item(
         f"{container.urn}#{part.suffix}",
         part.name,

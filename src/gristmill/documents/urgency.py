@@ -5,7 +5,7 @@ from dataclasses import dataclass
 FEW = 20  # documents that come together before it is a batch
 SCAN = 100  # how many pages that carry their text are read in the time that one picture of a page takes
 STEPS = (10, 100, 1_000)  # units of work: a letter, a report, a book …
-MUCH = STEPS[-1]  # … and what is a batch by itself
+MUCH = STEPS[-1]  # … and a document so long that it is a batch by itself
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The third phase: who and what every chunk names, and how they belong together."""
+"""The third phase: the people and things that every chunk names, and how they belong together."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -42,7 +42,7 @@ async def build_graph(
 
 
 def _make_passage(chunk: Chunk, document: Document) -> Passage | None:
-    """The first chunk speaks for its document, too: the sender of a mail is named in its head, not in its sentences."""
+    """The first chunk brings its document's head: the sender of a mail is named there, not in the sentences."""
     text, kind = _choose_text(chunk)
     if not text:
         return None
@@ -52,7 +52,7 @@ def _make_passage(chunk: Chunk, document: Document) -> Passage | None:
 
 
 def _choose_text(chunk: Chunk) -> tuple[str, str]:
-    """What of a chunk is drawn from, and what it is: the sentences beside a table, and nothing of a log."""
+    """The text of a chunk to draw facts from, and its kind: the sentences beside a table, and nothing of a log."""
     if chunk.kind == "table":
         return chunks.prose_outside_tables(chunk.text), "prose"
     return ("" if chunk.kind == "log" else chunk.text), chunk.kind
