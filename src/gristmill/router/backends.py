@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate as as_regex
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,6 +16,7 @@ from gristmill.router.breaker import Failure
 from gristmill.router.embedded import Child
 from gristmill.router.plain import PlainClient
 from gristmill.router.responses import as_chat
+from gristmill.router.rows import LoadedRow, ModelRow
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
 from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, read_whole
@@ -55,8 +56,8 @@ class Outgoing(msgspec.Struct, frozen=True):
 class Seen:
     """What a probe found."""
 
-    models: dict[str, Json]
-    loaded: dict[str, Json] = field(default_factory=dict[str, Json])
+    models: Mapping[str, ModelRow]
+    loaded: dict[str, LoadedRow] = field(default_factory=dict[str, LoadedRow])
     version: str = ""
 
 
@@ -109,8 +110,8 @@ class Adapter:
         self._control: Client | None = None
         self.configure(spec, settings)
         self.speaks = "ollama" if spec.kind == "ollama" else "openai"
-        self.models: dict[str, Json] | None = None  # None until it has told
-        self.loaded: dict[str, Json] = {}
+        self.models: Mapping[str, ModelRow] | None = None  # None until it has told
+        self.loaded: dict[str, LoadedRow] = {}
         self.version = ""
         self.trouble = ""  # why the last probe failed; empty when it did not
         self.absent: set[str] = set()
@@ -294,10 +295,10 @@ class Adapter:
     async def _probe_ollama(self) -> Seen:
         tags = await self.ask("GET", "/api/tags")
         version = self.version or (await self.ask("GET", "/api/version")).get("version", "")
-        return Seen({item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version)
+        return Seen(_by_name(tags, "models", "name"), await self._in_memory(), version)
 
-    async def _in_memory(self) -> dict[str, Json]:
-        return _by(await self.ask("GET", "/api/ps"), "models", "name")
+    async def _in_memory(self) -> dict[str, LoadedRow]:
+        return _by_name(await self.ask("GET", "/api/ps"), "models", "name")
 
     async def _probe_openai(self) -> Seen:
         try:
@@ -306,7 +307,7 @@ class Adapter:
             if self._patterns and 400 <= failure.status < 500 and failure.status not in (401, 403, 429):
                 return Seen({})  # no list, but it lives, and the settings say what it serves
             raise
-        return Seen(_by(listed, "data", "id"))
+        return Seen(_by_name(listed, "data", "id"))
 
     async def load(self, model: str, embeds: bool) -> int:
         """Bring a model into memory; how much of the GPU's it takes."""
@@ -318,7 +319,8 @@ class Adapter:
         else:
             await self._load_by_generate(wanted)
         self.loaded = await self._in_memory()
-        return self.loaded.get(name, {}).get("size_vram", 0)
+        row = self.loaded.get(name)
+        return row.get("size_vram", 0) if row is not None else 0
 
     async def _load_by_generate(self, wanted: Json) -> None:
         try:
@@ -361,9 +363,10 @@ class Adapter:
         return as_object(found) or {}
 
 
-def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:
+def _by_name(listed: Json, rows: str, key: str) -> dict[str, LoadedRow]:
     """The rows of a list by their name; a list of another shape is the backend's failure."""
     try:
-        return {str(row[key]): dict(row) for row in listed.get(rows) or ()}
+        named = {str(row[key]): {"name": str(row[key]), **row} for row in listed.get(rows) or ()}
+        return cast("dict[str, LoadedRow]", named)
     except (KeyError, TypeError, ValueError):
         raise AttemptFailed(Failure.PROBE, "the backend's list of models has an unknown shape") from None

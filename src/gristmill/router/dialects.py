@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import orjson
 
 from gristmill.router.breaker import Failure
+from gristmill.router.rows import TokenLogprob
 from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, V1_CHAT, Call, Question, as_object, error_text
 
@@ -33,7 +34,7 @@ class Delta:
     text: str = ""
     thinking: str = ""
     tools: list[ToolCall] = field(default_factory=list[ToolCall])
-    logprobs: list[Json] = field(default_factory=list[Json])  # as both APIs write them for a chat
+    logprobs: list[TokenLogprob] = field(default_factory=list[TokenLogprob])
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class Choice:
     texts: list[str] = field(default_factory=list[str])
     thinking: list[str] = field(default_factory=list[str])
     tools: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
-    logprobs: list[Json] = field(default_factory=list[Json])
+    logprobs: list[TokenLogprob] = field(default_factory=list[TokenLogprob])
     finish: str | None = None
 
 
@@ -189,7 +190,7 @@ def _add_to_tool_call(choice: Choice, call: Json) -> None:
     tool.arguments += function.get("arguments") or ""
 
 
-def _read_logprobs(said: Any) -> list[Json]:
+def _read_logprobs(said: Any) -> list[TokenLogprob]:
     """A chat's, or those of a text completion in the shape of a chat's."""
     found = as_object(said)
     if found is None:
@@ -274,7 +275,9 @@ class OllamaWriter:
         theirs = {name: value for name, value in reply.last.items() if name not in PIECEWISE}
         return orjson.dumps({**line, **(theirs or self._figures(reply))})
 
-    def _line(self, text: str, thinking: str, tools: Iterable[ToolCall], logprobs: list[Json], *, done: bool) -> Json:
+    def _line(
+        self, text: str, thinking: str, tools: Iterable[ToolCall], logprobs: list[TokenLogprob], *, done: bool
+    ) -> Json:
         head = {"model": self._model, "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         more = {"logprobs": logprobs} if logprobs else {}
         if not self._chat:
@@ -406,7 +409,7 @@ def _reasoning(text: str) -> Json:
     return {"reasoning": text, "reasoning_content": text}
 
 
-def chat_logprobs(tokens: list[Json]) -> list[Json]:
+def chat_logprobs(tokens: list[TokenLogprob]) -> list[TokenLogprob]:
     """Ollama leaves out bytes and empty lists, which OpenAI's clients take for granted."""
     return [
         {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.get("top_logprobs") or ()]}
@@ -414,15 +417,15 @@ def chat_logprobs(tokens: list[Json]) -> list[Json]:
     ]
 
 
-def _chat_logprobs(tokens: list[Json]) -> Json | None:
+def _chat_logprobs(tokens: list[TokenLogprob]) -> Json | None:
     return {"content": chat_logprobs(tokens), "refusal": None} if tokens else None
 
 
-def _with_bytes(token: Json) -> Json:
+def _with_bytes(token: TokenLogprob) -> TokenLogprob:
     return {"bytes": list(token["token"].encode()), **token}
 
 
-def _legacy_logprobs(tokens: list[Json], offset: int) -> Json | None:
+def _legacy_logprobs(tokens: list[TokenLogprob], offset: int) -> Json | None:
     """As text completions write them: four lists side by side."""
     if not tokens:
         return None

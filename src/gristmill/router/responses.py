@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from gristmill.router.dialects import Choice, Delta, Json, Reply, ToolCall, chat_logprobs
+from gristmill.router.rows import TokenLogprob
 from gristmill.router.wire import BadRequest, Question, as_list, as_object
 
 LOGPROBS = "message.output_text.logprobs"  # what `include` says to get them
@@ -308,7 +309,7 @@ class _Reasoning:
             {"type": "response.reasoning_summary_part.added", **self._place, "part": self._part()},
         ]
 
-    def grow(self, text: str, logprobs: list[Json]) -> list[Json]:
+    def grow(self, text: str, logprobs: list[TokenLogprob]) -> list[Json]:
         del logprobs
         self._texts.append(text)
         return [{"type": "response.reasoning_summary_text.delta", **self._place, "delta": text}]
@@ -328,7 +329,7 @@ class _Message:
     def __init__(self, index: int) -> None:
         self._id, self._index = f"msg_{secrets.token_hex(12)}", index
         self._texts: list[str] = []
-        self._logprobs: list[Json] = []
+        self._logprobs: list[TokenLogprob] = []
 
     @property
     def _place(self) -> Json:
@@ -352,7 +353,7 @@ class _Message:
             {"type": "response.content_part.added", **self._place, "part": self._part()},
         ]
 
-    def grow(self, text: str, logprobs: list[Json]) -> list[Json]:
+    def grow(self, text: str, logprobs: list[TokenLogprob]) -> list[Json]:
         self._texts.append(text)
         self._logprobs.extend(logprobs)
         told = chat_logprobs(logprobs)

@@ -1,18 +1,17 @@
 """The answer to GET /router/status: what runs, what waits and why, and how every backend is."""
 
 import hashlib
-from typing import Any
 
 from gristmill.router.pool import Backend, Lease
 from gristmill.router.priority import Priority
+from gristmill.router.rows import BackendStatus, RouterStatus, RunningStatus
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.waiting import lane_of
 
-Json = dict[str, Any]
 SHOWN = 200  # waiting requests that are listed one by one; the counts are always complete
 
 
-def status(scheduler: Scheduler, now: float) -> Json:
+def status(scheduler: Scheduler, now: float) -> RouterStatus:
     """Everything an operator asks for, without a word of any request."""
     lanes = scheduler.lanes
     explained = [(ticket, why) for ticket, why in lanes.explain(now)]
@@ -39,7 +38,7 @@ def status(scheduler: Scheduler, now: float) -> Json:
     }
 
 
-def _describe_backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
+def _describe_backend(backend: Backend, scheduler: Scheduler, now: float) -> BackendStatus:
     adapter, breaker = scheduler.adapters[backend.name], backend.breaker
     return {
         "name": backend.name,
@@ -68,7 +67,7 @@ def _describe_backend(backend: Backend, scheduler: Scheduler, now: float) -> Jso
     }
 
 
-def _describe_lease(lease: Lease, now: float) -> Json:
+def _describe_lease(lease: Lease, now: float) -> RunningStatus:
     ticket = lease.ticket
     return {
         "id": ticket.id,
