@@ -26,8 +26,8 @@ def test_the_embedded_server_is_started_migrated_asked_and_stopped(speak, data, 
     assert speak("db", "status", "--json").json["embedded"]["running"] is False
     assert speak("db", "start", "--json").json["started"] is True
     assert "already runs" in speak("db", "start").out
-    assert "migrations are pending" in speak("db", "status").out
-    assert speak("db", "migrate", "--json").json["applied"][0] == "0001_queue"
+    assert "files are pending" in speak("db", "status").out
+    assert speak("db", "migrate", "--json").json["applied"][0].endswith("/0001_clock")
     assert speak("db", "migrate").out == "The schema is up to date.\n"
     assert "up to date" in speak("db", "status").out
     assert speak("db", "psql", "--json", "--", "-c", "SELECT 1").json["command"][2:] == ["-c", "SELECT 1"]

@@ -48,15 +48,17 @@ def test_what_nobody_serves_open_breakers_and_dead_letters_are_warned_of(cli, ur
 
 def test_a_schema_that_is_missing_or_newer_is_seen_and_left_alone(speak, empty_url, cli, url, monkeypatch):
     with psycopg.connect(url) as connection:
-        connection.execute("INSERT INTO gristmill_migration (number, name, checksum) VALUES (9999, '9999_later', '')")
+        connection.execute(
+            "INSERT INTO gristmill_migration (room, number, name, checksum) VALUES ('queue', 9999, '9999_later', '')"
+        )
     said = cli("doctor", "--json")
     assert (said.code, verdicts(said)["migrations"]) == (1, "fail")
     with psycopg.connect(url) as connection:
         connection.execute("DELETE FROM gristmill_migration WHERE number = 9999")
-        connection.execute("UPDATE gristmill_migration SET checksum = 'other' WHERE number = 4")
+        connection.execute("UPDATE gristmill_migration SET checksum = 'other' WHERE room = 'queue'")
     said = cli("doctor", "--json")
     assert (said.code, verdicts(said)["migrations"]) == (1, "fail")
-    assert "of another Gristmill (0004_" in " ".join(cli("db", "status").out.split())
+    assert "of another Gristmill (queue/0001_" in " ".join(cli("db", "status").out.split())
     monkeypatch.setenv("GRISTMILL_DATABASE_URL", empty_url)
     assert verdicts(speak("doctor", "--json"))["migrations"] == "warn"
     with psycopg.connect(empty_url) as connection:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
 from shelf import chunked, placed, searchable
 
-from gristmill.cli.up import worker_log
+from gristmill.cli.up import open_worker_log
 from gristmill.db import Tx
 from gristmill.documents import load_documents
 from gristmill.documents.reading import Part
@@ -318,7 +318,7 @@ def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cl
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):
     monkeypatch.setattr("gristmill.cli.up.MOST_LOGGED", 10)
     for said in (b"first\n", b"second\n", b"third\n"):
-        with worker_log(tmp_path) as log:
+        with open_worker_log(tmp_path) as log:
             log.write(said)
     assert (tmp_path / "worker.log.1").read_bytes() == b"first\nsecond\n"
     assert (tmp_path / "worker.log").read_bytes() == b"third\n"

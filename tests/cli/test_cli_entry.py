@@ -143,7 +143,9 @@ def test_an_unreachable_database_is_one_sentence_without_its_password(speak, mon
 
 def test_a_newer_schema_is_refused(cli, url):
     with psycopg.connect(url) as connection:
-        connection.execute("INSERT INTO gristmill_migration (number, name, checksum) VALUES (9999, '9999_later', '')")
+        connection.execute(
+            "INSERT INTO gristmill_migration (room, number, name, checksum) VALUES ('queue', 9999, '9999_later', '')"
+        )
     said = cli("task", "list")
     assert said.code == 1
     assert "newer Gristmill" in said.err

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from documents.files import saved, scan
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.cli.session import Session
-from gristmill.cli.up import command, sample
+from gristmill.cli.up import choose_query, format_search
 from gristmill.db import Database
 from gristmill.documents import (
     Removed,
@@ -545,9 +545,9 @@ async def test_a_picture_in_which_nothing_can_be_read_says_so(mill: Mill) -> Non
 async def test_a_first_search_is_for_something_that_tells_whatever_the_files_are_called(mill: Mill) -> None:
     at = Session(mill.db, mill.settings)
     short = await mill.ground("a.txt", "The miller of Hamburg sold his windmill in the spring.")
-    assert await sample(at, [short]) == "miller Hamburg sold windmill"
+    assert await choose_query(at, [short]) == "miller Hamburg sold windmill"
     named = await mill.ground("b.md", '# The "old" $contract\n\nIt was signed.\n')
-    assert await sample(at, [short, named]) == "The old contract"
+    assert await choose_query(at, [short, named]) == "The old contract"
 
 
 @pytest.mark.parametrize(
@@ -558,7 +558,7 @@ async def test_a_first_search_is_for_something_that_tells_whatever_the_files_are
     ],
 )
 async def test_a_first_search_can_be_typed_as_it_is_shown(scope: Scope, typed: str) -> None:
-    assert command("the mill", scope) == typed
+    assert format_search("the mill", scope) == typed
 
 
 def book(

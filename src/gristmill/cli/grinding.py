@@ -21,11 +21,11 @@ BAR = 12
 
 
 async def follow(
-    db: Database, ids: Iterable[DocumentId], *, quiet: bool = False, staffed: bool = False
+    db: Database, ids: Iterable[DocumentId], *, quiet: bool = False, has_workers: bool = False
 ) -> Sequence[Progress]:
     """Show these documents, and the documents found in them, until all have ended; how they ended.
 
-    A caller that is not `staffed`, that is, runs no workers itself, is told when there are none.
+    A caller that `has_workers` of its own needs no word about missing ones.
     """
     live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal and not quiet else None
     lines, loop = _Lines(), asyncio.get_running_loop()
@@ -37,7 +37,7 @@ async def follow(
                 live.update(board(found, rows=err.height - 3), refresh=True)
             elif not quiet:
                 lines.tell(look.open, loop.time())
-            if look.is_unattended and not staffed:
+            if look.is_unattended and not has_workers:
                 warn("No worker is there yet: gristmill up, or gristmill worker, starts one.")
     return found
 
@@ -51,7 +51,7 @@ class _Lines:
     def tell(self, found: Sequence[Progress], now: float) -> None:
         for one in found:
             status, summary, at = self._told.get(one.id, ("", "", now))
-            moved = one.summary != summary and (one.ended or now - at > SILENCE)
+            moved = one.summary != summary and (one.has_ended or now - at > SILENCE)
             if one.status != status or moved:
                 self._told[one.id] = one.status, one.summary, now
                 err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
@@ -63,8 +63,8 @@ def as_dict(one: Progress) -> dict[str, Any]:
 
 def board(found: Sequence[Progress], *, rows: int, of: Tally | None = None) -> RenderableType:
     """What moves first, then what waits, then what ended last; never more than fits. `of` counts those not given."""
-    moving = sorted((one for one in found if not one.ended), key=lambda one: (one.status != "processing", one.id))
-    ended = sorted((one for one in found if one.ended), key=lambda one: one.id)
+    moving = sorted((one for one in found if not one.has_ended), key=lambda one: (one.status != "processing", one.id))
+    ended = sorted((one for one in found if one.has_ended), key=lambda one: one.id)
     shown = [*moving, *reversed(ended)][: max(rows, 3)]
     grid = Table(box=None, pad_edge=False, header_style="bold")
     columns = list_columns(shown)

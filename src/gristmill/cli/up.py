@@ -33,7 +33,7 @@ from gristmill.web import open_search_service
 from gristmill.wording import format_count
 
 GRACE = 30.0
-TELLING = 8  # letters from which a title tells what a document is about
+TELLING = 8  # letters from which a title says what a document is about
 LONG_WORD = re.compile(r"\w{4,}")
 MOST_LOGGED = 10_000_000  # bytes of worker.log
 
@@ -68,8 +68,8 @@ def up(
 
 
 async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> bool:
-    _end_in_order()
-    async with session(size=4) as at, _workers(at) as worker:
+    _cancel_on_sigterm()
+    async with session(size=4) as at, _run_workers(at) as worker:
         if once:
             assert folder is not None
             return await _grind(at, folder, scope, as_json)
@@ -78,24 +78,24 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
     return False
 
 
-def _end_in_order() -> None:
-    """A SIGTERM ends like a Ctrl-C: the workers are a session of their own, and would outlive us."""
+def _cancel_on_sigterm() -> None:
+    """A SIGTERM ends like a Ctrl-C: the workers have a session of their own, and would outlive this process."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 @asynccontextmanager
-async def _workers(at: Session) -> AsyncGenerator[Process]:
-    """Workers as a process of their own, so that what they log does not run through the board."""
-    with worker_log(at.settings.data) as file:
+async def _run_workers(at: Session) -> AsyncGenerator[Process]:
+    """Workers in a process of their own, so that their log does not run through the board."""
+    with open_worker_log(at.settings.data) as file:
         worker = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "gristmill",
             "worker",
             "--concurrency",
-            str(_slots(at)),
+            str(_count_slots(at)),
             "--under",
             str(os.getpid()),
             stdin=asyncio.subprocess.DEVNULL,
@@ -107,16 +107,16 @@ async def _workers(at: Session) -> AsyncGenerator[Process]:
     try:
         yield worker
     finally:
-        await _stop(worker)
+        await _stop_workers(worker)
 
 
-def _slots(at: Session) -> int:
-    """Enough that no phase with all its children at work keeps the others, or what is opened, from a slot."""
+def _count_slots(at: Session) -> int:
+    """Enough slots that a phase with all its children at work keeps no other phase from a slot."""
     return 4 * ((at.settings.documents.processes or os.cpu_count() or 1) + 1) + 4
 
 
-def worker_log(folder: Path) -> BinaryIO:
-    """What others wrote before, or are writing, stays; of much, the last file is kept under another name."""
+def open_worker_log(folder: Path) -> BinaryIO:
+    """Appends to the log that is there; a log that is too large is kept under another name."""
     path = folder / "worker.log"
     folder.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > MOST_LOGGED:
@@ -124,7 +124,7 @@ def worker_log(folder: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb")
 
 
-async def _stop(worker: Process) -> None:
+async def _stop_workers(worker: Process) -> None:
     if worker.returncode is None:
         worker.send_signal(signal.SIGTERM)
         with suppress(TimeoutError):
@@ -142,7 +142,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
     refused = [one for one in added if one.status == "refused"]
-    found = await follow(at.db, ids, quiet=as_json, staffed=True)
+    found = await follow(at.db, ids, quiet=as_json, has_workers=True)
     failed = bool(refused) or not all(one.status == "completed" for one in found)
     if as_json:
         say_json({"documents": [as_dict(one) for one in found], "refused": refused})
@@ -159,7 +159,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
 
 
 async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
-    """What came of it, and a search to begin with."""
+    """Print how much was ground, and a first search."""
     async with at.db.transaction() as tx:
         known = await graph.counts(tx, scope)
     pages = sum(one.pages or 0 for one in found)
@@ -170,9 +170,9 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
         f"{format_count(chunks, 'chunk')}, {format_count(known.nodes, 'node')} and "
         f"{format_count(known.edges, 'edge')} in the graph."
     )
-    query = await sample(at, found)
+    query = await choose_query(at, found)
     if query:
-        out.print(Text(f"\n$ {command(query, scope)}"), soft_wrap=True)
+        out.print(Text(f"\n$ {format_search(query, scope)}"), soft_wrap=True)
         async with Finder(at.db, at.settings) as finder:
             hits = await finder.find(query, scope, limit=3)
         if hits.note:
@@ -180,16 +180,16 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
         out.print(hits_view(hits, query))
 
 
-def command(query: str, scope: Scope) -> str:
-    """The search as one would type it."""
+def format_search(query: str, scope: Scope) -> str:
+    """The command of a search as a person would type it."""
     words = ["gristmill", "search", f'"{query}"']
     for option, value in (("--client", scope.client), ("--project", scope.project)):
         words += [option, shlex.quote(value)] if value else []
     return " ".join(words)
 
 
-async def sample(at: Session, found: Sequence[Progress]) -> str | None:
-    """What the largest document calls itself; where no name says anything, what it begins with."""
+async def choose_query(at: Session, found: Sequence[Progress]) -> str | None:
+    """A query that finds something: the title of the largest document, or else its first long words."""
     whole = [one for one in found if one.status == "completed" and one.chunks]
     whole.sort(key=lambda one: one.chunks, reverse=True)
     titles = [one.title for one in whole if one.title and sum(map(str.isalpha, one.title)) >= TELLING]
@@ -208,10 +208,10 @@ async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process
     if not as_json:
         what = f"Grinding {folder} and watching it" if folder else "Workers are running"
         err.print(f"{what} until Ctrl-C; what they log is in {at.settings.data / 'worker.log'}.", soft_wrap=True)
-    gone = asyncio.create_task(_until_gone(worker))
-    duties = [asyncio.create_task(_show(at, stop, as_json))]
+    gone = asyncio.create_task(_watch_workers(worker))
+    duties = [asyncio.create_task(_show_board(at, stop, as_json))]
     if folder is not None:
-        duties.append(asyncio.create_task(_take_in(at, folder, scope, stop, as_json)))
+        duties.append(asyncio.create_task(_add_and_print(at, folder, scope, stop, as_json)))
     waiting = asyncio.create_task(stop.wait())
     try:
         done, _ = await asyncio.wait([*duties, gone, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -224,12 +224,12 @@ async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process
         await asyncio.gather(*duties, gone, return_exceptions=True)
 
 
-async def _until_gone(worker: Process) -> None:
+async def _watch_workers(worker: Process) -> None:
     if await worker.wait():
         raise Refused("The workers ended by themselves: worker.log in the data folder says why.")
 
 
-async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event, as_json: bool) -> None:
+async def _add_and_print(at: Session, folder: Path, scope: Scope, stop: asyncio.Event, as_json: bool) -> None:
     async for added in watch_folder(make_intake(at, scope, patient=True), folder, stop=stop):
         for one in added:
             if as_json:
@@ -240,19 +240,19 @@ async def _take_in(at: Session, folder: Path, scope: Scope, stop: asyncio.Event,
                 err.print(f"{one.name}: {one.status}", soft_wrap=True)
 
 
-async def _show(at: Session, stop: asyncio.Event, as_json: bool) -> None:
+async def _show_board(at: Session, stop: asyncio.Event, as_json: bool) -> None:
     live = Live(console=err, auto_refresh=False) if err.is_terminal and not as_json else None
     with live or nullcontext():
         while not stop.is_set():
             if live:
-                live.update(await _board(at, rows=err.height - 4), refresh=True)
+                live.update(await _draw_board(at, rows=err.height - 4), refresh=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY):
                     await stop.wait()
 
 
-async def _board(at: Session, rows: int) -> RenderableType:
-    """What is being worked on, and the newest; the counts are of all."""
+async def _draw_board(at: Session, rows: int) -> RenderableType:
+    """The documents that workers are busy with, and the newest; the counts are of all documents."""
     while True:
         try:
             async with at.db.transaction(snapshot=True) as tx:

@@ -61,7 +61,7 @@ async def follow_documents(
         found |= {one.id: one for one in looked}
         for id_ in set(open_).difference(one.id for one in looked):
             found.pop(id_, None)  # it was removed, or a newer version took its place
-        open_ = [one.id for one in looked if not one.ended]
+        open_ = [one.id for one in looked if not one.has_ended]
         unattended = bool(open_) and attendance.has_just_lapsed(loop.time())
         yield Look([found[id_] for id_ in sorted(found)], looked, unattended)
         if not open_:

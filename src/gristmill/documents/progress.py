@@ -57,7 +57,7 @@ class Progress:
     phases: tuple[PhaseProgress, ...]
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether nothing more will happen to it by itself."""
         return self.status in FINAL
 
@@ -65,13 +65,13 @@ class Progress:
     def summary(self) -> str:
         """`11 of 12 pages`, `12 pages`, `40 of 52 chunks` – what a person wants to know first."""
         if self.pages is None:
-            return "not opened" if self.ended else "not opened yet"
+            return "not opened" if self.has_ended else "not opened yet"
         pages, done = format_count(self.pages, "page"), self._done_in_all("page")
         if done < self.pages or self.pages == 0:
             return f"{done} of {pages}" if self.pages else "no pages"
         if (done := self._done_in_all("chunk")) < self.chunks:
             return f"{pages}, {done} of {format_count(self.chunks, 'chunk')}"
-        if self.ended and not self.chunks:
+        if self.has_ended and not self.chunks:
             return f"{pages} without text"
         return f"{pages}, {format_count(self.chunks, 'chunk')}"
 

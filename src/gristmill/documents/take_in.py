@@ -203,7 +203,7 @@ async def _goes_on(tx: Tx, last: Latest) -> bool:
     if last.completed_at is not None:
         return True
     (seen,) = await load_progress(tx, [last.id])
-    return not seen.ended
+    return not seen.has_ended
 
 
 async def _describe_known(tx: Tx, item: Item, last: Latest) -> Taken:
