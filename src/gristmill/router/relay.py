@@ -1,4 +1,4 @@
-"""One request from its first byte to its last: its turn, its attempts, and what its client sees."""
+"""One request from its first byte to its last: its turn, its attempts, and the answer that its client sees."""
 
 import itertools
 import time
@@ -32,7 +32,7 @@ from gristmill.router.wire import (
 from gristmill.settings import RouterSettings
 
 MOST_ERROR = 64 * 1024
-MISSHAPEN = (TypeError, AttributeError, LookupError, ValueError)  # what a number where a text should be leads to
+MISSHAPEN = (TypeError, AttributeError, LookupError, ValueError)  # the errors that a value of a wrong type leads to
 MOST_KEPT = 256 * 1024**2  # bytes of an answer of which nothing can be passed on yet
 GIVEN_UP = {Failure.HEADER_TIMEOUT: 504, Failure.IDLE_TIMEOUT: 504, Failure.CONNECT: 502, Failure.BROKEN: 502}
 
@@ -208,15 +208,15 @@ class Relay:
             )
         ours = status in (401, 403, 408)  # our key or our set-up, not the client's request
         strange = status < 400  # neither an answer nor a refusal, and some of these may have no body
-        if ours or strange or (status >= 500 and status != 501):  # 501: it never does what was asked for, and says so
+        if ours or strange or (status >= 500 and status != 501):  # 501: it does not support this call at all
             raise AttemptFailed(Failure.STATUS, text or f"it said {status}", status=status if status >= 500 else 502)
         if status == 404:
             raise AttemptFailed(Failure.ABSENT, text, status=status)
         self._scheduler.finish(lease)
-        raise BadRequest(text, status)  # the client gets the backend's words and nobody else is asked
+        raise BadRequest(text, status)  # the client gets the backend's words; no other backend is asked
 
     async def _pass_on(self, attempt: Attempt, exchange: Exchange, into: Sink) -> None:
-        """Take the backend's reply to its end, and give the client what it becomes."""
+        """Read the backend's reply to its end, and write the client's answer."""
         visit, lease = attempt.visit, attempt.lease
         request, held, size, kept = visit.request, list[bytes](), 0, 0
         more = list(attempt.outgoing.more)
@@ -296,7 +296,7 @@ class Relay:
 
 
 def _about_silent(adapters: list[Adapter]) -> str:
-    """What somebody can do whose model may be on a backend that has never answered."""
+    """Advice for a client whose model may be on a backend that has never answered."""
     if not all(adapter.trouble for adapter in adapters):
         return "a backend has not told yet which models it serves; try again in a moment"
     troubles = "; ".join(f"{adapter.name}: {adapter.trouble}" for adapter in adapters)
