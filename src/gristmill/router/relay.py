@@ -169,11 +169,19 @@ class Relay:
                 lease = None
 
     async def _attempt(self, visit: Visit, lease: Lease) -> None:
-        adapter = self._scheduler.adapter_of(lease)
-        attempt = Attempt(visit, lease, adapter, adapter.prepare(visit.question))
-        outgoing = attempt.outgoing
-        exchange = await self._begin_exchange(attempt, outgoing.body)
-        into = sink(visit.question, outgoing.call, outgoing.usage, outgoing.choices)
+        scheduler, question = self._scheduler, visit.question
+        adapter = scheduler.adapter_of(lease)
+        outgoing = adapter.prepare(question)
+        attempt = Attempt(visit, lease, adapter, outgoing)
+        # most requests find a connection: sending here saves them a coroutine
+        exchange = adapter.send_at_once(question, outgoing.call, outgoing.body)
+        if exchange is None:
+            exchange = await adapter.send(question, outgoing.call, outgoing.body)
+        scheduler.attach(lease, exchange)
+        await exchange.wait_for_headers()
+        if exchange.status != 200:
+            await self._sort_refusal(lease, exchange)
+        into = sink(question, outgoing.call, outgoing.usage, outgoing.choices)
         outcome = "aborted"
         try:
             await self._pass_on(attempt, exchange, into)
@@ -184,16 +192,6 @@ class Relay:
         finally:
             tally = into.tally()
             self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
-
-    async def _begin_exchange(self, attempt: Attempt, body: bytes) -> Exchange:
-        """Send one request to the backend; its reply, once it has begun to come."""
-        question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
-        exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
-        self._scheduler.attach(attempt.lease, exchange)
-        await exchange.wait_for_headers()
-        if exchange.status != 200:
-            await self._sort_refusal(attempt.lease, exchange)
-        return exchange
 
     async def _sort_refusal(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
@@ -219,7 +217,7 @@ class Relay:
         """Read the backend's reply to its end, and write the client's answer."""
         visit, lease = attempt.visit, attempt.lease
         request, held, size, kept = visit.request, list[bytes](), 0, 0
-        more = list(attempt.outgoing.more)
+        more = attempt.outgoing.more
         while True:
             if (data := exchange.take()) is None:
                 await exchange.wait_for_data()
@@ -231,7 +229,8 @@ class Relay:
             except MISSHAPEN as error:
                 raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
             if not data:
-                exchange = await self._begin_next_part(attempt, more.pop(0))
+                exchange = await self._begin_next_part(attempt, more[0])
+                more = more[1:]
             if not visit.first:
                 self._note_first(visit)
             if not out:
@@ -266,7 +265,13 @@ class Relay:
         """The next of several choices, from a backend that gives one at a time."""
         if attempt.lease.phase is Phase.LEAVING:
             raise Preempted
-        return await self._begin_exchange(attempt, body)
+        question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
+        exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
+        self._scheduler.attach(attempt.lease, exchange)
+        await exchange.wait_for_headers()
+        if exchange.status != 200:
+            await self._sort_refusal(attempt.lease, exchange)
+        return exchange
 
     def _note_first(self, visit: Visit) -> None:
         visit.first = self._now()

@@ -117,9 +117,7 @@ class Server:
         elif path == "/readyz" and method == "GET":
             self._ready(request)
         elif path == "/" and method == "GET":
-            request.answer(
-                200, b"Ollama is running", "text/plain; charset=utf-8"
-            )  # Ollama's clients look for this
+            request.answer(200, b"Ollama is running", "text/plain; charset=utf-8")  # Ollama's clients look for this
         else:
             _json(request, await self._asked_of_a_model(request, method, path))
 

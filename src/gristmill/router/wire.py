@@ -163,7 +163,7 @@ def asks_nothing(question: Question) -> bool:
 
 def _is_empty(raw: msgspec.Raw | None) -> bool:
     # the length first: a field may have many megabytes, which are not copied for this
-    return raw is None or (memoryview(raw).nbytes <= 4 and bytes(raw) in EMPTY)
+    return raw is None or (len(raw) <= 4 and bytes(raw) in EMPTY)
 
 
 def unloads(question: Question) -> bool:
