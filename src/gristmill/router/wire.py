@@ -150,15 +150,20 @@ def read_question(call: Call, body: bytes) -> Question:
     )
 
 
-EMPTY = (b"", b'""', b"[]", b"null")
+EMPTY = (b'""', b"[]", b"null")
 
 
 def asks_nothing(question: Question) -> bool:
     """Whether an Ollama client only wants a model in or out of memory: it says nothing that could be answered."""
     call, fields = question.call, question.fields
     if call is CHAT:
-        return bytes(fields.get("messages", b"")) in EMPTY
-    return call is GENERATE and bytes(fields.get("prompt", b"")) in EMPTY and "images" not in fields
+        return _is_empty(fields.get("messages"))
+    return call is GENERATE and _is_empty(fields.get("prompt")) and "images" not in fields
+
+
+def _is_empty(raw: msgspec.Raw | None) -> bool:
+    # the length first: what is said may be many megabytes, which are not copied for this
+    return raw is None or (memoryview(raw).nbytes <= 4 and bytes(raw) in EMPTY)
 
 
 def unloads(question: Question) -> bool:
