@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from desk import MILL, within
+from desk import within
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
@@ -308,11 +308,6 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
     within(url, lambda tx: tx.execute(f"UPDATE document SET type = {kinds}"))
     said = cli("search", "plan", "--type", "jpg")
     assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, markdown.\n")
-
-
-def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):
-    said = cli("worker", "--app", MILL, "--under", os.getpid())  # which is not the parent of this process
-    assert (said.code, said.err.splitlines()[-1]) == (0, "Stopped; nothing is left in hand.")
 
 
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):

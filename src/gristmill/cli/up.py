@@ -26,6 +26,7 @@ from gristmill.cli.session import Session, outlast, run, session
 from gristmill.documents import LOOK_EVERY, Progress, explain_failures, load_overview
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Finder, chunks, graph
+from gristmill.processes import process_key
 from gristmill.scopes import Scope
 from gristmill.settings import environment
 from gristmill.sources import check_folder, find_first_files, watch_folder
@@ -97,7 +98,7 @@ async def _run_workers(at: Session) -> AsyncGenerator[Process]:
             "--concurrency",
             str(_count_slots(at)),
             "--under",
-            str(os.getpid()),
+            process_key(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=file,
             stderr=file,
