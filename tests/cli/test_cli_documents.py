@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
 from shelf import chunked, placed, searchable
 
-from gristmill.cli.up import open_worker_log
+from gristmill.cli.background import open_worker_log
 from gristmill.db import Tx
 from gristmill.documents import load
 from gristmill.documents.reading import Part
@@ -311,7 +311,7 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
 
 
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):
-    monkeypatch.setattr("gristmill.cli.up.MOST_LOGGED", 10)
+    monkeypatch.setattr("gristmill.cli.background.MOST_LOGGED", 10)
     for said in (b"first\n", b"second\n", b"third\n"):
         with open_worker_log(tmp_path) as log:
             log.write(said)

@@ -17,6 +17,7 @@ import typer
 from gristmill.app import open_handlers, prepare
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
+from gristmill.cli.stopping import KILLED, STOPPED, supervisor_grace, worker_grace
 from gristmill.errors import Refused
 from gristmill.processes import ParentWatch, drop_signals_in_copies, process_key
 from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker
@@ -28,8 +29,6 @@ except ImportError:  # not made for every system
     from asyncio import run
 
 PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
-TIDYING = 25.0  # seconds beyond the setting `stop` in which a worker gives back what it holds
-PATIENCE = 5.0  # seconds more that its supervisor waits
 LINGER = 5.0  # seconds for what handlers opened to be closed, and for those that go on after the worker has ended
 
 
@@ -95,7 +94,7 @@ async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -
             orders.command(),
             queues=orders.queues,
             processes=orders.processes,
-            grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE,
+            grace=supervisor_grace(at.settings.queue),
             once=orders.once,
         )
         asked = 0
@@ -159,8 +158,8 @@ def _tell(as_json: bool, event: str, orders: Orders) -> None:
     err.print(
         {
             "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
-            "stopped": "Stopped; nothing is left in hand.",
-            "killed": "Stopped at once; what was running is taken back by the next worker, and tried again.",
+            "stopped": STOPPED,
+            "killed": KILLED,
         }[event]
     )
 
@@ -188,7 +187,7 @@ async def _child(given: Orders, solo: bool, parent: ParentWatch | None) -> None:
         )
         health = None if solo else _health(orders, worker)
         drop_signals_in_copies()
-        stop = _Stop(worker, at.settings.queue.stop.total_seconds() + TIDYING)
+        stop = _Stop(worker, worker_grace(at.settings.queue))
         _on_signals(stop.ask)
         _stop_when_orphaned(parent, stop.begin)
         try:
