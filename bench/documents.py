@@ -35,7 +35,7 @@ from gristmill.db import Database, open_database  # noqa: E402
 from gristmill.db.embedded import Embedded  # noqa: E402
 from gristmill.documents import add_file  # noqa: E402
 from gristmill.documents.reading import Limits, read  # noqa: E402
-from gristmill.documents.reading.recent import Recent  # noqa: E402
+from gristmill.documents.reading.open_files import OpenFile  # noqa: E402
 from gristmill.knowledge.chunks import split  # noqa: E402
 from gristmill.models import ModelPool  # noqa: E402
 from gristmill.models.embedding import minilm  # noqa: E402
@@ -229,7 +229,7 @@ async def main() -> None:
     err.print("Reading the receipts and the hard pages …")
     figures["ocr_cer_sroie"] = round(sroie_cer(), 4)
     figures["olmocr_pass_rate"] = round(olmocr_pass_rate(read_page), 4)
-    Recent.forget()  # or the reader of PDFs complains at the end that the last one is open
+    OpenFile.forget()  # or the reader of PDFs complains at the end that the last one is open
     write_section(table(rows, figures))
     print(json.dumps(figures))
 

@@ -14,7 +14,7 @@ from shelf import chunked, placed, searchable
 
 from gristmill.cli.background import open_worker_log
 from gristmill.db import Tx
-from gristmill.documents import load
+from gristmill.documents import load_documents
 from gristmill.documents.reading import Part
 from gristmill.documents.take_in import add_part
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
@@ -169,7 +169,7 @@ def test_a_part_that_failed_is_shown_with_the_reason(cli, folder, url):
     why = "The attachment is empty, or too damaged to be unpacked."
 
     async def add(tx):
-        (document,) = (await load(tx, [DocumentId(1)])).values()
+        (document,) = (await load_documents(tx, [DocumentId(1)])).values()
         await add_part(tx, document, Part("log.txt", b"", "attachment=1", why))
         died = (
             "UPDATE task SET outcome = 'failed', wait = NULL, finished_at = clock(), died_at = clock(), error = %(why)s"

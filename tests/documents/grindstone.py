@@ -8,7 +8,7 @@ from typing import Any
 
 from gristmill.app import ROOMS
 from gristmill.db import Database
-from gristmill.documents import Progress, Taken, add_file, progress, with_parts
+from gristmill.documents import Progress, Taken, add_file, find_with_parts, load_progress
 from gristmill.documents.letters import OpenDocument, ReadPage
 from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
@@ -63,11 +63,11 @@ class Mill:
 
     async def looks(self, documents: Sequence[DocumentId]) -> list[Progress]:
         async with self.db.transaction() as tx:
-            return await progress(tx, documents)
+            return await load_progress(tx, documents)
 
     async def family(self, document: DocumentId) -> list[Progress]:
         async with self.db.transaction() as tx:
-            return await progress(tx, await with_parts(tx, [document]))
+            return await load_progress(tx, await find_with_parts(tx, [document]))
 
     async def rows(self, query: Any, **params: Any) -> list[Any]:
         async with self.db.transaction() as tx:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gristmill.documents.desk import read_pages
+from gristmill.documents.parsers import read_pages
 from gristmill.documents.reading import Limits
 
 
-def misread(how: str, mark: str, sheets: Sequence[tuple[str, str, int]], limits: Limits, careful: bool) -> None:
-    for sheet in sheets:
+def misread(how: str, mark: str, wanted: Sequence[tuple[str, str, int]], limits: Limits, careful: bool) -> None:
+    for sheet in wanted:
         if "Ben Holt" in Path(sheet[0]).read_text():
             misbehave(how, Path(mark))
         read_pages([sheet], limits, careful)

@@ -14,7 +14,7 @@ import pytest_asyncio
 from documents.grindstone import Mill, a_mill, a_model_pool
 from documents.misreading import misread
 from gristmill.db import Database
-from gristmill.documents import Progress, desk, failures, load, retry
+from gristmill.documents import Progress, list_failures, load_documents, parsers, retry
 from gristmill.documents.blobs import hash_of
 from gristmill.documents.letters import BuildGraph, FinishDocument
 from gristmill.documents.phases.graph import build_graph
@@ -40,7 +40,7 @@ async def mill(db: Database, models: ModelPool, tmp_path: Path) -> Mill:
 
 async def misground(mill: Mill, how: str, patch: pytest.MonkeyPatch) -> tuple[Progress, list[Progress]]:
     """The bad document and the good ones, all ground by one worker that lives to the end."""
-    patch.setattr(desk, "read_pages", partial(misread, how, str(mill.folder / "mark")))
+    patch.setattr(parsers, "read_pages", partial(misread, how, str(mill.folder / "mark")))
     names = ["0.md", "bad.md", "1.md", "2.md"]  # in the middle, so that some are read before it
     added = [await mill.add(name, text) for name, text in zip(names, [GOOD[0], BAD, *GOOD[1:]], strict=True)]
     await mill.open()  # or some pages would be read before the bad one is in line
@@ -105,7 +105,7 @@ async def test_a_page_that_hangs_is_buried_with_a_sentence_and_the_others_go_on(
 async def buried(mill: Mill, document: Progress, sentence: str, *, attempts: int) -> None:
     assert (document.status, document.summary) == ("failed", "0 of 1 page")
     async with mill.db.transaction() as tx:
-        (dead,) = await failures(tx, document.id)
+        (dead,) = await list_failures(tx, document.id)
     assert (dead.page, dead.error, dead.attempts) == (1, sentence, attempts)
 
 
@@ -160,11 +160,11 @@ async def test_a_copy_that_another_worker_still_writes_is_left_and_an_abandoned_
 async def test_slow_pages_are_taken_a_few_at_a_time_so_that_nobody_waits_behind_them(
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "read_pages", partial(misread, "is slow", str(mill.folder / "mark")))
+    monkeypatch.setattr(parsers, "read_pages", partial(misread, "is slow", str(mill.folder / "mark")))
     paths = [mill.file(f"{n}.md", BAD) for n in range(6)]
-    sheets = [desk.Sheet(str(path), "markdown", 1) for path in paths]
-    here = desk.Desk(mill.models.reading_processes, mill.models.embedding_processes, mill.settings.documents, 254)
-    found = {place: page async for place, page in here.read(sheets)}
+    wanted = [parsers.PageToRead(str(path), "markdown", 1) for path in paths]
+    here = parsers.Parsers(mill.models.reading_processes, mill.models.embedding_processes, mill.settings.documents, 254)
+    found = {place: page async for place, page in here.read(wanted)}
     assert len(found) == 6
     assert [place for place, page in found.items() if page is not None] == [0, 1], (
         "one reader: one tried, one more read"
@@ -196,7 +196,7 @@ async def test_a_document_whose_end_died_says_so_and_can_be_tried_again(mill: Mi
     assert one.status == "failed"
     mill.handlers["documents.finish"] = good
     async with mill.db.transaction() as tx:
-        (document,) = (await load(tx, [one.id])).values()
+        (document,) = (await load_documents(tx, [one.id])).values()
         assert (await retry(tx, document, "ocr")).tasks == ()
         assert len((await retry(tx, document)).tasks) == 1
     await mill.grind()

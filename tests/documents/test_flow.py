@@ -23,16 +23,16 @@ from gristmill.documents import (
     add_again,
     add_file,
     blobs,
-    load,
+    list_setbacks,
+    list_skipped,
+    load_documents,
     removal,
     remove,
     remove_in_portions,
-    setbacks,
-    skipped,
     store,
 )
-from gristmill.documents.desk import Desk
 from gristmill.documents.letters import BuildGraph, OpenDocument, ReadPage
+from gristmill.documents.parsers import Parsers
 from gristmill.documents.reading import PageText, Part
 from gristmill.documents.take_in import add_part
 from gristmill.errors import Overloaded, Permanent, Refused
@@ -67,7 +67,7 @@ async def counted(mill: Mill) -> dict[str, int]:
 async def test_of_two_texts_of_one_page_that_are_written_at_a_time_the_last_is_kept(mill: Mill) -> None:
     ground = await mill.ground("note.md", NOTE)
     async with mill.db.transaction() as tx:
-        (document,) = (await store.load(tx, [ground.id])).values()
+        (document,) = (await store.load_documents(tx, [ground.id])).values()
         for number, text in ((1, "first"), (2, "another"), (1, "second")):
             await store.save_page(tx, document, number, PageText(text, "ocr"), text.encode())
     rows = await mill.rows("SELECT number, method, text, key FROM page ORDER BY number")
@@ -95,8 +95,8 @@ async def test_a_note_becomes_searchable_and_part_of_the_graph(mill: Mill) -> No
 async def test_a_phase_that_does_not_apply_says_why(mill: Mill) -> None:
     note, table = await mill.ground("note.md", NOTE), await mill.ground("stock.csv", "id,item\n1,axle\n2,wheel\n")
     async with mill.db.transaction() as tx:
-        assert await skipped(tx, note.id) == [Skipped("ocr", 1, "markdown carries its text and needs no reading")]
-        assert await skipped(tx, table.id) == [Skipped("graph", 1, "a table has no sentences to draw from")]
+        assert await list_skipped(tx, note.id) == [Skipped("ocr", 1, "markdown carries its text and needs no reading")]
+        assert await list_skipped(tx, table.id) == [Skipped("graph", 1, "a table has no sentences to draw from")]
     assert [phase.status for phase in table.phases] == ["completed", "completed", "skipped"]
     (page,) = await mill.rows(SHOWN_OF_PAGES, id=table.id)
     assert page == ("completed", "completed", None, "skipped", "a table has no sentences to draw from")
@@ -125,7 +125,7 @@ async def test_whoever_looks_at_a_document_sees_what_went_wrong_and_is_tried_aga
 
     async def open_(letter: OpenDocument) -> Skip:
         async with mill.db.transaction() as tx:
-            seen.append([(one.kind, one.error) for one in await setbacks(tx, letter.document)])
+            seen.append([(one.kind, one.error) for one in await list_setbacks(tx, letter.document)])
         if len(seen) == 1:
             raise Overloaded("The disk is away.", timedelta(0))
         return Skip("enough")
@@ -178,8 +178,8 @@ async def test_making_an_unchanged_document_anew_computes_nothing(mill: Mill, mo
 
     monkeypatch.setattr(type(mill.models.embedder), "embed", refuse)
     monkeypatch.setattr(type(mill.models.extractor), "extract", refuse)
-    monkeypatch.setattr(Desk, "read", refuse_pages)
-    monkeypatch.setattr(Desk, "split", refuse)
+    monkeypatch.setattr(Parsers, "read", refuse_pages)
+    monkeypatch.setattr(Parsers, "split", refuse)
     async with mill.db.transaction() as tx:
         new = await add_again(tx, one.id)
     await mill.grind()
@@ -241,7 +241,7 @@ async def test_a_file_that_is_no_document_says_so_and_stops_nobody(mill: Mill) -
     one = await mill.look(bad.document)
     assert (one.status, one.summary) == ("failed", "not opened")
     (row,) = await mill.rows(
-        "SELECT ocr_status, ocr_error, opening FROM document_progress p JOIN document USING (id) WHERE id = %(id)s",
+        "SELECT ocr_status, ocr_error, opening FROM document_status p JOIN document USING (id) WHERE id = %(id)s",
         id=one.id,
     )
     assert row.ocr_status == "failed"
@@ -338,7 +338,7 @@ async def test_parts_that_come_while_their_container_is_removed_go_with_it(mill:
     assert added.document is not None
     (opening,) = await mill.rows("SELECT opening AS id FROM document")
     async with mill.db.transaction() as settling:
-        (document,) = (await load(settling, [added.document])).values()
+        (document,) = (await load_documents(settling, [added.document])).values()
         await settling.all("SELECT FROM task WHERE id = %(id)s FOR UPDATE", id=opening.id)
         await add_part(settling, document, Part("plan.md", NOTE.encode(), "attachment=1"))
         await settling.flush()
@@ -496,7 +496,7 @@ async def test_an_empty_page_needs_no_chunks_to_be_complete(mill: Mill) -> None:
     assert {phase.status for phase in one.phases} == {"skipped"}
     reason = "there is no text on the page"
     async with mill.db.transaction() as tx:
-        assert await skipped(tx, one.id) == [
+        assert await list_skipped(tx, one.id) == [
             Skipped("graph", 0, reason),
             Skipped("ocr", 1, reason),
             Skipped("vector", 0, reason),
@@ -524,7 +524,7 @@ async def test_a_mailbox_has_no_pages_for_its_phases(mill: Mill) -> None:
     box = await mill.ground("box.mbox", "From a@example.com Tue Mar  3 10:00:00 2026\nSubject: 1\n\nDear Ben,\n")
     assert {phase.status for phase in box.phases} == {"skipped"}
     async with mill.db.transaction() as tx:
-        assert {one.reason for one in await skipped(tx, box.id)} == {"it has no pages"}
+        assert {one.reason for one in await list_skipped(tx, box.id)} == {"it has no pages"}
 
 
 async def test_a_picture_in_which_nothing_can_be_read_says_so(mill: Mill) -> None:
@@ -533,11 +533,11 @@ async def test_a_picture_in_which_nothing_can_be_read_says_so(mill: Mill) -> Non
         one = await mill.ground("blurred.png", saved(blurred, "PNG"))
     assert (one.status, one.summary, one.phases[0].status) == ("completed", "1 page without text", "skipped")
     async with mill.db.transaction() as tx:
-        assert Skipped("ocr", 1, "nothing could be read in the picture") in await skipped(tx, one.id)
+        assert Skipped("ocr", 1, "nothing could be read in the picture") in await list_skipped(tx, one.id)
     assert [entry["page"] for entry in logs if entry["event"] == "page.silent"] == [1]
     again = await mill.ground("copy.png", saved(blurred, "PNG"))
     async with mill.db.transaction() as tx:
-        assert Skipped("ocr", 1, "nothing could be read in the picture") in await skipped(tx, again.id), (
+        assert Skipped("ocr", 1, "nothing could be read in the picture") in await list_skipped(tx, again.id), (
             "also where it is known without being read"
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.db import Database
-from gristmill.documents import Progress, add_file, listing, remove, tally
+from gristmill.documents import Progress, add_file, count_documents, list_documents, remove
 from gristmill.documents.tally import fold_tally
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL, Scope, scope_id
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def listed(db: Database, **which: object) -> list[Progress]:
     async with db.transaction() as tx:
-        return await listing(tx, **which)  # pyright: ignore[reportArgumentType]
+        return await list_documents(tx, **which)  # pyright: ignore[reportArgumentType]
 
 
 async def test_documents_are_listed_by_client_project_and_status_the_newest_first(db: Database, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_any_name_that_a_file_can_have_is_taken(db: Database, tmp_path: Pa
 async def test_all_documents_are_counted_without_looking_at_them(db: Database, tmp_path: Path) -> None:
     async def counted() -> tuple[int, int]:
         async with db.transaction() as tx:
-            found = await tally(tx)
+            found = await count_documents(tx)
             real = await tx.one("SELECT count(*) AS documents, count(completed_at) AS completed FROM document")
         assert (found.documents, found.completed) == real
         return found.documents, found.completed
@@ -66,5 +66,5 @@ async def test_all_documents_are_counted_without_looking_at_them(db: Database, t
         assert await tx.value("SELECT count(*) FROM document_tally WHERE scope = 1") == 1
     assert await counted() == (3, 1)
     async with db.transaction() as tx:
-        await remove(tx, [(await listing(tx))[-1].id])
+        await remove(tx, [(await list_documents(tx))[-1].id])
     assert await counted() == (2, 0)

@@ -8,7 +8,7 @@ import pytest
 from documents.files import attached
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
-from gristmill.documents import Progress, add_again, failures, remove
+from gristmill.documents import Progress, add_again, list_failures, remove
 from gristmill.documents.letters import FinishDocument
 from gristmill.errors import Refused
 from gristmill.models import ModelPool
@@ -109,7 +109,7 @@ async def told(mill: Mill, pdf: Progress) -> dict[str, tuple[str, list[str]]]:
     """Each part with how it ended, and what of."""
     async with mill.db.transaction() as tx:
         return {
-            one.name: (one.status, [failure.error for failure in await failures(tx, one.id)])
+            one.name: (one.status, [failure.error for failure in await list_failures(tx, one.id)])
             for one in await mill.family(pdf.id)
             if one.id != pdf.id
         }

@@ -15,7 +15,7 @@ from gristmill.cli import document as shown_document
 from gristmill.cli import documents as shown_list
 from gristmill.cli.grinding import board
 from gristmill.db import Database
-from gristmill.documents import Progress, list_phases, load, pages, progress, retry, store_chunk
+from gristmill.documents import Progress, list_pages, list_phases, load_documents, load_progress, retry, store_chunk
 from gristmill.documents.phases.definition import Phase
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
@@ -100,8 +100,8 @@ async def test_a_fourth_phase_is_seen_wherever_phases_are(mill: Mill) -> None:
     one = await mill.ground("note.md", NOTE)
     assert (one.status, one.phases[3].status, one.summary) == ("failed", "failed", "1 page, 0 of 1 chunk")
     async with mill.db.transaction() as tx:
-        (page,) = await pages(tx, one.id)
-        (document,) = (await load(tx, [one.id])).values()
+        (page,) = await list_pages(tx, one.id)
+        (document,) = (await load_documents(tx, [one.id])).values()
     assert [(phase.name, phase.status) for phase in page.phases][2:] == [("graph", "completed"), ("language", "failed")]
     assert page.phases[3].error == "nobody speaks it"
     seen = await shown_of(mill, one)
@@ -138,7 +138,7 @@ async def test_documents_that_are_older_than_a_phase_are_listed_beside_newer_one
     mill.handlers[DetectLanguage.kind] = on(DetectLanguage, detect, batch=8)
     new = await mill.ground("new.md", NOTE)
     async with db.transaction() as tx:
-        found = await progress(tx, [DocumentId(n) for n in range(old.id, new.id + 1)])
+        found = await load_progress(tx, [DocumentId(n) for n in range(old.id, new.id + 1)])
     assert [[phase.status for phase in one.phases] for one in found] == [
         ["skipped", "completed", "completed"],
         ["skipped", "completed", "skipped", "skipped"],

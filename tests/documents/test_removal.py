@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.db import Database, Tx
-from gristmill.documents import Removed, add_again, add_file, load, remove
+from gristmill.documents import Removed, add_again, add_file, load_documents, remove
 from gristmill.documents.phases import opening
 from gristmill.documents.reading import Part
 from gristmill.documents.take_in import add_part
@@ -75,7 +75,7 @@ async def test_a_part_made_anew_while_its_container_is_replaced_lies_in_the_new_
 ) -> None:
     old = await added(db, tmp_path / "mail.eml", "Subject: Plan")
     async with db.transaction() as tx:
-        (document,) = (await load(tx, [old])).values()
+        (document,) = (await load_documents(tx, [old])).values()
         await add_part(tx, document, Part("plan.md", b"# Plan", "attachment=1"))
         part: DocumentId = await tx.value("SELECT id FROM document WHERE container IS NOT NULL")
     new = await added(db, tmp_path / "mail.eml", "Subject: The plan")
@@ -100,7 +100,7 @@ async def test_a_document_that_is_removed_while_another_makes_it_anew_leaves_the
         removing = await held_up(db, removed(db, document))
     await removing
     async with db.transaction() as tx:
-        assert list(await load(tx, [document, new])) == [new]
+        assert list(await load_documents(tx, [document, new])) == [new]
 
 
 async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_one_before(
@@ -111,7 +111,7 @@ async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_on
 
     async def finish() -> None:
         async with db.transaction() as tx:
-            (document,) = (await load(tx, [new])).values()
+            (document,) = (await load_documents(tx, [new])).values()
             await opening._finish(tx, document=document)  # pyright: ignore[reportPrivateUsage]
 
     async with db.transaction() as tx:
@@ -128,7 +128,7 @@ async def test_removing_a_mail_takes_its_locks_in_the_order_in_which_workers_set
 ) -> None:
     mail = await added(db, tmp_path / "mail.eml", "Subject: Plan")
     async with db.transaction() as tx:
-        (document,) = (await load(tx, [mail])).values()
+        (document,) = (await load_documents(tx, [mail])).values()
         await add_part(tx, document, Part("plan.md", b"# Plan", "attachment=1"))
     async with db.transaction() as settling:
         first, second = [row.opening for row in await settling.all("SELECT opening FROM document ORDER BY id")]

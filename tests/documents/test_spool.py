@@ -11,9 +11,9 @@ from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
 from gristmill.documents import remove
 from gristmill.documents.blobs import hash_of
-from gristmill.documents.desk import Desk
 from gristmill.documents.letters import ReadPage
-from gristmill.documents.phases.ocr import AGAIN, LATER, fitting, read_pages
+from gristmill.documents.parsers import Parsers
+from gristmill.documents.phases.ocr import AGAIN, LATER, choose_fitting, read_pages
 from gristmill.documents.reading import Limits, inspect, plain, read
 from gristmill.documents.spool import Spool, clear_copies
 from gristmill.ids import DocumentId
@@ -34,7 +34,7 @@ async def test_a_file_is_opened_once_for_all_its_pages_however_often_it_is_asked
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openings: list[str] = []
-    monkeypatch.setattr(plain.tables, "_opened", lambda path: openings.append(path) or plain._table(path))
+    monkeypatch.setattr(plain.tables, "_open_path", lambda path: openings.append(path) or plain._table(path))
     await mill.add("stock.csv", TABLE)
     spool = Spool(mill.db, mill.folder / "spool", limit=1 << 20)
     path = await spool.fetch(hash_of(TABLE.encode()), len(TABLE))
@@ -83,8 +83,8 @@ async def opened(mill: Mill, texts: list[str]) -> list[ReadPage]:
     return [ReadPage(one.document, 1) for one in added if one.document is not None]
 
 
-def desk_of(mill: Mill) -> Desk:
-    return Desk(mill.models.reading_processes, mill.models.embedding_processes, mill.settings.documents, 254)
+def parsers_of(mill: Mill) -> Parsers:
+    return Parsers(mill.models.reading_processes, mill.models.embedding_processes, mill.settings.documents, 254)
 
 
 async def test_more_files_than_there_is_room_for_are_read_a_few_at_a_time(mill: Mill) -> None:
@@ -92,7 +92,7 @@ async def test_more_files_than_there_is_room_for_are_read_a_few_at_a_time(mill: 
     spool = Spool(mill.db, mill.folder / "small", limit=40_000)
     letters, rounds = await opened(mill, texts), list[int]()
     while letters:
-        answers = {n: one async for n, one in read_pages(letters, db=mill.db, desk=desk_of(mill), spool=spool)}
+        answers = {n: one async for n, one in read_pages(letters, db=mill.db, parsers=parsers_of(mill), spool=spool)}
         assert all(isinstance(one, Skip) or one is LATER for one in answers.values()), answers
         letters = [letters[n] for n, one in sorted(answers.items()) if one is LATER]
         rounds.append(len(letters))
@@ -111,7 +111,7 @@ async def test_a_page_whose_copy_made_room_for_others_is_asked_for_again(mill: M
 
     letters = await opened(mill, ["The mill grinds."])
     spool = Emptied(mill.db, mill.folder / "emptied", limit=1 << 20)
-    answers = [one async for one in read_pages(letters, db=mill.db, desk=desk_of(mill), spool=spool)]
+    answers = [one async for one in read_pages(letters, db=mill.db, parsers=parsers_of(mill), spool=spool)]
     assert answers == [(0, AGAIN)]
 
 
@@ -127,7 +127,7 @@ async def test_a_page_whose_copy_made_room_for_others_is_asked_for_again(mill: M
 async def test_a_batch_takes_the_first_files_that_fit(
     sizes: dict[DocumentId, int], room: int, taken: list[int]
 ) -> None:
-    assert fitting(sizes, room) == taken
+    assert choose_fitting(sizes, room) == taken
 
 
 async def test_copies_of_what_was_removed_go_and_no_others(mill: Mill) -> None:

@@ -14,22 +14,22 @@ from gristmill.documents import (
     Note,
     WholeText,
     add_again,
-    failures,
-    listing,
-    load,
+    count_documents,
+    find_with_parts,
+    list_documents,
+    list_failures,
+    list_pages,
+    list_setbacks,
+    list_skipped,
+    load_documents,
+    load_progress,
     names_of,
-    pages,
-    progress,
     remove,
     remove_source,
     retry,
-    setbacks,
-    skipped,
     stage,
     store,
     take_in,
-    tally,
-    with_parts,
 )
 from gristmill.documents.letters import ReadPage
 from gristmill.documents.model import owner_of
@@ -71,8 +71,8 @@ async def test_two_clients_with_the_same_file_have_it_each_by_itself(mill: Mill)
     await mill.grind()
     for scope, own, other in ((ACME, ours, theirs), (ZENITH, theirs, ours)):
         async with db.transaction(seen_from=scope) as tx:
-            assert [one.id for one in await listing(tx)] == [own]
-            assert (await tally(tx)).documents == 1
+            assert [one.id for one in await list_documents(tx)] == [own]
+            assert (await count_documents(tx)).documents == 1
             assert await read(tx, own) == [NOTE]
             assert await read(tx, other) == []
             assert (await take_in(tx, Item("file:///plan.md", "plan.md", NOTE, scope))).status == "unchanged"
@@ -131,9 +131,9 @@ async def test_a_client_writes_down_texts_and_notes_of_its_own(db: Database) -> 
             assert (whole.status, note.status, whole.document) == ("added", "changed", note.document)
     async with db.transaction(seen_from=ACME) as tx:
         assert (await remove_source(tx, ACME, "wiki:7")).chunks == 2
-        assert await listing(tx) == []
+        assert await list_documents(tx) == []
     async with db.transaction(seen_from=ZENITH) as tx:
-        assert [one.summary for one in await listing(tx)] == ["2 pages, 2 chunks"]
+        assert [one.summary for one in await list_documents(tx)] == ["2 pages, 2 chunks"]
 
 
 async def test_a_client_retries_what_has_failed_of_its_own(mill: Mill) -> None:
@@ -146,8 +146,8 @@ async def test_a_client_retries_what_has_failed_of_its_own(mill: Mill) -> None:
     document = await brought(mill.db, ACME)
     await mill.grind()
     async with mill.db.transaction(seen_from=ACME) as tx:
-        assert [one.error for one in await failures(tx, document)] == ["the glass is broken"]
-        assert len((await retry(tx, (await load(tx, [document]))[document])).tasks) == 1
+        assert [one.error for one in await list_failures(tx, document)] == ["the glass is broken"]
+        assert len((await retry(tx, (await load_documents(tx, [document]))[document])).tasks) == 1
     mill.handlers[ReadPage.kind] = good
     await mill.grind()
     assert (await mill.look(document)).status == "completed"
@@ -160,26 +160,26 @@ async def test_a_client_has_its_own_made_anew(mill: Mill) -> None:
         new = await add_again(tx, document)
     await mill.grind()
     async with mill.db.transaction(seen_from=ACME) as tx:
-        assert [(one.id, one.status) for one in await listing(tx)] == [(new, "completed")]
+        assert [(one.id, one.status) for one in await list_documents(tx)] == [(new, "completed")]
 
 
 Asked = Callable[[Tx, DocumentId], Awaitable[Any]]
 
 
 async def retry_by_id(tx: Tx, id_: DocumentId) -> Any:
-    return await retry(tx, (await load(tx, [id_]))[id_])
+    return await retry(tx, (await load_documents(tx, [id_]))[id_])
 
 
 BY_ID: dict[str, Asked] = {
-    "load": lambda tx, id_: load(tx, [id_]),
-    "progress": lambda tx, id_: progress(tx, [id_]),
-    "with_parts": lambda tx, id_: with_parts(tx, [id_]),
-    "pages": pages,
+    "load": lambda tx, id_: load_documents(tx, [id_]),
+    "progress": lambda tx, id_: load_progress(tx, [id_]),
+    "with_parts": lambda tx, id_: find_with_parts(tx, [id_]),
+    "pages": list_pages,
     "page text": lambda tx, id_: store.load_texts(tx, [(id_, 1)]),
     "bytes": read,
-    "failures": failures,
-    "setbacks": setbacks,
-    "skipped": skipped,
+    "failures": list_failures,
+    "setbacks": list_setbacks,
+    "skipped": list_skipped,
     "names_of": lambda tx, id_: names_of(tx, [owner_of(id_)]),
     "retry": retry_by_id,
     "remove": lambda tx, id_: remove(tx, [id_]),
@@ -209,7 +209,7 @@ async def test_everybody_s_documents_are_read_by_all_and_removed_by_no_client(mi
     document = await brought(mill.db, GLOBAL)
     await mill.grind()
     async with mill.db.transaction(seen_from=ACME) as tx:
-        assert [one.id for one in await listing(tx)] == [document]
+        assert [one.id for one in await list_documents(tx)] == [document]
         assert await read(tx, document) == [NOTE]
     with pytest.raises(Refused, match="There is no such document"):
         async with mill.db.transaction(seen_from=ACME) as tx:

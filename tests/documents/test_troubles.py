@@ -8,7 +8,7 @@ import pytest
 
 from documents.grindstone import Mill, a_mill, alone
 from gristmill.db import Database
-from gristmill.documents import add_again, load, setbacks
+from gristmill.documents import add_again, list_setbacks, load_documents
 from gristmill.documents.letters import EmbedChunk, ReadPage
 from gristmill.models import ModelPool
 from gristmill.queue import Snooze, cancel, on
@@ -29,7 +29,7 @@ async def test_a_page_that_merely_waits_shows_no_error(mill: Mill) -> None:
     async def read(letter: ReadPage) -> Any:
         rows = await mill.rows("SELECT ocr_status, ocr_error FROM page_status")
         async with mill.db.transaction() as tx:
-            waited.append((rows, await setbacks(tx, letter.document)))
+            waited.append((rows, await list_setbacks(tx, letter.document)))
         return await alone(good, letter) if len(waited) > 1 else Snooze(timedelta(0), "others are being read")
 
     mill.handlers["ocr.read"] = on(ReadPage, read)
@@ -41,7 +41,7 @@ async def test_a_cancelled_document_says_so_in_all_its_phases_and_how_to_make_it
     added = await mill.add("note.md", NOTE)
     assert added.document is not None
     async with mill.db.transaction() as tx:
-        (document,) = (await load(tx, [added.document])).values()
+        (document,) = (await load_documents(tx, [added.document])).values()
         await cancel(tx, [document.task])
     seen = await mill.look(document.id)
     assert [seen.status, *(phase.status for phase in seen.phases)] == ["cancelled"] * 4
@@ -62,7 +62,7 @@ async def test_what_was_cancelled_halfway_is_not_complete_and_replaces_nothing(m
 
     async def embed(letter: EmbedChunk) -> Snooze:
         async with mill.db.transaction() as tx:
-            await cancel(tx, [(await load(tx, [letter.document]))[letter.document].task])
+            await cancel(tx, [(await load_documents(tx, [letter.document]))[letter.document].task])
         return Snooze(timedelta(0))
 
     mill.handlers[EmbedChunk.kind] = on(EmbedChunk, embed)
@@ -81,7 +81,7 @@ async def test_a_page_that_was_read_while_its_document_was_cancelled_is_cancelle
     async def read(letter: ReadPage) -> Any:
         answer = await alone(good, letter)
         async with mill.db.transaction() as tx:
-            await cancel(tx, [(await load(tx, [letter.document]))[letter.document].task])
+            await cancel(tx, [(await load_documents(tx, [letter.document]))[letter.document].task])
         return answer
 
     mill.handlers[ReadPage.kind] = on(ReadPage, read)

@@ -11,14 +11,14 @@ from gristmill.documents import (
     Taken,
     add_again,
     add_file,
+    count_documents,
     index_document,
-    listing,
-    load,
-    pages,
+    list_documents,
+    list_pages,
+    load_documents,
     remove,
     retry,
     store_chunk,
-    tally,
 )
 from gristmill.documents.blobs import hash_of
 from gristmill.documents.spool import Spool
@@ -33,7 +33,7 @@ MEBIBYTE = 1 << 20
 
 async def listed(db: Database) -> list[Progress]:
     async with db.transaction() as tx:
-        return await listing(tx)
+        return await list_documents(tx)
 
 
 async def blobs(db: Database) -> int:
@@ -48,10 +48,10 @@ async def test_they_are_listed_shown_and_counted_like_all_others(db: Database) -
     assert (one.urn, one.status, one.summary) == ("wiki:7", "completed", "2 pages, 2 chunks")
     assert [phase.status for phase in one.phases] == ["skipped", "completed", "skipped"]
     async with db.transaction() as tx:
-        for page in await pages(tx, one.id):
+        for page in await list_pages(tx, one.id):
             assert [phase.status for phase in page.phases] == ["skipped", "completed", "skipped"]
-        assert (await tally(tx)).completed == 1
-        (document,) = (await load(tx, [one.id])).values()
+        assert (await count_documents(tx)).completed == 1
+        (document,) = (await load_documents(tx, [one.id])).values()
         assert (await retry(tx, document)).tasks == (), "nothing of it has failed"
 
 
@@ -63,14 +63,14 @@ async def test_notes_are_not_made_anew_from_bytes_since_there_are_none(db: Datab
         async with db.transaction() as tx:
             await add_again(tx, one.id)
     async with db.transaction() as tx:
-        (document,) = (await load(tx, [one.id])).values()
+        (document,) = (await load_documents(tx, [one.id])).values()
     assert (document.hash, document.size) == (hash_of(b""), 0)
 
 
 async def test_who_begins_notes_waits_for_nobody_who_removes_others(db: Database) -> None:
     await store_chunk(db, EMBEDDER, "wiki:7", "The mill belongs to Ann.", "wiki::7")
     async with db.transaction() as tx:
-        await remove(tx, [one.id for one in await listing(tx)])
+        await remove(tx, [one.id for one in await list_documents(tx)])
         await tx.flush()
         await asyncio.wait_for(store_chunk(db, EMBEDDER, "wiki:8", "It grinds at night.", "wiki::8"), 60)
     assert [one.urn for one in await listed(db)] == ["wiki:8"]
@@ -84,7 +84,7 @@ async def test_their_bytes_go_with_them_unless_something_else_has_the_same(db: D
     await index_document(db, EMBEDDER, "memo", "The newest mill.", "Memo", "desk")
     assert await blobs(db) == 2
     async with db.transaction() as tx:
-        await remove(tx, [one.id for one in await listing(tx)])
+        await remove(tx, [one.id for one in await list_documents(tx)])
     assert await blobs(db) == 0
 
 

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from gristmill.router.scheduler import Scheduler
-from gristmill.router.server import running
+from gristmill.router.server import open_router
 from gristmill.settings import RouterSettings
 
 HERE = Path(__file__).parent
@@ -211,7 +211,7 @@ class Scene:
         }
         if not process:
             served = await self._stack.enter_async_context(
-                running(RouterSettings(**wanted), lambda: RouterSettings(**{**wanted, **router.changes}))
+                open_router(RouterSettings(**wanted), lambda: RouterSettings(**{**wanted, **router.changes}))
             )
             router = Router(served.port, self.http, served.scheduler)
             return router

@@ -1,5 +1,7 @@
 """The policy, one decision at a time."""
 
+from dataclasses import replace
+
 import pytest
 
 from gristmill.router.breaker import Failure, State
@@ -424,7 +426,7 @@ def test_answering_probes_does_not_close_a_breaker_that_failing_requests_opened(
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
         breaker.fail(Failure.STATUS, world.now)
-    world.do(world.lanes.probed("gpu", True, world.now))
+    world.do(world.lanes.note_probe("gpu", True, world.now))
     assert breaker.state is State.OPEN
 
 
@@ -432,9 +434,9 @@ def test_a_backend_that_can_be_reached_again_may_be_tried_at_once() -> None:
     world = World.of(gpu()).with_resident("bg7")
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
-        world.do(world.lanes.probed("gpu", False, world.now))
+        world.do(world.lanes.note_probe("gpu", False, world.now))
     assert breaker.state is State.OPEN
-    world.do(world.lanes.probed("gpu", True, world.now))
+    world.do(world.lanes.note_probe("gpu", True, world.now))
     assert breaker.state is State.HALF_OPEN
 
 
@@ -445,13 +447,13 @@ def test_critical_work_uses_a_cpu_only_when_no_gpu_is_up() -> None:
     assert where(waiting) is None
     world.leave(waiting)
     for _ in range(3):
-        world.do(world.lanes.probed("gpu", False, world.now))
+        world.do(world.lanes.note_probe("gpu", False, world.now))
     assert where(world.submit(P0, "bg7")) == "cpu"
 
 
 def test_what_ps_says_corrects_what_we_believe() -> None:
     world = World.of(gpu()).with_resident("bg7", "bg14")
-    world.do(world.lanes.observed("gpu", {"bg14": 10}, world.now, world.now))
+    world.do(world.lanes.note_memory("gpu", {"bg14": 10}, world.now, world.now))
     assert {model: item.vram for model, item in world.lanes.backends["gpu"].resident.items()} == {"bg14": 10}
 
 
@@ -461,7 +463,7 @@ def test_what_ps_said_before_our_own_load_is_old_news() -> None:
     world.submit(P3, "bg7")
     world.now += 1
     world.loaded()
-    world.do(world.lanes.observed("gpu", {}, asked, world.now))
+    world.do(world.lanes.note_memory("gpu", {}, asked, world.now))
     assert "bg7" in world.lanes.backends["gpu"].resident
 
 
@@ -527,3 +529,43 @@ def test_a_request_from_before_the_breaker_opened_does_not_let_a_second_trial_in
     world.settle_memory()
     assert trial.lease is not None
     assert second in list(world.lanes.waiting)
+
+
+# ── backends that come and go ───────────────────────────────────────────────
+
+
+def test_a_backend_that_is_added_takes_what_waits() -> None:
+    world = World.of(gpu("a", slots=1)).with_resident("bg7", name="a")
+    world.submit(P3, "bg7")
+    waiting = world.submit(P3, "bg7")
+    assert where(waiting) is None
+    world.do(world.lanes.configure([world.lanes.backends["a"], gpu("b")], world.lanes.rules, world.now))
+    world.settle_memory()
+    assert where(waiting) == "b"
+    world.check()
+
+
+def test_a_backend_that_is_taken_away_ends_what_it_runs_and_gives_back_what_it_loads() -> None:
+    world = World.of(gpu("a", slots=3)).with_resident("bg7", name="a")
+    running, loading = world.submit(P3, "bg7"), world.submit(P3, "embed")
+    old = world.lanes.backends["a"]
+    world.loading.clear()  # whoever carries out effects stops a load of a backend that goes
+    world.do(world.lanes.configure([gpu("b")], world.lanes.rules, world.now))
+    world.settle_memory()
+    assert (where(running), where(loading)) == ("a", "b")
+    assert running.lease in world.lanes.every_lease()
+    world.finish(running.lease)
+    assert old.leases == set()
+    assert [lease.ticket for lease in world.lanes.every_lease()] == [loading]
+    world.check()
+
+
+def test_new_rules_hold_at_once() -> None:
+    world = World.of(gpu(slots=1), aging=1e9, trickle=1e9).with_resident("bg7")
+    running = world.submit(P1, "bg7")
+    late, coding = world.submit(P3, "bg7"), world.submit(P1, "bg7")
+    rules = replace(world.lanes.rules, trickle=10.0)
+    world.do(world.lanes.configure(list(world.lanes.backends.values()), rules, world.now))
+    world.pass_time(11)
+    world.finish(running.lease)
+    assert (where(late), where(coding)) == ("gpu", None)

@@ -75,12 +75,12 @@ def happen(world: World, name: str, number: int, model: str, pick: int, seconds:
         world.do(world.lanes.release(f"s{pick % 2}", world.now))
     elif name == "probe":
         backends = sorted(world.lanes.backends)
-        world.do(world.lanes.probed(backends[pick % len(backends)], number > 0, world.now))
+        world.do(world.lanes.note_probe(backends[pick % len(backends)], number > 0, world.now))
     elif name == "observe":
         backend = sorted(world.lanes.backends)[pick % len(world.lanes.backends)]
         busy = {lease.ticket.model for lease in world.running if lease.backend.name == backend}
         listed = {m: i.vram for m, i in world.lanes.backends[backend].resident.items() if m in busy or m != model}
-        world.do(world.lanes.observed(backend, listed, world.now, world.now))
+        world.do(world.lanes.note_memory(backend, listed, world.now, world.now))
 
 
 @given(worlds, st.lists(step, max_size=120))

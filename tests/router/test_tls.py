@@ -117,7 +117,7 @@ async def test_who_leaves_in_the_moment_the_headers_come_closes_the_tls_request_
         return response
 
     exchange = TlsExchange(arriving(), 60, 60)
-    reader = asyncio.create_task(exchange.begun())
+    reader = asyncio.create_task(exchange.wait_for_headers())
     await asyncio.sleep(0)  # it asks
     await asyncio.sleep(0)  # the headers are there, and nobody has looked at them yet
     reader.cancel()

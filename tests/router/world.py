@@ -72,7 +72,7 @@ class World:
                 case CancelLoad(name, model):
                     assert self.loading[name] == model
                     del self.loading[name]
-                    self.do(self.lanes.load_failed(name, model, self.now, blame=False))
+                    self.do(self.lanes.note_load_failed(name, model, self.now, blame=False))
                 case Unload(name, model):
                     assert not [
                         lease for lease in self.running if lease.backend.name == name and lease.ticket.model == model
@@ -87,7 +87,7 @@ class World:
     def _no_background_behind_a_waiting_critical(self, lease: Lease) -> None:
         if not lease.ticket.background:
             return
-        for ticket, offer in self.lanes._considered(self.now):
+        for ticket, offer in self.lanes._consider(self.now):
             if ticket.priority is Priority.CRITICAL and offer.act is Act.WAIT:
                 assert offer.backend is not lease.backend, "background work started where a P0 waits"
 
@@ -134,14 +134,14 @@ class World:
 
     def loaded(self, name: str = "gpu") -> None:
         model = self.loading.pop(name)
-        self.do(self.lanes.loaded(name, model, SIZES[model], self.now))
+        self.do(self.lanes.note_loaded(name, model, SIZES[model], self.now))
 
     def load_failed(self, name: str = "gpu") -> None:
-        self.do(self.lanes.load_failed(name, self.loading.pop(name), self.now, blame=True))
+        self.do(self.lanes.note_load_failed(name, self.loading.pop(name), self.now, blame=True))
 
     def unloaded(self) -> None:
         name, model = self.unloading.pop(0)
-        self.do(self.lanes.unloaded(name, model, self.now))
+        self.do(self.lanes.note_unloaded(name, model, self.now))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -158,7 +158,7 @@ class World:
                 self.loaded(name)
 
     def with_resident(self, *models: str, name: str = "gpu") -> "World":
-        self.do(self.lanes.observed(name, {model: SIZES[model] for model in models}, self.now, self.now))
+        self.do(self.lanes.note_memory(name, {model: SIZES[model] for model in models}, self.now, self.now))
         self.now += 60
         return self
 
@@ -183,7 +183,7 @@ class World:
 
     def _critical_waits_for_no_background(self) -> None:
         promised: dict[str, int] = {}
-        for ticket, offer in self.lanes._considered(self.now):
+        for ticket, offer in self.lanes._consider(self.now):
             if ticket.priority is not Priority.CRITICAL:
                 continue
             assert offer.act is Act.WAIT, "a P0 waits although something could be done for it"

@@ -17,7 +17,7 @@ from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short,
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Progress as Document
-from gristmill.documents import Taken, Urgency, explain_failures, progress
+from gristmill.documents import Taken, Urgency, explain_failures, load_progress
 from gristmill.scopes import Scope
 from gristmill.sources import FileIntake, Reporter, files_in
 
@@ -55,7 +55,7 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
         ids = [one.document for one in added if one.document is not None] if wait else []
         known = {one.document for one in added if one.status == "unchanged"}
         async with at.db.transaction() as tx:
-            whole = {one.id for one in await progress(tx, ids) if one.id in known and one.has_ended}
+            whole = {one.id for one in await load_progress(tx, ids) if one.id in known and one.has_ended}
         new = [id_ for id_ in ids if id_ not in whole]
         if not (as_json and wait):
             emit(as_json, added, lambda: _added_view(added))

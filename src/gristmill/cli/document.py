@@ -26,17 +26,17 @@ from gristmill.documents import (
     Skipped,
     add_again,
     clear_copies,
-    failures,
+    find_with_parts,
+    list_failures,
+    list_pages,
     list_phases,
-    load,
-    pages,
+    list_setbacks,
+    list_skipped,
+    load_documents,
+    load_progress,
     place_error,
-    progress,
     remove_in_portions,
     say_reindex,
-    setbacks,
-    skipped,
-    with_parts,
 )
 from gristmill.documents import retry as retry_document
 from gristmill.errors import Refused
@@ -132,16 +132,16 @@ async def _show(id_: DocumentId) -> Seen:
 
 
 async def _look(tx: Tx, id_: DocumentId) -> Seen:
-    found = await progress(tx, await with_parts(tx, [id_]))
+    found = await load_progress(tx, await find_with_parts(tx, [id_]))
     one = _the(found, id_)
     parts = [part for part in found if part.id != id_]
-    troubles = await setbacks(tx, id_), await failures(tx, id_)
-    return Seen(one, parts, await _errors(tx, parts), await pages(tx, id_), await skipped(tx, id_), *troubles)
+    troubles = await list_setbacks(tx, id_), await list_failures(tx, id_)
+    return Seen(one, parts, await _errors(tx, parts), await list_pages(tx, id_), await list_skipped(tx, id_), *troubles)
 
 
 async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
     failed = [part.id for part in parts if part.status == "failed"][:MOST_PAGES]
-    told = {one: await failures(tx, one, limit=1) for one in failed}
+    told = {one: await list_failures(tx, one, limit=1) for one in failed}
     return {one: place_error(found[0].page, found[0].error) for one, found in told.items() if found}
 
 
@@ -151,10 +151,10 @@ async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
         shown = [OPEN, *(one.name for one in await list_phases(tx) if one.shown)]
         if phase is not None and phase not in shown:
             raise typer.BadParameter(f"a phase is one of {', '.join(shown)}", param_hint="--phase")
-        document = (await load(tx, [id_])).get(id_)
+        document = (await load_documents(tx, [id_])).get(id_)
         if document is None:
             raise _unknown(id_)
-        (seen,) = await progress(tx, [id_])
+        (seen,) = await load_progress(tx, [id_])
         return await retry_document(tx, document, phase), seen.status
 
 

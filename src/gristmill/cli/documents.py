@@ -11,7 +11,7 @@ from gristmill.cli.grinding import as_dict, counts
 from gristmill.cli.output import Json, emit, err, short, table
 from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
-from gristmill.documents import Progress, list_columns, listing
+from gristmill.documents import Progress, list_columns, list_documents
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
 
@@ -59,7 +59,7 @@ async def _list(
     async with session() as at, at.db.transaction() as tx:
         await heed(tx, scope)
         earlier = None if before is None else DocumentId(before)
-        return await listing(tx, client=client, project=project, status=status, limit=limit, before=earlier)
+        return await list_documents(tx, client=client, project=project, status=status, limit=limit, before=earlier)
 
 
 def _view(found: Sequence[Progress], empty: str) -> RenderableType:

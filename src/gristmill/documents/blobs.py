@@ -103,7 +103,7 @@ async def _portions(source: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
 
 
 async def _finish_staging(tx: Tx, staged: Staged, begun: Row) -> None:
-    """Put the pieces under their hash, unless another who brought the same bytes was faster."""
+    """Put the pieces under their hash, unless another stager brought the same bytes first."""
     kept = await tx.value(SQL["keep_blob"], hash=staged.hash, size=staged.size)
     await tx.execute(SQL["hand_pieces"], staged=begun.blob, kept=kept)
     await tx.execute(SQL["move_pin"], pin=staged.pin, kept=kept)
@@ -124,7 +124,7 @@ async def hold_bytes(tx: Tx, hash_: bytes) -> None:
 
 
 async def lock_bytes(tx: Tx, hashes: Sequence[bytes]) -> None:
-    """Before any document of them is removed: all who keep or drop bytes take these locks in the same order."""
+    """Lock bytes before their documents are removed. Every transaction takes these locks in the same order."""
     await tx.one(SQL["lock"], hashes=list(hashes))
 
 

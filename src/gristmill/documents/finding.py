@@ -3,7 +3,7 @@
 from typing import Any
 
 from gristmill.db import Database, Tx
-from gristmill.documents.progress import holds_anything, types
+from gristmill.documents.progress import holds_anything, list_types
 from gristmill.errors import Refused
 from gristmill.knowledge import Finder, Hits
 from gristmill.scopes import GLOBAL, Scope
@@ -31,6 +31,6 @@ async def explain_lack(tx: Tx, scope: Scope) -> str | None:
 
 async def _refuse_unknown_type(tx: Tx, scope: Scope, type: str) -> None:
     """Before a model is loaded that could find nothing."""
-    known = await types(tx, scope)
+    known = await list_types(tx, scope)
     if known and type not in known:
         raise Refused(f"No document is of the type “{type}”: there are {', '.join(known)}.")

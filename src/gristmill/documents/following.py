@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from gristmill.db import Database, Tx, outlast_outage
 from gristmill.documents.phases.definition import list_phases
-from gristmill.documents.progress import Progress, Tally, at_work, failures, listing, progress, tally, with_parts
+from gristmill.documents.progress import (
+    Progress,
+    Tally,
+    count_documents,
+    find_with_parts,
+    list_at_work,
+    list_documents,
+    list_failures,
+    load_progress,
+)
 from gristmill.errors import Refused, Unreachable
 from gristmill.ids import DocumentId
 from gristmill.queue import list_queues
@@ -43,7 +52,7 @@ async def follow_documents(
         try:
             # all of one moment: a part that comes between two statements would be missed
             async with db.transaction(snapshot=True) as tx:
-                looked = await progress(tx, await with_parts(tx, open_))
+                looked = await load_progress(tx, await find_with_parts(tx, open_))
                 is_served = attendance.note(await _has_worker(tx), loop.time())
         except Unreachable:
             await outlast_outage(db, warn)
@@ -105,9 +114,9 @@ class Overview:
 
 async def load_overview(tx: Tx, most: int) -> Overview:
     """At most so many of each kind."""
-    busy = await progress(tx, (await at_work(tx))[:most])
-    newest = await listing(tx, limit=most)
-    return Overview(list({one.id: one for one in [*newest, *busy]}.values()), await tally(tx))
+    busy = await load_progress(tx, (await list_at_work(tx))[:most])
+    newest = await list_documents(tx, limit=most)
+    return Overview(list({one.id: one for one in [*newest, *busy]}.values()), await count_documents(tx))
 
 
 async def explain_failures(tx: Tx, found: Iterable[Progress]) -> list[tuple[Progress, str]]:
@@ -116,7 +125,7 @@ async def explain_failures(tx: Tx, found: Iterable[Progress]) -> list[tuple[Prog
         (one, place_error(failure.page, failure.error))
         for one in found
         if one.status == "failed"
-        for failure in await failures(tx, one.id, limit=MOST_ERRORS)
+        for failure in await list_failures(tx, one.id, limit=MOST_ERRORS)
     ]
 
 

@@ -58,7 +58,7 @@ def _open_file(path: Path, max_bytes: int) -> BinaryIO:
         raise Permanent("it is a link to a folder, which is not followed: add that folder itself")
     if not stat.S_ISREG(mode):  # whoever opens a pipe waits for a writer
         raise Permanent("it is neither a file nor a folder")
-    if path.is_symlink():  # whoever may put one into a folder would read by us what is closed to him
+    if path.is_symlink():  # a person who may add links to a folder could read closed files by us
         raise Permanent("it is a link to a file, which is not followed: add that file itself")
     if about.st_size > max_bytes:
         raise refusals.too_large(about.st_size, max_bytes)

@@ -22,7 +22,7 @@ class PhaseGroup:
 
 @dataclass(frozen=True)
 class Document:
-    """A row of `document`, with what the phases need of it."""
+    """A row of `document`, with everything that the phases need."""
 
     id: DocumentId
     scope: ScopeId
@@ -37,7 +37,7 @@ class Document:
     type: str | None
     title: str | None
     meta: Mapping[str, Any]
-    given: Mapping[str, Any]  # what its source says of it
+    given: Mapping[str, Any]  # type, title, time and metadata, as its source gave them
     pages: int | None
     depth: int  # how many containers it lies in
     task: TaskId

@@ -1,4 +1,4 @@
-"""How far documents are, for those who look."""
+"""How far documents are: each of them, its pages, and all of them together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class PageProgress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit that died or had a setback, and of what."""
+    """A page or chunk that failed, for good or for now, and its error."""
 
     task: TaskId
     kind: str
@@ -140,11 +140,11 @@ class Tally:
     with_errors: int
 
 
-async def progress(tx: Tx, ids: Iterable[DocumentId]) -> list[Progress]:
+async def load_progress(tx: Tx, ids: Iterable[DocumentId]) -> list[Progress]:
     return await _describe(tx, await tx.all(SQL["progress"], ids=list(ids)))
 
 
-async def listing(
+async def list_documents(
     tx: Tx,
     *,
     client: str | None = None,
@@ -162,11 +162,11 @@ async def listing(
     return await _describe(tx, rows)
 
 
-async def tally(tx: Tx) -> Tally:
+async def count_documents(tx: Tx) -> Tally:
     return Tally(*(await tx.all(COUNTS["tally"]))[0])
 
 
-async def at_work(tx: Tx) -> list[DocumentId]:
+async def list_at_work(tx: Tx) -> list[DocumentId]:
     """The documents that somebody works on right now."""
     return [row.id for row in await tx.all(COUNTS["at_work"])]
 
@@ -177,33 +177,33 @@ async def names_of(tx: Tx, owners: Iterable[str | None]) -> dict[str, str]:
     return {owner_of(row.id): row.name for row in await tx.all(SQL["names_of"], ids=ids)} if ids else {}
 
 
-async def types(tx: Tx, scope: Scope) -> list[str]:
+async def list_types(tx: Tx, scope: Scope) -> list[str]:
     """Of which types the documents are that are seen from here."""
     return [row.type for row in await tx.all(SQL["types"], scopes=await visible(tx, scope))]
 
 
 async def holds_anything(tx: Tx, scope: Scope) -> bool:
-    """Whether anything belongs to this scope or to one of its projects; what else is seen from there does not count."""
+    """Whether anything belongs to this scope or to one of its projects; GLOBAL rows do not count."""
     return await tx.value(SQL["holds_anything"], client=scope.client, project=scope.project)
 
 
-async def failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
+async def list_failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
     rows = await tx.all(SQL["failures_of"], owner=owner_of(document), limit=limit)
     return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
 
 
-async def setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
-    """What went wrong and will be tried again by itself."""
+async def list_setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
+    """Failures that will be tried again without anybody's doing."""
     rows = await tx.all(SQL["setbacks_of"], owner=owner_of(document), limit=limit)
     return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
 
 
-async def skipped(tx: Tx, document: DocumentId) -> list[Skipped]:
+async def list_skipped(tx: Tx, document: DocumentId) -> list[Skipped]:
     rows = await tx.all(SQL["skipped_of"], id=document)
     return [Skipped(row.phase, row.units, row.reason) for row in rows]
 
 
-async def pages(tx: Tx, document: DocumentId) -> list[PageProgress]:
+async def list_pages(tx: Tx, document: DocumentId) -> list[PageProgress]:
     """How far each page is, as far as their number is known."""
     rows = await tx.all(SQL["pages_of"], id=document)
     return [_page(list(alike)) for _, alike in groupby(rows, key=lambda row: row.page)]
@@ -227,8 +227,8 @@ def _page(rows: Sequence[Row]) -> PageProgress:
     return PageProgress(rows[0].page, rows[0].method, max(row.chunks for row in rows), phases)
 
 
-async def with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
-    """Documents and what was found in them so far."""
+async def find_with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
+    """These documents, and the documents that were found in them so far; the innermost first."""
     return [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids))]
 
 

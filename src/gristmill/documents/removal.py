@@ -1,4 +1,4 @@
-"""Removes documents with everything that was made of them, and says what that was."""
+"""Removes documents with everything that was made of them, and counts it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from gristmill.db import Database, Row, Tx
 from gristmill.documents import store
 from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
-from gristmill.documents.progress import with_parts
+from gristmill.documents.progress import find_with_parts
 from gristmill.documents.store import SQL
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
@@ -20,7 +20,7 @@ PORTION = 200  # documents removed in one transaction
 
 @dataclass(frozen=True)
 class Removed:
-    """What went, and what only lost some of its evidence."""
+    """How much was removed, and how many nodes and edges only lost some of their evidence."""
 
     documents: int
     pages: int
@@ -34,7 +34,7 @@ class Removed:
 
 @dataclass
 class Account:
-    """What went in the transactions so far: a node may lose evidence in one, and the rest of it in the next."""
+    """What was removed so far: a node may lose some evidence in one transaction, and the rest in the next."""
 
     documents: int = 0
     pages: int = 0
@@ -51,7 +51,7 @@ class Account:
         self.nodes_weaker = self.nodes_weaker.union(losses.nodes_weaker) - self.nodes
         self.edges_weaker = self.edges_weaker.union(losses.edges_weaker) - self.edges
 
-    def told(self) -> Removed:
+    def sum_up(self) -> Removed:
         return Removed(
             self.documents,
             self.pages,
@@ -65,16 +65,16 @@ class Account:
 
 
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
-    """Remove documents and what lies in them; whatever works on them writes nothing any more."""
+    """Remove documents and their parts; a worker that is busy with one of them writes nothing any more."""
     account = Account()
     await _remove(tx, list(ids), account)
     if not account.documents:
         raise Refused("There is no such document.")
-    return account.told()
+    return account.sum_up()
 
 
 async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
-    """Remove all versions of a source and what lies in them; nothing, if there is no such source (any more)."""
+    """Remove all versions of a source, and their parts; all counts are 0 if there is no such source."""
     account = Account()
     own = await find_scope(tx, scope)
     if own is not None:
@@ -82,18 +82,18 @@ async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
         versions = [row.id for row in await tx.all(SQL["versions"], scope=own, urn=urn)]
         if versions:
             await _remove(tx, versions, account)
-    return account.told()
+    return account.sum_up()
 
 
 async def replace(tx: Tx, older: Sequence[DocumentId]) -> None:
-    """Remove what a newer version takes the place of; whoever finishes that one has the terms put in order.
+    """Remove the versions that a newer one takes the place of; the caller has the terms put in order.
 
-    What was stated of chunks that the newer one has as well is kept with those. Nobody asks what went, and whether
-    somebody else was faster does not matter.
+    Statements about a chunk that the newer version has, too, go over to that chunk. Versions that another transaction
+    removed first do not matter.
     """
-    meant, _ = await _halted(tx, older)
+    meant, _ = await _stop_work(tx, older)
     await graph.hand_down_statements(tx, meant)
-    await _deleted(tx, meant)
+    await _delete(tx, meant)
 
 
 async def remove_in_portions(
@@ -104,11 +104,11 @@ async def remove_in_portions(
     A container goes last: what is left of it can be found by it. It is not opened any further meanwhile.
     """
     async with db.transaction() as tx:
-        known = await store.load(tx, ids)
+        known = await store.load_documents(tx, ids)
         for id_ in ids:
             if id_ not in known:
                 raise Refused(f"There is no document {id_}: gristmill documents lists them.")
-        meant = await with_parts(tx, ids)
+        meant = await find_with_parts(tx, ids)
         if len(meant) <= PORTION:
             return await remove(tx, ids)
         await cancel(tx, [one.task for one in known.values() if one.phases], reason="its document is being removed")
@@ -119,19 +119,19 @@ async def remove_in_portions(
         tell(account.documents, len(meant))
     async with db.transaction() as tx:
         await _remove(tx, ids, account)
-    return account.told()
+    return account.sum_up()
 
 
 async def thin_out(db: Database, document: DocumentId) -> None:
-    """Before a whole version takes the place of older ones: what lay in those and is much goes portion by portion."""
+    """Remove many parts of older versions portion by portion, before a whole version takes their place."""
     async with db.transaction() as tx:
         older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
-        meant = await with_parts(tx, older) if older else []
+        meant = await find_with_parts(tx, older) if older else []
         if len(meant) <= PORTION:
             return
         await tx.execute(SQL["hand_over"], id=document, older=older)
         await tx.flush()
-        meant = await with_parts(tx, older)
+        meant = await find_with_parts(tx, older)
     for some in _portions([id_ for id_ in meant if id_ not in older]):
         async with db.transaction() as tx:
             await replace(tx, some)
@@ -142,22 +142,25 @@ def _portions(ids: Sequence[DocumentId]) -> Iterator[Sequence[DocumentId]]:
 
 
 async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
-    meant, tasks = await _halted(tx, ids)
-    held = await tx.one(SQL["contents"], ids=meant)
-    assert held is not None
-    account.lose(await graph.find_losses(tx, held.chunks))
-    gone = await _deleted(tx, meant)
+    meant, tasks = await _stop_work(tx, ids)
+    contents = await tx.one(SQL["contents"], ids=meant)
+    assert contents is not None
+    account.lose(await graph.find_losses(tx, contents.chunks))
+    gone = await _delete(tx, meant)
     await send_many(tx, [lexicon.fold_letter(scope) for scope in gone.scopes])
     account.documents += gone.documents
-    account.pages += held.pages
-    account.chunks += len(held.chunks)
+    account.pages += contents.pages
+    account.chunks += len(contents.chunks)
     account.tasks += tasks
 
 
-async def _deleted(tx: Tx, ids: Sequence[DocumentId]) -> Row:
-    """How many there still were, and in which scopes; their bytes, and what was stated, go if nothing else has them."""
+async def _delete(tx: Tx, ids: Sequence[DocumentId]) -> Row:
+    """Delete documents, with the bytes and statements that nothing else needs.
+
+    The row says how many documents there still were, and in which scopes.
+    """
     hashes = [row.hash for row in await tx.all(SQL["hashes_of"], ids=ids)]
-    await lock_bytes(tx, hashes)  # before the documents: all who remove some take their locks in this order
+    await lock_bytes(tx, hashes)  # before the documents: every removal locks in this order
     stated = await graph.statements_at_stake(tx, ids)
     gone = await tx.one(SQL["delete_documents"], ids=ids)
     await drop_unused_bytes(tx, hashes)
@@ -165,8 +168,8 @@ async def _deleted(tx: Tx, ids: Sequence[DocumentId]) -> Row:
     return gone
 
 
-async def _halted(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], int]:
-    """Documents and what lies in them, with no work left on any; and how many tasks went."""
+async def _stop_work(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], int]:
+    """End all work on documents and on the parts that lie in them: these documents, and how many tasks were removed."""
     known: dict[DocumentId, None] = {}  # in the order in which they were found
     tasks = 0
     # again: one that was being opened while we waited for it may have brought more parts

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from gristmill.documents.desk import Desk
 from gristmill.documents.letters import (
     BuildGraph,
     EmbedChunk,
@@ -12,6 +11,7 @@ from gristmill.documents.letters import (
     SealPhase,
     SplitPage,
 )
+from gristmill.documents.parsers import Parsers
 from gristmill.documents.phases.graph import build_graph
 from gristmill.documents.phases.ocr import read_pages
 from gristmill.documents.phases.opening import finish_document, open_document, seal_phase
@@ -27,15 +27,15 @@ CHUNKS_AT_ONCE = 64
 
 def bind_handlers(tools: Tools) -> list[Handler]:
     db, models, settings = tools.db, tools.models, tools.settings.documents
-    desk = Desk(models.reading_processes, models.embedding_processes, settings, models.embedder.window)
+    parsers = Parsers(models.reading_processes, models.embedding_processes, settings, models.embedder.window)
     spool = Spool(db, tools.settings.data / "spool", settings.spool)
     longest = settings.timeout * 10  # waiting for a child counts, too; the call itself is limited in the child
     few = models.reading_processes.size + 1  # one gets ready while others are read; more would only take slots
     opening = partial(
-        open_document, db=db, desk=desk, spool=spool, max_bytes=settings.max_bytes, max_depth=settings.max_depth
+        open_document, db=db, parsers=parsers, spool=spool, max_bytes=settings.max_bytes, max_depth=settings.max_depth
     )
-    reading = partial(read_pages, db=db, desk=desk, spool=spool)
-    splitting = partial(split_pages, db=db, desk=desk)
+    reading = partial(read_pages, db=db, parsers=parsers, spool=spool)
+    splitting = partial(split_pages, db=db, parsers=parsers)
     # the second embedder makes vectors of the model before, while those of the first are being filled
     embedding = partial(embed_chunks, db=db, embedders=[models.embedder, models.built_in_embedder])
     extractor = models.extractor

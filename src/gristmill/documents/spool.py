@@ -59,7 +59,7 @@ class Spool:
         self._limit = limit
         self._unseen = limit  # bytes that came since we last looked
         self._coming: dict[bytes, asyncio.Task[Path]] = {}
-        self._arriving: dict[bytes, int] = {}  # the sizes of those that are coming
+        self._arriving: dict[bytes, int] = {}  # the sizes of the copies that are coming
         self._readers: Counter[bytes] = Counter()  # how many are about to read each
         self._swept: float | None = None
 

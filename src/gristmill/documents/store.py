@@ -20,7 +20,7 @@ from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
 
 SQL = queries("gristmill.documents", "documents.sql")
-OPEN = "open"  # what comes before the phases, where one of them is asked for
+OPEN = "open"  # the opening, which comes before the phases, where a phase is asked for
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Version:
     hash: bytes
     name: str
     container: DocumentId | None = None
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what its source says of it
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])  # type, title, time and metadata from its source
     urgency: Urgency = ORDINARY
     refusal: str = ""
 
 
 @dataclass(frozen=True)
 class Latest:
-    """The newest version of a source, as those who would add another look at it."""
+    """The newest version of a source, as `take_in` looks at it before it adds another."""
 
     id: DocumentId
     version: int
@@ -91,7 +91,7 @@ async def create(tx: Tx, version: Version) -> DocumentId:
     return id_
 
 
-async def load(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
+async def load_documents(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
     """Those of them that (still) exist."""
     rows = await tx.all(SQL["documents"], ids=list(set(ids)))
     return {row.id: _document(row) for row in rows}
@@ -104,7 +104,7 @@ def _document(row: Row) -> Document:
 
 
 async def save_inspection(tx: Tx, document: Document, seen: Inspection) -> None:
-    """Write down what was found in a document; its pages are read next, and no others."""
+    """Write down the type, title and pages of a document; the pages are read next."""
     await tx.execute(
         SQL["save_inspection"],
         id=document.id,
@@ -130,7 +130,7 @@ async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
 
 
 async def retry(tx: Tx, document: Document, phase: str | None = None) -> Revived:
-    """Try again what has failed of it: all of it, its opening (`open`), or one phase."""
+    """Try the failed tasks of a document again: all, those of its opening (`open`), or those of one phase."""
     if not document.phases:
         return Revived()
     queue = _queue_of(document, phase) if phase else None
@@ -192,7 +192,7 @@ async def lock_source(tx: Tx, scope: ScopeId, urn: str) -> None:
 
 
 async def find_latest(tx: Tx, scope: ScopeId, urn: str) -> Latest | None:
-    """The newest version of a source, locked against others who would add one."""
+    """The newest version of a source; nobody else can add one until the transaction ends."""
     await lock_source(tx, scope, urn)
     return await tx.one(SQL["latest"], Latest, scope=scope, urn=urn)
 
@@ -201,7 +201,7 @@ async def reload_held(tx: Tx, document: Document) -> Document | None:
     """The document as it is now; its bytes and its container are kept from being removed. None if it is gone."""
     await hold_bytes(tx, document.hash)
     await tx.all(SQL["hold_document"], id=document.container)
-    return (await load(tx, [document.id])).get(document.id)
+    return (await load_documents(tx, [document.id])).get(document.id)
 
 
 async def make_anew(tx: Tx, document: Document, *, number: int, urgency: Urgency = ORDINARY) -> DocumentId:

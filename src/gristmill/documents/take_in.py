@@ -11,7 +11,7 @@ from gristmill.db import Tx
 from gristmill.documents import blobs, store, written
 from gristmill.documents.blobs import Staged
 from gristmill.documents.model import Document
-from gristmill.documents.progress import failures, progress
+from gristmill.documents.progress import list_failures, load_progress
 from gristmill.documents.reading import TYPES, Part
 from gristmill.documents.store import SQL, Latest, Version
 from gristmill.documents.urgency import ORDINARY, Urgency
@@ -199,25 +199,28 @@ def _is_kept(last: Latest, part: Item, hash_: bytes, container_hash: bytes) -> b
 
 
 async def _goes_on(tx: Tx, last: Latest) -> bool:
-    """Whether it is whole or will be: what has failed is tried again with its container."""
+    """Whether it is whole or will be; a failed part is made anew with its container."""
     if last.completed_at is not None:
         return True
-    (seen,) = await progress(tx, [last.id])
+    (seen,) = await load_progress(tx, [last.id])
     return not seen.has_ended
 
 
 async def _describe_known(tx: Tx, item: Item, last: Latest) -> Taken:
-    """Whoever adds again what has failed wants it to succeed: the same bytes would fail again, a retry may not."""
+    """The answer for bytes that are known already.
+
+    A person who adds a failed file again wants it to succeed. The same bytes would fail again; a retry may not.
+    """
     given = _given_by(item)
     if given != last.given:
         await tx.execute(SQL["describe"], id=last.id, given=orjson.dumps(given).decode())
     unchanged = Taken(item.name, item.urn, last.id, "unchanged", f"its content is that of document {last.id}")
     if last.completed_at is not None:
         return unchanged
-    if died := await failures(tx, last.id, limit=1):
+    if died := await list_failures(tx, last.id, limit=1):
         retry = f"gristmill document retry {last.id} tries it again"
         return Taken(item.name, item.urn, last.id, "failed", f"{died[0].error.rstrip('.')}: {retry}")
-    (seen,) = await progress(tx, [last.id])
+    (seen,) = await load_progress(tx, [last.id])
     if seen.status == "cancelled":
         reason = f"document {last.id} was cancelled: {say_reindex(last.id)}"
         return Taken(item.name, item.urn, last.id, "cancelled", reason)
@@ -234,8 +237,8 @@ def say_reindex(document: DocumentId) -> str:
 
 
 async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
-    """A new version of a document from the same bytes: what is known already is not computed again."""
-    old = (await store.load(tx, [document])).get(document)
+    """A new version of a document from the same bytes; results that are kept are not computed again."""
+    old = (await store.load_documents(tx, [document])).get(document)
     if old is None:
         raise _unknown(document)
     if not old.phases:
@@ -256,7 +259,7 @@ def _unknown(document: DocumentId) -> Refused:
 
 
 async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = ORDINARY) -> Taken:
-    """What lies in a document (an attachment, a mail in a mailbox) is a document of its own."""
+    """Take in a part of a document, an attachment or a mail of a mailbox, as a document of its own."""
     item = Item(
         f"{container.urn}#{part.suffix}",
         part.name,

@@ -1,11 +1,11 @@
-"""Whose work goes first: people before batches, and of everybody's work the first of it before the rest."""
+"""Whose work goes first: people before batches, and the first pages of every document before the rest."""
 
 from dataclasses import dataclass
 
 FEW = 20  # documents that come together before it is a batch
 SCAN = 100  # how many pages that carry their text are read in the time that one picture of a page takes
 STEPS = (10, 100, 1_000)  # units of work: a letter, a report, a book …
-MUCH = STEPS[-1]  # … and what is a batch by itself
+MUCH = STEPS[-1]  # … and a document so long that it is a batch by itself
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ BATCH = Urgency(priority=-10)
 
 
 def of_arrival(place: int, given: Urgency = ORDINARY) -> Urgency:
-    """Of the document that comes with so many before it: whoever brings many does not look at each."""
+    """The urgency of a document that comes with so many before it: nobody waits for each of many."""
     return given if place < FEW else BATCH
 
 
 def of_unit(given: Urgency, work: int) -> Urgency:
-    """Of a page or chunk of a document: `work` is how much of the document is done when this is.
+    """The urgency of a page or chunk: `work` is how much of its document is done when this unit is.
 
-    So a letter does not wait for a book, nor for a scan that takes as long; and the rest of much is a batch, whoever
-    waits for it.
+    So a letter does not wait for a book, nor for a scan that takes as long. The later part of a long document is a
+    batch, whoever waits for it.
     """
     base = BATCH if work > MUCH else given
     return Urgency(base.foreground, base.priority - sum(work > step for step in STEPS))

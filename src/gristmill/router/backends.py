@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate as as_regex
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,9 +16,10 @@ from gristmill.router.breaker import Failure
 from gristmill.router.embedded import Child
 from gristmill.router.plain import PlainClient
 from gristmill.router.responses import as_chat
+from gristmill.router.rows import LoadedRow, ModelRow
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, whole
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, read_whole
 from gristmill.router.wire import (
     EMBED,
     V1_CHAT,
@@ -55,8 +56,8 @@ class Outgoing(msgspec.Struct, frozen=True):
 class Seen:
     """What a probe found."""
 
-    models: dict[str, Json]
-    loaded: dict[str, Json] = field(default_factory=dict[str, Json])
+    models: Mapping[str, ModelRow]
+    loaded: dict[str, LoadedRow] = field(default_factory=dict[str, LoadedRow])
     version: str = ""
 
 
@@ -109,8 +110,8 @@ class Adapter:
         self._control: Client | None = None
         self.configure(spec, settings)
         self.speaks = "ollama" if spec.kind == "ollama" else "openai"
-        self.models: dict[str, Json] | None = None  # None until it has told
-        self.loaded: dict[str, Json] = {}
+        self.models: Mapping[str, ModelRow] | None = None  # None until it has told
+        self.loaded: dict[str, LoadedRow] = {}
         self.version = ""
         self.trouble = ""  # why the last probe failed; empty when it did not
         self.absent: set[str] = set()
@@ -230,7 +231,7 @@ class Adapter:
             fields["keep_alive"] = self._pins.keep_alive_raw(model)
             return Outgoing(call, msgspec.json.encode(fields), usage=True)
         choices_asked(question)  # is the number one that can be served?
-        body = question.decoded()
+        body = question.decode()
         usage = bool((as_object(body.get("stream_options")) or {}).get("include_usage"))
         call, sent = to_ollama(V1_CHAT, as_chat(body)) if call is V1_RESPONSES else to_ollama(call, body)
         pinned = self._pins.num_ctx(model)
@@ -250,7 +251,7 @@ class Adapter:
         call, model = question.call, self.own_name(question.full_model) or question.model
         streams: Json = {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
         if call.api == "ollama":
-            call, sent = to_openai(call, question.decoded(), extras=self.spec.extras or self.spec.kind == "embedded")
+            call, sent = to_openai(call, question.decode(), extras=self.spec.extras or self.spec.kind == "embedded")
             return Outgoing(call, orjson.dumps({**sent, **streams, "model": model}), usage=True)
         if call is V1_RESPONSES:
             return self._responses_for_openai(question, model)
@@ -269,7 +270,7 @@ class Adapter:
             fields: Fields = {**question.fields, "stream": TRUE, "model": msgspec.Raw(orjson.dumps(model))}
             return Outgoing(question.call, msgspec.json.encode(fields), usage=True)
         streams = {"stream": True, "stream_options": {"include_usage": True}}
-        sent = {**as_chat(question.decoded()), **streams, "model": model}
+        sent = {**as_chat(question.decode()), **streams, "model": model}
         return Outgoing(V1_CHAT, orjson.dumps(sent), usage=True)
 
     # ── probes and models ───────────────────────────────────────────────────
@@ -294,10 +295,10 @@ class Adapter:
     async def _probe_ollama(self) -> Seen:
         tags = await self.ask("GET", "/api/tags")
         version = self.version or (await self.ask("GET", "/api/version")).get("version", "")
-        return Seen({item["name"]: item for item in tags.get("models") or ()}, await self._in_memory(), version)
+        return Seen(_by_name(tags, "models", "name"), await self._in_memory(), version)
 
-    async def _in_memory(self) -> dict[str, Json]:
-        return _by(await self.ask("GET", "/api/ps"), "models", "name")
+    async def _in_memory(self) -> dict[str, LoadedRow]:
+        return _by_name(await self.ask("GET", "/api/ps"), "models", "name")
 
     async def _probe_openai(self) -> Seen:
         try:
@@ -306,7 +307,7 @@ class Adapter:
             if self._patterns and 400 <= failure.status < 500 and failure.status not in (401, 403, 429):
                 return Seen({})  # no list, but it lives, and the settings say what it serves
             raise
-        return Seen(_by(listed, "data", "id"))
+        return Seen(_by_name(listed, "data", "id"))
 
     async def load(self, model: str, embeds: bool) -> int:
         """Bring a model into memory; how much of the GPU's it takes."""
@@ -318,7 +319,8 @@ class Adapter:
         else:
             await self._load_by_generate(wanted)
         self.loaded = await self._in_memory()
-        return self.loaded.get(name, {}).get("size_vram", 0)
+        row = self.loaded.get(name)
+        return row.get("size_vram", 0) if row is not None else 0
 
     async def _load_by_generate(self, wanted: Json) -> None:
         try:
@@ -347,8 +349,8 @@ class Adapter:
         message = (method, path, self._headers, orjson.dumps(body) if body is not None else b"")
         exchange = self._control.send_at_once(*message) or await self._control.send(*message)
         try:
-            await exchange.begun()
-            text = await whole(exchange)
+            await exchange.wait_for_headers()
+            text = await read_whole(exchange)
         except asyncio.CancelledError:
             await asyncio.shield(exchange.stop(self._settings.release_wait.total_seconds()))
             raise
@@ -361,9 +363,10 @@ class Adapter:
         return as_object(found) or {}
 
 
-def _by(listed: Json, rows: str, key: str) -> dict[str, Json]:
+def _by_name(listed: Json, rows: str, key: str) -> dict[str, LoadedRow]:
     """The rows of a list by their name; a list of another shape is the backend's failure."""
     try:
-        return {str(row[key]): dict(row) for row in listed.get(rows) or ()}
+        named = {str(row[key]): {"name": str(row[key]), **row} for row in listed.get(rows) or ()}
+        return cast("dict[str, LoadedRow]", named)
     except (KeyError, TypeError, ValueError):
         raise AttemptFailed(Failure.PROBE, "the backend's list of models has an unknown shape") from None

@@ -97,7 +97,7 @@ class Breaker:
         self.until = max(self.until, now + (retry_after if retry_after is not None else 1.0))
         return False
 
-    def probed(self, alive: bool, now: float) -> bool:
+    def note_probe(self, alive: bool, now: float) -> bool:
         """What the active probe saw; true when the breaker opens by it."""
         if not alive:
             return self.fail(Failure.PROBE, now)

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from gristmill.router.backends import Adapter
+from gristmill.router.rows import LoadedRow, ModelDetails, ModelRow, OpenAIModelRow
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import BadRequest, canonical, model_missing
@@ -17,18 +18,18 @@ class Catalogue:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
-    def tags(self) -> Json:
+    def tags(self) -> dict[str, list[ModelRow]]:
         """/api/tags: every model once, by its first backend."""
-        found: dict[str, Json] = {}
+        found: dict[str, ModelRow] = {}
         for adapter in self._scheduler.adapters.values():
-            for name, item in self._listed(adapter).items():
+            for name, item in self._list_models(adapter).items():
                 found.setdefault(name, item)
         return {"models": [found[name] for name in sorted(found)]}
 
     def names(self) -> list[str]:
         return [item["name"] for item in self.tags()["models"]]
 
-    def _listed(self, adapter: Adapter) -> dict[str, Json]:
+    def _list_models(self, adapter: Adapter) -> dict[str, ModelRow]:
         models = adapter.models or {}
         if adapter.speaks == "ollama":
             return {name: item for name, item in models.items() if adapter.serves(name)}
@@ -38,16 +39,14 @@ class Catalogue:
             if adapter.serves(canonical(name))
         }
 
-    def loaded(self) -> Json:
+    def list_loaded(self) -> dict[str, list[LoadedRow]]:
         """/api/ps: what is in memory, and where."""
-        rows = [
-            {**item, "backend": adapter.name}
-            for adapter in self._scheduler.adapters.values()
-            for item in adapter.loaded.values()
-        ]
+        rows = list[LoadedRow]()
+        for adapter in self._scheduler.adapters.values():
+            rows.extend(LoadedRow({**row, "backend": adapter.name}) for row in adapter.loaded.values())
         return {"models": rows}
 
-    def version(self) -> Json:
+    def version(self) -> dict[str, str]:
         """/api/version: that of the backends, as clients decide by it what they may send."""
         versions = [adapter.version for adapter in self._scheduler.adapters.values() if adapter.version]
         return {"version": min(versions, key=_comparable) if versions else "0.0.0"}
@@ -79,7 +78,7 @@ class Catalogue:
         """/v1/models."""
         return {"object": "list", "data": [_as_openai(item["name"]) for item in self.tags()["models"]]}
 
-    def openai_model(self, model: str) -> Json:
+    def openai_model(self, model: str) -> OpenAIModelRow:
         """/v1/models/{model}."""
         if not any(adapter.serves(canonical(model)) for adapter in self._scheduler.adapters.values()):
             raise model_missing(model, self.names())
@@ -90,7 +89,7 @@ def _plain(patterns: tuple[str, ...]) -> list[str]:
     return [name for name in patterns if not set(name) & set("*?[")]
 
 
-def _as_openai(name: str) -> Json:
+def _as_openai(name: str) -> OpenAIModelRow:
     return {
         "id": name.removesuffix(":latest"),
         "object": "model",
@@ -99,7 +98,7 @@ def _as_openai(name: str) -> Json:
     }
 
 
-def _as_tag(name: str) -> Json:
+def _as_tag(name: str) -> ModelRow:
     full = canonical(name)
     return {
         "name": full,
@@ -111,7 +110,7 @@ def _as_tag(name: str) -> Json:
     }
 
 
-def _details() -> Json:
+def _details() -> ModelDetails:
     return {
         "parent_model": "",
         "format": "",

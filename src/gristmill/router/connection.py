@@ -52,10 +52,10 @@ class PlainExchange:
         self._waiter: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] | None = None
 
-    async def begun(self) -> None:
+    async def wait_for_headers(self) -> None:
         while not self.status:
             try:
-                await self.news()
+                await self.wait_for_data()
             except StaleConnection:
                 if self.again is None:
                     raise
@@ -65,7 +65,7 @@ class PlainExchange:
                 if self._error is not None:  # told to stop meanwhile
                     self._connection.abort()
 
-    def taken(self) -> bytes | None:
+    def take(self) -> bytes | None:
         if self._error is not None:  # told to stop: what came since is nobody's any more
             raise self._error
         if not self._arrived:
@@ -77,7 +77,7 @@ class PlainExchange:
         self._size = 0
         return data
 
-    async def news(self) -> None:
+    async def wait_for_data(self) -> None:
         if self._error is not None:
             raise self._error
         self._waiter = self._loop.create_future()

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import orjson
 
 from gristmill.router.breaker import Failure
+from gristmill.router.rows import TokenLogprob
 from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, V1_CHAT, Call, Question, as_object, error_text
 
@@ -33,7 +34,7 @@ class Delta:
     text: str = ""
     thinking: str = ""
     tools: list[ToolCall] = field(default_factory=list[ToolCall])
-    logprobs: list[Json] = field(default_factory=list[Json])  # as both APIs write them for a chat
+    logprobs: list[TokenLogprob] = field(default_factory=list[TokenLogprob])
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class Choice:
     texts: list[str] = field(default_factory=list[str])
     thinking: list[str] = field(default_factory=list[str])
     tools: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
-    logprobs: list[Json] = field(default_factory=list[Json])
+    logprobs: list[TokenLogprob] = field(default_factory=list[TokenLogprob])
     finish: str | None = None
 
 
@@ -68,7 +69,7 @@ class Reply:
         if delta.logprobs:
             choice.logprobs.extend(delta.logprobs)
 
-    def finished(self) -> int:
+    def count_finished(self) -> int:
         return sum(choice.finish is not None for choice in self.choices.values())
 
 
@@ -176,7 +177,7 @@ class OpenAIReader:
         self.reply.gather(delta)
         if said.get("finish_reason"):
             choice.finish = said["finish_reason"]
-            self.reply.done = self.reply.done or self.reply.finished() >= self._choices
+            self.reply.done = self.reply.done or self.reply.count_finished() >= self._choices
         return delta
 
 
@@ -189,7 +190,7 @@ def _add_to_tool_call(choice: Choice, call: Json) -> None:
     tool.arguments += function.get("arguments") or ""
 
 
-def _read_logprobs(said: Any) -> list[Json]:
+def _read_logprobs(said: Any) -> list[TokenLogprob]:
     """A chat's, or those of a text completion in the shape of a chat's."""
     found = as_object(said)
     if found is None:
@@ -234,15 +235,15 @@ class Writer(Protocol):
 
     stream_type: str
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         """A piece of a stream."""
         ...
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         """The end of a stream."""
         ...
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         """Everything in one body."""
         ...
 
@@ -256,17 +257,17 @@ class OllamaWriter:
         self._chat, self._model = question.call is CHAT, question.model
         self._began = time.monotonic_ns()
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         if not (delta.text or delta.thinking or delta.logprobs):
             return b""
         return orjson.dumps(self._line(delta.text, delta.thinking, (), delta.logprobs, done=False)) + b"\n"
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         tools = reply.choices[0].tools.values()
         calls = orjson.dumps(self._line("", "", tools, [], done=False)) + b"\n" if tools else b""
         return calls + orjson.dumps({**self._line("", "", (), [], done=True), **self._figures(reply)}) + b"\n"
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         choice = reply.choices[0]
         texts, thinking, tools = "".join(choice.texts), "".join(choice.thinking), choice.tools.values()
         line = self._line(texts, thinking, tools, choice.logprobs, done=True)
@@ -274,7 +275,9 @@ class OllamaWriter:
         theirs = {name: value for name, value in reply.last.items() if name not in PIECEWISE}
         return orjson.dumps({**line, **(theirs or self._figures(reply))})
 
-    def _line(self, text: str, thinking: str, tools: Iterable[ToolCall], logprobs: list[Json], *, done: bool) -> Json:
+    def _line(
+        self, text: str, thinking: str, tools: Iterable[ToolCall], logprobs: list[TokenLogprob], *, done: bool
+    ) -> Json:
         head = {"model": self._model, "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         more = {"logprobs": logprobs} if logprobs else {}
         if not self._chat:
@@ -327,7 +330,7 @@ class OpenAIWriter:
         self._calls: defaultdict[int, int] = defaultdict(int)
         self._offsets: defaultdict[int, int] = defaultdict(int)
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         if not (delta.text or delta.thinking or delta.tools or delta.logprobs):
             return b""
         said = self._chat_piece(delta) if self._chat else self._text_piece(delta)
@@ -355,7 +358,7 @@ class OpenAIWriter:
         self._begun.add(choice)
         return {"role": "assistant"}
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         out = b""
         for index, choice in sorted(reply.choices.items()):
             last: Json = {"delta": self._role(index)} if self._chat else {"text": "", "logprobs": None}
@@ -369,7 +372,7 @@ class OpenAIWriter:
         event = {**self._head, "object": kind, "model": self._model, "choices": choices, **more}
         return b"data: " + orjson.dumps(event) + b"\n\n"
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         said = {
             **self._head,
             "object": "chat.completion" if self._chat else "text_completion",
@@ -406,7 +409,7 @@ def _reasoning(text: str) -> Json:
     return {"reasoning": text, "reasoning_content": text}
 
 
-def chat_logprobs(tokens: list[Json]) -> list[Json]:
+def chat_logprobs(tokens: list[TokenLogprob]) -> list[TokenLogprob]:
     """Ollama leaves out bytes and empty lists, which OpenAI's clients take for granted."""
     return [
         {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.get("top_logprobs") or ()]}
@@ -414,15 +417,15 @@ def chat_logprobs(tokens: list[Json]) -> list[Json]:
     ]
 
 
-def _chat_logprobs(tokens: list[Json]) -> Json | None:
+def _chat_logprobs(tokens: list[TokenLogprob]) -> Json | None:
     return {"content": chat_logprobs(tokens), "refusal": None} if tokens else None
 
 
-def _with_bytes(token: Json) -> Json:
+def _with_bytes(token: TokenLogprob) -> TokenLogprob:
     return {"bytes": list(token["token"].encode()), **token}
 
 
-def _legacy_logprobs(tokens: list[Json], offset: int) -> Json | None:
+def _legacy_logprobs(tokens: list[TokenLogprob], offset: int) -> Json | None:
     """As text completions write them: four lists side by side."""
     if not tokens:
         return None

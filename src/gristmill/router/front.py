@@ -37,7 +37,7 @@ class Front:
         patience: float,
     ) -> None:
         self.admit, self.handle, self.body_limit, self.patience = admit, handle, body_limit, patience
-        self.lines: set[Line] = set()
+        self.connections: set[ClientConnection] = set()
         self.loop = asyncio.get_running_loop()
         self.now = self.loop.time()  # to the second, which is all that patience needs
         self._server: asyncio.Server | None = None
@@ -45,42 +45,42 @@ class Front:
 
     async def listen(self, host: str, port: int) -> int:
         """Begin to take connections; the port."""
-        server = self._server = await self.loop.create_server(lambda: Line(self), host, port, backlog=1024)
+        server = self._server = await self.loop.create_server(lambda: ClientConnection(self), host, port, backlog=1024)
         return server.sockets[0].getsockname()[1]
 
     def configure(self, *, body_limit: int, patience: float) -> None:
         """Go by these limits from now on, and look at every client's head anew: its key may be gone."""
         self.body_limit, self.patience = body_limit, patience
-        for line in self.lines:
-            line.forget_head()
+        for connection in self.connections:
+            connection.forget_head()
 
     async def close(self) -> None:
         """Part with everybody; who is being told something may read it within a moment."""
         self._timer.cancel()
         if self._server is not None:
             self._server.close()
-        workers = [line.worker for line in self.lines if line.worker is not None]
-        for line in list(self.lines):
-            line.part()
+        workers = [connection.worker for connection in self.connections if connection.worker is not None]
+        for connection in list(self.connections):
+            connection.part()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_WORDS):
-                await self._deserted()
-        for line in list(self.lines):
-            line.hang_up()
+                await self._wait_until_empty()
+        for connection in list(self.connections):
+            connection.hang_up()
         await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _deserted(self) -> None:
-        while self.lines:  # noqa: ASYNC110 the router is stopping
+    async def _wait_until_empty(self) -> None:
+        while self.connections:  # noqa: ASYNC110 the router is stopping
             await asyncio.sleep(0.005)
 
     def _sweep(self) -> None:
         self.now = self.loop.time()
-        for line in list(self.lines):
-            line.check(self.now)
+        for connection in list(self.connections):
+            connection.check(self.now)
         self._timer = self.loop.call_later(1.0, self._sweep)
 
 
-class Line(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One client's connection; the client's end of it is the end of what it asked for."""
 
     __slots__ = (
@@ -142,7 +142,7 @@ class Line(asyncio.Protocol):
             raise ConnectionResetError("the client is gone")
         self._transport.write(data)
 
-    async def drained(self) -> None:
+    async def wait_until_drained(self) -> None:
         self._waiter = self._front.loop.create_future()
         await self._waiter
 
@@ -187,12 +187,12 @@ class Line(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._remote = peer[0] if peer else ""
-        self._front.lines.add(self)
+        self._front.connections.add(self)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._front.lines.discard(self)
+        self._front.connections.discard(self)
         self._ready.clear()
         if self.worker is not None:
             self.worker.cancel()
@@ -222,7 +222,7 @@ class Line(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            return self._declined(data[offer.args[0] :])
+            return self._decline_upgrade(data[offer.args[0] :])
         except httptools.HttpParserCallbackError as error:
             if not isinstance(wrong := error.__context__, BadRequest):
                 raise
@@ -234,7 +234,7 @@ class Line(asyncio.Protocol):
                 self._refuse(_too_wordy())
         return b""
 
-    def _declined(self, rest: bytes) -> bytes:
+    def _decline_upgrade(self, rest: bytes) -> bytes:
         """A request that offers another protocol (Java's client does) as if it had not offered it."""
         head, self._plain = self._plain, b""
         if not head:
@@ -361,9 +361,9 @@ class Line(asyncio.Protocol):
                 pass  # nobody is there to be told
             finally:
                 self._serving = False
-                self._served(request)
+                self._end_request(request)
 
-    def _served(self, request: Request) -> None:
+    def _end_request(self, request: Request) -> None:
         transport = self._transport
         if transport is None:
             return

@@ -42,7 +42,7 @@ class Lanes:
         for backend in backends:
             if before.get(backend.name) is not backend:
                 self.memory.want_own_set(backend)
-        return self._pumped(now)
+        return self._pump(now)
 
     def _retire(self, backend: Backend, now: float) -> None:
         """Let whoever waits for a model there wait for another place."""
@@ -71,9 +71,9 @@ class Lanes:
             offer = self._place(ticket, NOBODY_WAITS, now)
             if offer.act in READY:
                 self._accept(ticket, offer, now)
-                return self._flushed()
+                return self._flush()
         self.waiting.add(ticket, now)
-        effects = self._pumped(now)
+        effects = self._pump(now)
         if self.waiting.counts[ticket.priority] > self.rules.queue_limit and ticket.lease is None:
             self.waiting.remove(ticket)
             reason = f"{self.waiting.counts[ticket.priority]} {ticket.priority.label} requests already wait"
@@ -89,7 +89,7 @@ class Lanes:
         elif lease.phase is not Phase.LEAVING:
             self._vacate(lease)
             self.memory.drop_needless_load(lease.backend)
-        return self._pumped(now)
+        return self._pump(now)
 
     def commit(self, ticket: Ticket) -> None:
         """The client is about to see the first byte: from here on the request cannot be run anew."""
@@ -108,7 +108,7 @@ class Lanes:
             self.waiting.remove(ticket)
         if ticket.priority is Priority.CRITICAL:
             self.memory.touch(ticket.session, now)
-        return self._pumped(now)
+        return self._pump(now)
 
     def leave(self, lease: Lease, now: float) -> list[Effect]:
         """The attempt is over for us, the backend has yet to confirm: the slot stays taken."""
@@ -117,12 +117,12 @@ class Lanes:
             lease.phase = Phase.LEAVING
             lease.ticket.ended = True
             lease.ticket.lease = None
-        return self._pumped(now)
+        return self._pump(now)
 
     def confirm(self, lease: Lease, now: float) -> list[Effect]:
         """The backend has stopped working on a lease that was leaving."""
         self._vacate(lease)
-        return self._pumped(now)
+        return self._pump(now)
 
     def fail(
         self, lease: Lease, kind: Failure, now: float, retry_after: float | None = None, *, gone: bool = True
@@ -142,7 +142,7 @@ class Lanes:
         ticket = lease.ticket
         if not ticket.ended and ticket.lease is None and ticket not in self.waiting:
             self._retry(lease, kind, now)
-        return self._pumped(now)
+        return self._pump(now)
 
     def _retry(self, lease: Lease, kind: Failure, now: float) -> None:
         ticket, backend = lease.ticket, lease.backend
@@ -174,12 +174,12 @@ class Lanes:
         """Give every GPU its set: with two or more, both sets live side by side."""
         for backend in self.backends.values():
             self.memory.want_own_set(backend)
-        return self._pumped(now)
+        return self._pump(now)
 
     def release(self, session: str, now: float) -> list[Effect]:
         """A P0 session is over; an empty name ends all."""
         self.memory.release(session)
-        return self._pumped(now)
+        return self._pump(now)
 
     def drain(self, name: str | None, on: bool, now: float) -> list[Effect]:
         """Take no new work, the whole router or one backend; what was accepted is done."""
@@ -187,7 +187,7 @@ class Lanes:
             self.draining = on
         else:
             self.backends[name].draining = on
-        return self._pumped(now)
+        return self._pump(now)
 
     def close(self) -> list[Effect]:
         """The time to finish what was accepted is over: everybody who is still here is told."""
@@ -204,7 +204,7 @@ class Lanes:
                 lease.phase, lease.ticket.lease = Phase.LEAVING, None
                 self._out.append(Stop(lease))
                 self._turn_out(lease.ticket)
-        return self._flushed()
+        return self._flush()
 
     def _turn_out(self, ticket: Ticket) -> None:
         ticket.ended = True
@@ -223,23 +223,23 @@ class Lanes:
             ticket.ended = True
             self._out.append(Refuse(ticket, 503, f"no place in time: {why or 'others came first'}", self.retry_after()))
         self.memory.expire(now)
-        return self._pumped(now)
+        return self._pump(now)
 
     # ── models ──────────────────────────────────────────────────────────────
 
-    def loaded(self, name: str, model: str, vram: int, now: float) -> list[Effect]:
+    def note_loaded(self, name: str, model: str, vram: int, now: float) -> list[Effect]:
         """A model has come into memory: everything that waited for it starts."""
         backend = self.backends[name]
-        self.memory.loaded(backend, model, vram, now)
+        self.memory.note_loaded(backend, model, vram, now)
         waited = [lease for lease in backend.leases_of(model) if lease.phase is Phase.LOADING]
         for lease in sorted(waited, key=lambda lease: (lease.ticket.priority, lease.ticket.arrived)):
             self._start(lease, now)
-        return self._pumped(now)
+        return self._pump(now)
 
-    def load_failed(self, name: str, model: str, now: float, *, blame: bool) -> list[Effect]:
+    def note_load_failed(self, name: str, model: str, now: float, *, blame: bool) -> list[Effect]:
         """A load failed, or was stopped on our word (then nobody is to blame)."""
         backend = self.backends[name]
-        for lease in self.memory.load_failed(backend, model, blame=blame):
+        for lease in self.memory.note_load_failed(backend, model, blame=blame):
             self._vacate(lease)
             if blame:
                 self._retry(lease, Failure.LOAD, now)
@@ -247,26 +247,26 @@ class Lanes:
                 self.waiting.add(lease.ticket, now, front=True)
         if blame:
             backend.breaker.fail(Failure.LOAD, now)
-        return self._pumped(now)
+        return self._pump(now)
 
-    def unloaded(self, name: str, model: str, now: float) -> list[Effect]:
+    def note_unloaded(self, name: str, model: str, now: float) -> list[Effect]:
         """A model is gone from memory."""
-        self.memory.unloaded(self.backends[name], model, now)
-        return self._pumped(now)
+        self.memory.note_unloaded(self.backends[name], model, now)
+        return self._pump(now)
 
-    def observed(self, name: str, models: dict[str, int], asked: float, now: float) -> list[Effect]:
+    def note_memory(self, name: str, models: dict[str, int], asked: float, now: float) -> list[Effect]:
         """What /api/ps listed, and when it was asked."""
         backend = self.backends[name]
         if not backend.manages:
             return []
-        self.memory.observed(backend, models, asked, now)
-        return self._pumped(now)
+        self.memory.note_memory(backend, models, asked, now)
+        return self._pump(now)
 
-    def probed(self, name: str, alive: bool, now: float) -> list[Effect]:
+    def note_probe(self, name: str, alive: bool, now: float) -> list[Effect]:
         """Whether the active probe found a backend alive."""
         backend = self.backends[name]
-        backend.breaker.probed(alive, now)
-        return self._pumped(now)
+        backend.breaker.note_probe(alive, now)
+        return self._pump(now)
 
     def catalogue_changed(self) -> None:
         """A backend serves other models than before."""
@@ -294,20 +294,20 @@ class Lanes:
 
     def explain(self, now: float) -> Iterator[tuple[Ticket, str]]:
         """Every waiting ticket and why it waits."""
-        for ticket, offer in self._considered(now):
+        for ticket, offer in self._consider(now):
             yield ticket, offer.why or "its turn is next"
 
-    def _pumped(self, now: float) -> list[Effect]:
-        while self.waiting.lanes and self._moved(now):
+    def _pump(self, now: float) -> list[Effect]:
+        while self.waiting.lanes and self._go_through_queue(now):
             pass  # whoever was told to make way may find a place of its own
         if self.memory.unsettled and self.waiting.counts.total() == self.waiting.counts[Priority.BACKGROUND]:
             self.memory.keep_house(now)
-        return self._flushed()
+        return self._flush()
 
-    def _moved(self, now: float) -> bool:
+    def _go_through_queue(self, now: float) -> bool:
         """Go through the queue once; true when that sent somebody back into it."""
         sent_back = False
-        for ticket, offer in self._considered(now):
+        for ticket, offer in self._consider(now):
             if offer.act in READY:
                 self.waiting.remove(ticket)
                 self._accept(ticket, offer, now)
@@ -316,10 +316,10 @@ class Lanes:
                 sent_back = True
         return sent_back
 
-    def _considered(self, now: float) -> Iterator[tuple[Ticket, Offer]]:
+    def _consider(self, now: float) -> Iterator[tuple[Ticket, Offer]]:
         """Every ticket that can be decided on, most urgent first; one that must wait speaks for its lane."""
         standing = Standing()
-        for urgency, lane in self.waiting.ordered(now):
+        for urgency, lane in self.waiting.order_lanes(now):
             standing.urgent, standing.trickles = urgency < Priority.BACKGROUND, urgency == TRICKLE
             for ticket in list(lane):
                 offer = self._place(ticket, standing, now)
@@ -344,7 +344,7 @@ class Lanes:
         lease.tries = backend.breaker.begin()
         ticket.lease = lease
         if ticket.priority is Priority.BACKGROUND:
-            self.waiting.trickled(now)
+            self.waiting.note_trickle(now)
         elif ticket.priority is Priority.CRITICAL and backend.gpu:
             self.memory.reserve(backend, ticket.session, ticket.model, now)
         if offer.act is Act.RUN:
@@ -409,7 +409,7 @@ class Lanes:
     def _emit(self, effect: Effect) -> None:
         self._out.append(effect)
 
-    def _flushed(self) -> list[Effect]:
+    def _flush(self) -> list[Effect]:
         if not self._out:
             return NO_EFFECTS
         out, self._out = self._out, []

@@ -64,21 +64,21 @@ class Memory:
         if not switch.leaving:
             self._emit(CancelLoad(backend.name, switch.model))
 
-    def loaded(self, backend: Backend, model: str, vram: int, now: float) -> None:
+    def note_loaded(self, backend: Backend, model: str, vram: int, now: float) -> None:
         backend.resident[model] = Resident(vram or backend.sizes.get(model, 0), now, now)
         if vram:
             backend.sizes[model] = vram
         backend.unloaded.pop(model, None)
         backend.switch = None
 
-    def load_failed(self, backend: Backend, model: str, *, blame: bool) -> list[Lease]:
+    def note_load_failed(self, backend: Backend, model: str, *, blame: bool) -> list[Lease]:
         """The leases that waited for it."""
         backend.switch = None
         if blame:
             backend.wants = tuple(other for other in backend.wants if other != model)
         return [lease for lease in backend.leases_of(model) if lease.phase is Phase.LOADING]
 
-    def unloaded(self, backend: Backend, model: str, now: float) -> None:
+    def note_unloaded(self, backend: Backend, model: str, now: float) -> None:
         """A model is gone; the last that had to go lets the new one in."""
         backend.resident.pop(model, None)
         backend.unloaded[model] = now
@@ -87,7 +87,7 @@ class Memory:
             if not switch.leaving:
                 self._load_or_stop(backend, switch)
 
-    def observed(self, backend: Backend, models: dict[str, int], asked: float, now: float) -> None:
+    def note_memory(self, backend: Backend, models: dict[str, int], asked: float, now: float) -> None:
         """What /api/ps listed; what we did ourselves since it was asked is newer than what it says."""
         going = backend.switch.leaving if backend.switch else set[str]()
         for model in [

@@ -30,7 +30,7 @@ class Histogram:
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
-    def cumulated(self) -> list[tuple[str, float]]:
+    def cumulate(self) -> list[tuple[str, float]]:
         seen, rows = 0, list[tuple[str, float]]()
         for bound, count in zip((*map(str, BUCKETS), "+Inf"), self.counts, strict=True):
             seen += count
@@ -58,13 +58,13 @@ class Metrics(Collector):
 
     def count_tokens(self, model: str, prompt: int, completion: int, outcome: str) -> None:
         """Tokens that were computed, whatever became of them."""
-        name = self._bounded(model)
+        name = self._bound_name(model)
         if prompt:
             self.tokens[name, "prompt", outcome] += prompt
         if completion:
             self.tokens[name, "completion", outcome] += completion
 
-    def _bounded(self, model: str) -> str:
+    def _bound_name(self, model: str) -> str:
         if model not in self._models:
             if len(self._models) >= MOST_MODELS:
                 return "other"
@@ -134,5 +134,5 @@ def _counter(
 def _histogram(name: str, about: str, by_priority: list[Histogram]) -> Metric:
     family = HistogramMetricFamily(f"gristmill_router_{name}", about, labels=["priority"])
     for label, histogram in zip(LABELS, by_priority, strict=True):
-        family.add_metric([label], buckets=histogram.cumulated(), sum_value=histogram.total)
+        family.add_metric([label], buckets=histogram.cumulate(), sum_value=histogram.total)
     return family

@@ -148,7 +148,7 @@ def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, no
             (3, *taste),
             Act.PREEMPT,
             gpu,
-            "background work makes room for its model",
+            "background work makes way for its model",
             victims=victims,
             claims=True,
         )
@@ -195,7 +195,7 @@ def _slot_for_critical(gpu: Backend, standing: Standing, rules: Rules, taste: tu
     if victim is None:
         waiting = float(standing.promised[gpu.name])
         return Offer((5, waiting, *taste), Act.WAIT, gpu, f"all {gpu.slots} slots run urgent work", claims=True)
-    return Offer((1.5, *taste), Act.PREEMPT, gpu, "background work makes room", victims=(victim,), claims=True)
+    return Offer((1.5, *taste), Act.PREEMPT, gpu, "background work makes way", victims=(victim,), claims=True)
 
 
 def _loss(lease: Lease) -> tuple[bool, int, float]:
@@ -211,7 +211,7 @@ def _behind_switch(
     if switch.cancelled:
         return Offer((3.2, *taste), Act.WAIT, gpu, f"the load of {switch.model} is being stopped", claims=True)
     if switch.priority is Priority.BACKGROUND:
-        return Offer((3.5, *taste), Act.CANCEL, gpu, f"the load of {switch.model} makes room", claims=True)
+        return Offer((3.5, *taste), Act.CANCEL, gpu, f"the load of {switch.model} makes way", claims=True)
     return Offer((4, *taste), Act.WAIT, gpu, f"{switch.model} is being loaded", claims=True)
 
 

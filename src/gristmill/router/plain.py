@@ -31,7 +31,7 @@ class PlainClient:
         self._interval = min(1.0, limits.header / 4, limits.idle / 4)
 
     def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> PlainExchange | None:
-        if (connection := self._reused()) is None:
+        if (connection := self._reuse()) is None:
             return None
         message = self._message(method, path, headers, body)
         exchange = PlainExchange(connection, self.loop.time())
@@ -60,7 +60,7 @@ class PlainClient:
                 self._heads[method, path] = head
         return head
 
-    def _reused(self) -> Connection | None:
+    def _reuse(self) -> Connection | None:
         while self._idle:
             if (connection := self._idle.pop()).usable:
                 return connection
@@ -70,14 +70,14 @@ class PlainClient:
         try:
             async with asyncio.timeout(self._limits.connect):
                 _, connection = await self.loop.create_connection(
-                    lambda: Connection(self.loop, self._kept, self._all.discard), self._host, self._port
+                    lambda: Connection(self.loop, self._keep_connection, self._all.discard), self._host, self._port
                 )
         except (OSError, TimeoutError) as error:
             raise AttemptFailed(Failure.CONNECT, f"it cannot be reached ({cause_of(error)})") from error
         self._all.add(connection)
         return connection
 
-    def _kept(self, connection: Connection) -> None:
+    def _keep_connection(self, connection: Connection) -> None:
         if len(self._idle) < self._keep:
             self._idle.append(connection)
         else:

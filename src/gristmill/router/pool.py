@@ -70,7 +70,7 @@ class Resident:
 
 @dataclass(slots=True)
 class Switch:
-    """A load under way: first models make room, then the new one comes. One at a time per backend."""
+    """A load under way: first models make space, then the new one comes. One at a time per backend."""
 
     model: str
     since: float
@@ -126,19 +126,19 @@ class Backend:
     def leases_of(self, model: str) -> Iterator[Lease]:
         return (lease for lease in self.leases if lease.ticket.model == model)
 
-    def room(self) -> float:
+    def free_vram(self) -> float:
         return math.inf if self.vram is None else self.vram - sum(item.vram for item in self.resident.values())
 
     def evictions(self, model: str, movable: Callable[[str], bool]) -> tuple[str, ...] | None:
         """The models that must go before this one fits, least recently used first; None when they cannot."""
-        if self.vram is None:  # nobody told us how much fits: the backend makes room by itself
+        if self.vram is None:  # nobody told us how much fits: the backend makes space by itself
             return ()
-        room, need, going = self.room(), self.sizes.get(model, 0), list[str]()
+        spare, need, going = self.free_vram(), self.sizes.get(model, 0), list[str]()
         for other in sorted(self.resident, key=lambda name: self.resident[name].used):
-            if need <= room:
+            if need <= spare:
                 break
             if movable(other):
-                room += self.resident[other].vram
+                spare += self.resident[other].vram
                 going.append(other)
         # a model larger than the whole budget is the backend's to refuse, once it is alone
-        return tuple(going) if need <= room or len(going) == len(self.resident) else None
+        return tuple(going) if need <= spare or len(going) == len(self.resident) else None

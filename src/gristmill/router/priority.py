@@ -45,7 +45,7 @@ class Urgency(NamedTuple):
     auto: bool
 
 
-def stated(header: str) -> Priority | None:
+def read_priority(header: str) -> Priority | None:
     """The priority a header names: P0 … P3, or a whole number from 100 (P0) down to 50 (P3); else None."""
     text = header.strip().upper()
     if text in LEVELS:
@@ -71,7 +71,7 @@ class PriorityTable:
 
     def _urgency(self, header: str | None, model: str, ceiling: Priority, sees: bool, embeds: bool) -> Urgency | None:
         """The urgency of a request, or None when its header is no priority."""
-        asked = self._by_model(model) if header is None else stated(header)
+        asked = self._by_model(model) if header is None else read_priority(header)
         if asked is None and header is not None:
             return None
         if asked is not None:
@@ -94,7 +94,7 @@ class Senders:
         self._anonymous = Sender("anonymous", LEVELS[settings.anonymous_max_priority], admin=False)
         self._from = lru_cache(maxsize=4096)(self._of_address)
 
-    def known(self, authorization: str | None, address: str | None) -> Sender | None:
+    def find(self, authorization: str | None, address: str | None) -> Sender | None:
         """Who sent this, or None when the key it presents is not one of ours."""
         if not self._keys or authorization is None:
             return self._from(address) if self._networks else self._anonymous

@@ -12,7 +12,7 @@ from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
 from gristmill.router.replies import Sink, end_part, sink
 from gristmill.router.requests import Headers, Request
 from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
-from gristmill.router.upstream import AttemptFailed, Exchange, whole
+from gristmill.router.upstream import AttemptFailed, Exchange, read_whole
 from gristmill.router.wire import (
     MODEL_NOT_FOUND,
     BadRequest,
@@ -23,10 +23,10 @@ from gristmill.router.wire import (
     error_line,
     error_text,
     header,
+    headers_to_client,
     model_missing,
     nothing_said,
     read_question,
-    returned,
     unloads,
 )
 from gristmill.settings import RouterSettings
@@ -79,7 +79,7 @@ class Relay:
         question = read_question(call, request.body)
         question.extra = request.head.passed_on
         self._must_be_served(question.full_model)
-        if call.api == "ollama" and asks_nothing(question) and await self._moved_only(request, question, sender):
+        if call.api == "ollama" and asks_nothing(question) and await self._load_or_unload(request, question, sender):
             return
         ticket, auto = self._ticket(request, question, sender)
         asked = request.head.fields.get(b"x-router-holdback")
@@ -95,7 +95,7 @@ class Relay:
             self._metrics.requests[LABELS[ticket.priority], call.api, outcome] += 1
             self._scheduler.over(ticket)
 
-    async def _moved_only(self, request: Request, question: Question, sender: Sender) -> bool:
+    async def _load_or_unload(self, request: Request, question: Question, sender: Sender) -> bool:
         """Answer a request that only unloads a model, or loads one that is always there; true when that was all."""
         model = question.full_model
         if unloads(question):
@@ -190,7 +190,7 @@ class Relay:
         question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
         exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
         self._scheduler.attach(attempt.lease, exchange)
-        await exchange.begun()
+        await exchange.wait_for_headers()
         if exchange.status != 200:
             await self._sort_refusal(attempt.lease, exchange)
         return exchange
@@ -198,7 +198,7 @@ class Relay:
     async def _sort_refusal(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
         status = exchange.status
-        text = error_text(await whole(exchange, MOST_ERROR))
+        text = error_text(await read_whole(exchange, MOST_ERROR))
         if status == 429:
             raise AttemptFailed(
                 Failure.THROTTLED,
@@ -221,8 +221,8 @@ class Relay:
         request, held, size, kept = visit.request, list[bytes](), 0, 0
         more = list(attempt.outgoing.more)
         while True:
-            if (data := exchange.taken()) is None:
-                await exchange.news()
+            if (data := exchange.take()) is None:
+                await exchange.wait_for_data()
                 continue
             if not data and not more:
                 break
@@ -256,7 +256,7 @@ class Relay:
         self._scheduler.finish(lease)
         if visit.holds_back:
             body = b"".join([*held, last]) if held else last
-            request.answer(200, body, into.content_type, returned(exchange.headers))
+            request.answer(200, body, into.content_type, headers_to_client(exchange.headers))
             return
         if not request.status:
             self._begin(visit, exchange, into)
@@ -274,7 +274,7 @@ class Relay:
 
     def _begin(self, visit: Visit, exchange: Exchange, into: Sink) -> None:
         self._scheduler.commit(visit.ticket)
-        visit.request.begin(into.content_type, returned(exchange.headers))
+        visit.request.begin(into.content_type, headers_to_client(exchange.headers))
 
     # ── endings ─────────────────────────────────────────────────────────────
 

@@ -50,7 +50,7 @@ class Sink(Protocol):
     def tally(self) -> Tally: ...
 
 
-def _unfinished() -> AttemptFailed:
+def _unfinished_error() -> AttemptFailed:
     return AttemptFailed(Failure.BROKEN, "the backend's answer ended before it was done")
 
 
@@ -121,7 +121,7 @@ class NdjsonRelay:
     def close(self) -> bytes:
         last = self.feed(b"\n") if any(part.strip() for part in self._parts) else b""
         if not self._done:
-            raise _unfinished()
+            raise _unfinished_error()
         return last
 
     def tally(self) -> Tally:
@@ -208,7 +208,7 @@ class SseRelay:
     def close(self) -> bytes:
         last = self.feed(b"\n\n") if self._events.has_rest else b""
         if not self._done:
-            raise _unfinished()
+            raise _unfinished_error()
         return last
 
     def tally(self) -> Tally:
@@ -244,7 +244,7 @@ class ResponsesRelay:
     def close(self) -> bytes:
         last = self.feed(b"\n\n") if self._events.has_rest else b""
         if self.response is None:
-            raise _unfinished()
+            raise _unfinished_error()
         return last
 
     def tally(self) -> Tally:
@@ -277,21 +277,21 @@ class Translated:
         self.content_type = writer.stream_type
 
     def feed(self, data: bytes) -> bytes:
-        return b"".join([self._writer.piece(delta) for delta in self._reader.feed(data)])
+        return b"".join([self._writer.write_piece(delta) for delta in self._reader.feed(data)])
 
     def end_part(self) -> bytes:
         """The bytes for the client that are left of one of several choices; fails when it was cut short."""
         out = self.feed(b"\n")
         self._parts += 1
-        if self._reader.reply.finished() < self._parts:
-            raise _unfinished()
+        if self._reader.reply.count_finished() < self._parts:
+            raise _unfinished_error()
         return out
 
     def close(self) -> bytes:
         last = self.feed(b"\n")
         if not self._reader.reply.done:
-            raise _unfinished()
-        return last + self._writer.end(self._reader.reply)
+            raise _unfinished_error()
+        return last + self._writer.write_end(self._reader.reply)
 
     def tally(self) -> Tally:
         reply = self._reader.reply
@@ -314,8 +314,8 @@ class Collected(Translated):
     def close(self) -> bytes:
         self._reader.feed(b"\n")
         if not self._reader.reply.done:
-            raise _unfinished()
-        return self._writer.whole(self._reader.reply)
+            raise _unfinished_error()
+        return self._writer.write_whole(self._reader.reply)
 
 
 class CollectedEvents:
@@ -352,7 +352,7 @@ class CollectedEvents:
     def close(self) -> bytes:
         self.feed(b"\n")
         if not self._done:
-            raise _unfinished()
+            raise _unfinished_error()
         self._whole |= {
             "object": "chat.completion" if self._chat else "text_completion",
             "model": self._model,
@@ -457,7 +457,7 @@ class CollectedChat:
         if self._lines.has_rest:
             self.feed(b"\n")
         if not self._last:
-            raise _unfinished()
+            raise _unfinished_error()
         if len(self._raw) == 1:
             return self._last
         if not self._plain:  # thinking and tool calls are put together by the general way
@@ -491,18 +491,18 @@ class Vectors:
         body = b"".join(self._parts)
         try:
             said: Json = orjson.loads(body)
-            vectors, tokens = _vectors(self._backend, said)
+            vectors, tokens = _read_vectors(self._backend, said)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise AttemptFailed(Failure.BROKEN, "the backend's answer holds no embeddings") from None
         self._tokens = tokens
         call = self._question.call
-        return body if call is self._backend else _rendered(call, self._question, vectors, tokens)
+        return body if call is self._backend else _render_vectors(call, self._question, vectors, tokens)
 
     def tally(self) -> Tally:
         return Tally(self._tokens, 0)
 
 
-def _vectors(call: Call, said: Json) -> tuple[list[Any], int]:
+def _read_vectors(call: Call, said: Json) -> tuple[list[Any], int]:
     if call is EMBEDDINGS:
         return [said["embedding"]], 0
     if call.api == "ollama":
@@ -511,7 +511,7 @@ def _vectors(call: Call, said: Json) -> tuple[list[Any], int]:
     return [row["embedding"] for row in rows], (as_object(said.get("usage")) or {}).get("prompt_tokens") or 0
 
 
-def _rendered(call: Call, question: Question, vectors: list[Any], tokens: int) -> bytes:
+def _render_vectors(call: Call, question: Question, vectors: list[Any], tokens: int) -> bytes:
     if call is EMBEDDINGS:
         return orjson.dumps({"embedding": vectors[0] if vectors else []})
     if call.api == "ollama":
@@ -526,7 +526,7 @@ def _rendered(call: Call, question: Question, vectors: list[Any], tokens: int) -
         )
     packed = bytes(question.fields.get("encoding_format", b"")) == b'"base64"'
     rows = [
-        {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else vector}
+        {"object": "embedding", "index": index, "embedding": _pack(vector) if packed else vector}
         for index, vector in enumerate(vectors)
     ]
     return orjson.dumps(
@@ -539,7 +539,7 @@ def _rendered(call: Call, question: Question, vectors: list[Any], tokens: int) -
     )
 
 
-def _packed(vector: list[float]) -> str:
+def _pack(vector: list[float]) -> str:
     floats = array.array("f", vector)
     if sys.byteorder == "big":
         floats.byteswap()

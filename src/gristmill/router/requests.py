@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from gristmill.router.priority import Sender
-from gristmill.router.wire import forwarded
+from gristmill.router.wire import headers_to_backend
 
 PHRASES = {item.value: item.phrase for item in HTTPStatus}
 MOST_WAITING = 1024**2  # bytes of a body that is taken while it comes, before its client is paused
@@ -19,14 +19,14 @@ JSON_TYPE = "application/json; charset=utf-8"
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-class Line(Protocol):
+class Outlet(Protocol):
     """The client's end of a connection."""
 
     full: bool
 
     def write(self, data: bytes) -> None: ...
 
-    async def drained(self) -> None:
+    async def wait_until_drained(self) -> None:
         """Wait until the client has taken enough for more to be sent."""
         ...
 
@@ -63,7 +63,7 @@ class Head:
         self.method, self.path, self.query, self.remote = method, path, query, remote
         self.modern = modern  # HTTP/1.1: chunks are understood
         self.fields = dict(headers)  # names in small letters
-        self.passed_on = forwarded(headers)
+        self.passed_on = headers_to_backend(headers)
         self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
         self.priority = self.header(b"x-ollama-priority")
         self.sender: Sender | None = None  # who asks, once that is known
@@ -119,10 +119,10 @@ class BodyPieces:
 class Request:
     """What a client asked, and the only way to answer it."""
 
-    __slots__ = ("_line", "_start", "body", "ended", "head", "keeps", "path", "pieces", "status")
+    __slots__ = ("_outlet", "_start", "body", "ended", "head", "keeps", "path", "pieces", "status")
 
-    def __init__(self, line: Line, head: Head) -> None:
-        self._line, self.head, self.path = line, head, head.path
+    def __init__(self, outlet: Outlet, head: Head) -> None:
+        self._outlet, self.head, self.path = outlet, head, head.path
         self.body = b""
         self.pieces: BodyPieces | None = None  # instead of the body, for a call that takes it while it comes
         self.keeps = True  # whether the connection serves another request afterwards
@@ -141,13 +141,13 @@ class Request:
             self.head.cors,
             _lines(more),
         )
-        self._line.write(head if self.head.method == "HEAD" else head + body)
+        self._outlet.write(head if self.head.method == "HEAD" else head + body)
 
     def answer_without_body(self, status: int, more: Headers = ()) -> None:
         """An answer of a kind that never has a body, like 204."""
         self.status, self.ended = status, True
         start = _start(status, "", self.keeps, self.head.modern)
-        self._line.write(b"%b%b%b%b\r\n" % (start, _date(int(time.time())), self.head.cors, _lines(more)))
+        self._outlet.write(b"%b%b%b%b\r\n" % (start, _date(int(time.time())), self.head.cors, _lines(more)))
 
     def begin(self, content_type: str, more: Headers = ()) -> None:
         """The answer will come in pieces; its head goes with the first of them."""
@@ -160,18 +160,18 @@ class Request:
 
     async def write(self, data: bytes) -> None:
         """A piece of the answer; waits for a client who reads slowly."""
-        self._line.write(self._start + self._framed(data))
+        self._outlet.write(self._start + self._frame(data))
         self._start = b""
-        if self._line.full:
-            await self._line.drained()
+        if self._outlet.full:
+            await self._outlet.wait_until_drained()
 
     def end(self, data: bytes = b"") -> None:
         """The last piece of the answer."""
         self.ended = True
-        piece = self._framed(data) if data else b""
-        self._line.write(b"%b%b%b" % (self._start, piece, b"0\r\n\r\n" if self.head.modern else b""))
+        piece = self._frame(data) if data else b""
+        self._outlet.write(b"%b%b%b" % (self._start, piece, b"0\r\n\r\n" if self.head.modern else b""))
 
-    def _framed(self, data: bytes) -> bytes:
+    def _frame(self, data: bytes) -> bytes:
         return b"%x\r\n%b\r\n" % (len(data), data) if self.head.modern else data
 
 

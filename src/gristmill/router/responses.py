@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from gristmill.router.dialects import Choice, Delta, Json, Reply, ToolCall, chat_logprobs
+from gristmill.router.rows import TokenLogprob
 from gristmill.router.wire import BadRequest, Question, as_list, as_object
 
 LOGPROBS = "message.output_text.logprobs"  # what `include` says to get them
@@ -154,7 +155,7 @@ class ResponsesWriter:
     stream_type = "text/event-stream"
 
     def __init__(self, question: Question) -> None:
-        asked = question.decoded()
+        asked = question.decode()
         echoed = {name: default if asked.get(name) is None else asked[name] for name, default in ECHOED.items()}
         self._response: Json = {
             "id": f"resp_{secrets.token_hex(16)}",
@@ -176,7 +177,7 @@ class ResponsesWriter:
         self._began = False
         self._open: _Item | None = None
 
-    def piece(self, delta: Delta) -> bytes:
+    def write_piece(self, delta: Delta) -> bytes:
         out = self._begin()
         if delta.thinking:
             out += self._switch_to(_Reasoning) + self._tell(self._item.grow(delta.thinking, []))
@@ -184,7 +185,7 @@ class ResponsesWriter:
             out += self._switch_to(_Message) + self._tell(self._item.grow(delta.text, delta.logprobs))
         return out
 
-    def end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: Reply) -> bytes:
         out = self._begin()
         choice = reply.choices[0]
         if not choice.texts and not choice.tools and not isinstance(self._open, _Message):
@@ -195,11 +196,11 @@ class ResponsesWriter:
         self._finish(reply, choice)
         return out + self._tell([{"type": f"response.{self._response['status']}", "response": self._response}])
 
-    def whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: Reply) -> bytes:
         choice = reply.choices[0]
-        self.piece(Delta(thinking="".join(choice.thinking)))
-        self.piece(Delta(text="".join(choice.texts), logprobs=choice.logprobs))
-        self.end(reply)
+        self.write_piece(Delta(thinking="".join(choice.thinking)))
+        self.write_piece(Delta(text="".join(choice.texts), logprobs=choice.logprobs))
+        self.write_end(reply)
         return orjson.dumps(self._response)
 
     @property
@@ -308,7 +309,7 @@ class _Reasoning:
             {"type": "response.reasoning_summary_part.added", **self._place, "part": self._part()},
         ]
 
-    def grow(self, text: str, logprobs: list[Json]) -> list[Json]:
+    def grow(self, text: str, logprobs: list[TokenLogprob]) -> list[Json]:
         del logprobs
         self._texts.append(text)
         return [{"type": "response.reasoning_summary_text.delta", **self._place, "delta": text}]
@@ -328,7 +329,7 @@ class _Message:
     def __init__(self, index: int) -> None:
         self._id, self._index = f"msg_{secrets.token_hex(12)}", index
         self._texts: list[str] = []
-        self._logprobs: list[Json] = []
+        self._logprobs: list[TokenLogprob] = []
 
     @property
     def _place(self) -> Json:
@@ -352,7 +353,7 @@ class _Message:
             {"type": "response.content_part.added", **self._place, "part": self._part()},
         ]
 
-    def grow(self, text: str, logprobs: list[Json]) -> list[Json]:
+    def grow(self, text: str, logprobs: list[TokenLogprob]) -> list[Json]:
         self._texts.append(text)
         self._logprobs.extend(logprobs)
         told = chat_logprobs(logprobs)

@@ -249,7 +249,7 @@ class Scheduler:
         for effect in effects:
             match effect:
                 case Grant(lease):
-                    self._granted(lease)
+                    self._grant(lease)
                 case Preempt(lease):
                     self.metrics.preemptions[lease.backend.name,] += 1
                     if not lease.ticket.ended:
@@ -261,7 +261,7 @@ class Scheduler:
                 case Stop(lease):
                     self._stop(lease, Ended("the router is stopping") if lease.ticket.committed else Preempted())
                 case Refuse(ticket):
-                    self._refused(ticket, effect)
+                    self._refuse(ticket, effect)
                 case Load(backend, model, embeds):
                     self._loads[backend] = self._loop.create_task(self._load(backend, model, embeds))
                 case CancelLoad(backend):
@@ -269,14 +269,14 @@ class Scheduler:
                 case Unload(backend, model):
                     self._do(self._unload(backend, model))
 
-    def _granted(self, lease: Lease) -> None:
+    def _grant(self, lease: Lease) -> None:
         ticket = lease.ticket
         if not lease.backend.gpu and any(self.lanes.serving(ticket.model)[0]):
             self.metrics.cpu_fallbacks[ticket.priority.label,] += 1
         if (waiter := self._waiters.get(ticket)) is not None and not waiter.done():
             waiter.set_result(lease)
 
-    def _refused(self, ticket: Ticket, refusal: Refuse) -> None:
+    def _refuse(self, ticket: Ticket, refusal: Refuse) -> None:
         waiter = self._waiters.get(ticket)
         if waiter is None or waiter.done():
             self._refusals[ticket] = refusal
@@ -311,11 +311,11 @@ class Scheduler:
         if vram is not None:
             self.metrics.swaps[name,] += 1
             log.info("model loaded", backend=name, model=model, seconds=round(self._now() - began, 3))
-            self._carry_out(self.lanes.loaded(name, model, vram, self._now()))
+            self._carry_out(self.lanes.note_loaded(name, model, vram, self._now()))
             return
         if failure is not None:
             log.warning("load failed", backend=name, model=model, kind=failure.kind.value, status=failure.status)
-        self._carry_out(self.lanes.load_failed(name, model, self._now(), blame=failure is not None))
+        self._carry_out(self.lanes.note_load_failed(name, model, self._now(), blame=failure is not None))
         self._note_breaker(backend)
 
     async def _unload(self, name: str, model: str) -> None:
@@ -326,7 +326,7 @@ class Scheduler:
         except AttemptFailed as failure:
             log.warning("unload failed", backend=name, model=model, kind=failure.kind.value)
         if self._is_current(backend):
-            self._carry_out(self.lanes.unloaded(name, model, self._now()))
+            self._carry_out(self.lanes.note_unloaded(name, model, self._now()))
 
     # ── health and time ─────────────────────────────────────────────────────
 
@@ -355,8 +355,8 @@ class Scheduler:
                 self.lanes.catalogue_changed()
             self._learn_sizes(backend, seen)
             loaded = {model: item.get("size_vram", 0) for model, item in seen.loaded.items()}
-            self._carry_out(self.lanes.observed(adapter.name, loaded, asked, self._now()))
-        self._carry_out(self.lanes.probed(adapter.name, seen is not None, self._now()))
+            self._carry_out(self.lanes.note_memory(adapter.name, loaded, asked, self._now()))
+        self._carry_out(self.lanes.note_probe(adapter.name, seen is not None, self._now()))
         self._note_breaker(backend)
 
     def _learn_memory(self, backend: Backend, seen: Seen) -> None:

@@ -52,7 +52,7 @@ class Server:
         }
         self._about: dict[tuple[str, str], Callable[[], Any]] = {
             ("GET", "/api/tags"): self._catalogue.tags,
-            ("GET", "/api/ps"): self._catalogue.loaded,
+            ("GET", "/api/ps"): self._catalogue.list_loaded,
             ("GET", "/api/version"): self._catalogue.version,
             ("GET", "/v1/models"): self._catalogue.openai,
             ("GET", "/healthz"): lambda: {"status": "ok"},
@@ -139,14 +139,14 @@ class Server:
     # ── who may ─────────────────────────────────────────────────────────────
 
     def _sender(self, head: Head) -> Sender:
-        sender = self._senders.known(head.header(b"authorization"), head.remote)
+        sender = self._senders.find(head.header(b"authorization"), head.remote)
         if sender is None:
             raise BadRequest("this key is not known here", 401)
         return sender._replace(admin=True) if self._open_to_loopback else sender
 
     def _administrator(self, head: Head, *, pages: bool = False) -> Sender:
         """Who may command the router; `pages` lets the web pages in whose origin is allowed."""
-        sender = self._senders.known(head.header(b"authorization"), head.remote)
+        sender = self._senders.find(head.header(b"authorization"), head.remote)
         if sender is not None and sender.admin:
             return sender
         # a web page in the operator's browser can reach loopback too, but cannot hide where it came from
@@ -187,7 +187,7 @@ class Served(NamedTuple):
 
 
 @asynccontextmanager
-async def running(
+async def open_router(
     settings: RouterSettings, reread: Callable[[], RouterSettings] = lambda: load().router
 ) -> AsyncGenerator[Served]:
     """A router that serves until the block ends; `reread` gives the settings when it is told to reload them."""
@@ -240,7 +240,7 @@ async def serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
-    async with running(settings, reread) as served:
+    async with open_router(settings, reread) as served:
         reloads = set[asyncio.Task[None]]()
         on_terminal = _has_terminal()
 

@@ -1,18 +1,17 @@
 """The answer to GET /router/status: what runs, what waits and why, and how every backend is."""
 
 import hashlib
-from typing import Any
 
 from gristmill.router.pool import Backend, Lease
 from gristmill.router.priority import Priority
+from gristmill.router.rows import BackendStatus, RouterStatus, RunningStatus
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.waiting import lane_of
 
-Json = dict[str, Any]
 SHOWN = 200  # waiting requests that are listed one by one; the counts are always complete
 
 
-def status(scheduler: Scheduler, now: float) -> Json:
+def status(scheduler: Scheduler, now: float) -> RouterStatus:
     """Everything an operator asks for, without a word of any request."""
     lanes = scheduler.lanes
     explained = [(ticket, why) for ticket, why in lanes.explain(now)]
@@ -21,8 +20,8 @@ def status(scheduler: Scheduler, now: float) -> Json:
     waiting.sort(key=lambda item: (item[0].priority, item[0].arrived))
     return {
         "draining": lanes.draining,
-        "backends": [_backend(backend, scheduler, now) for backend in lanes.backends.values()],
-        "running": [_running(lease, now) for lease in lanes.every_lease()],
+        "backends": [_describe_backend(backend, scheduler, now) for backend in lanes.backends.values()],
+        "running": [_describe_lease(lease, now) for lease in lanes.every_lease()],
         "queues": {priority.label: lanes.waiting.counts[priority] for priority in Priority},
         "waiting": [
             {
@@ -39,7 +38,7 @@ def status(scheduler: Scheduler, now: float) -> Json:
     }
 
 
-def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
+def _describe_backend(backend: Backend, scheduler: Scheduler, now: float) -> BackendStatus:
     adapter, breaker = scheduler.adapters[backend.name], backend.breaker
     return {
         "name": backend.name,
@@ -62,13 +61,13 @@ def _backend(backend: Backend, scheduler: Scheduler, now: float) -> Json:
             "failures": {kind.value: count for kind, count in breaker.total.items()},
         },
         "reservations": [
-            {"session": _hidden(session), "age": _age(now, held.since), "idle": _age(now, held.seen)}
+            {"session": _hide(session), "age": _age(now, held.since), "idle": _age(now, held.seen)}
             for session, held in backend.reservations.items()
         ],
     }
 
 
-def _running(lease: Lease, now: float) -> Json:
+def _describe_lease(lease: Lease, now: float) -> RunningStatus:
     ticket = lease.ticket
     return {
         "id": ticket.id,
@@ -83,7 +82,7 @@ def _running(lease: Lease, now: float) -> Json:
     }
 
 
-def _hidden(session: str) -> str:
+def _hide(session: str) -> str:
     """A session's name may be a secret of its client: enough to tell two apart."""
     return hashlib.sha256(session.encode()).hexdigest()[:12]
 

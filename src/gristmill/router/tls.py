@@ -27,27 +27,27 @@ class TlsExchange:
         self._data: bytes | None = None
         self._work: asyncio.Future[Any] | None = None
 
-    async def begun(self) -> None:
-        response = await self._awaited(self._responded(), self._header_timeout, Failure.HEADER_TIMEOUT)
+    async def wait_for_headers(self) -> None:
+        response = await self._wait_for(self._get_response(), self._header_timeout, Failure.HEADER_TIMEOUT)
         self.status = response.status
         self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
-    async def _responded(self) -> aiohttp.ClientResponse:
+    async def _get_response(self) -> aiohttp.ClientResponse:
         # kept the moment it is there: whoever waits for it may be stopped in that same moment
         self._response = await self._request
         return self._response
 
-    def taken(self) -> bytes | None:
+    def take(self) -> bytes | None:
         if self._error is not None:
             raise self._error
         data, self._data = self._data, None
         return data
 
-    async def news(self) -> None:
+    async def wait_for_data(self) -> None:
         assert self._response is not None
-        self._data = await self._awaited(self._response.content.readany(), self._idle_timeout, Failure.IDLE_TIMEOUT)
+        self._data = await self._wait_for(self._response.content.readany(), self._idle_timeout, Failure.IDLE_TIMEOUT)
 
-    async def _awaited(self, work: Coroutine[Any, Any, T], limit: float, kind: Failure) -> T:
+    async def _wait_for(self, work: Coroutine[Any, Any, T], limit: float, kind: Failure) -> T:
         if self._error is not None:
             work.close()
             raise self._error

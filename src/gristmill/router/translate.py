@@ -76,7 +76,7 @@ def to_openai(call: Call, body: Json, *, extras: bool) -> tuple[Call, Json]:
     messages = (
         list(_prompt_as_messages(body))
         if call is GENERATE
-        else list(_messages_out(_listed(body.get("messages"), "messages")))
+        else list(_messages_out(_require_list(body.get("messages"), "messages")))
     )
     return V1_CHAT, {**sent, "messages": messages, **_only({"tools": body.get("tools")})}
 
@@ -97,21 +97,20 @@ def _messages_out(messages: list[Any]) -> Iterator[Json]:
             yield {
                 "role": "tool",
                 "content": content,
-                "tool_call_id": turn.get("tool_call_id") or _answered(asked, turn.get("tool_name")),
+                "tool_call_id": turn.get("tool_call_id") or _find_call_id(asked, turn.get("tool_name")),
             }
             continue
         sent: Json = {"role": role, "content": _content_out(content, turn.get("images"))}
         if turn.get("thinking"):
             sent["reasoning_content"] = turn["thinking"]
         if calls := turn.get("tool_calls"):
-            sent["tool_calls"] = [
-                _call_out(call, f"call_{index}_{number}") for number, call in enumerate(_listed(calls, "tool_calls"))
-            ]
+            rows = enumerate(_require_list(calls, "tool_calls"))
+            sent["tool_calls"] = [_call_out(call, f"call_{index}_{number}") for number, call in rows]
             asked = [(call["function"]["name"], call["id"]) for call in sent["tool_calls"]]
         yield sent
 
 
-def _answered(asked: list[tuple[str, str]], name: str | None) -> str:
+def _find_call_id(asked: list[tuple[str, str]], name: str | None) -> str:
     """The id of the call that a tool message answers: the first of that name, else the first."""
     found = next((item for item in asked if item[0] == name), asked[0] if asked else ("", "call_0"))
     if found in asked:
@@ -138,7 +137,7 @@ def _content_out(text: str, images: Any) -> Any:
         return text
     parts = [
         {"type": "image_url", "image_url": {"url": f"data:{_image_type(image)};base64,{image}"}}
-        for image in _listed(images, "images")
+        for image in _require_list(images, "images")
     ]
     return [{"type": "text", "text": text}, *parts]
 
@@ -197,13 +196,13 @@ def to_ollama(call: Call, body: Json) -> tuple[Call, list[Json]]:
     if call is V1_COMPLETIONS:
         suffix = _only({"suffix": body.get("suffix")})
         prompts = [{**sent, "prompt": _text_prompt(prompt), **suffix} for prompt in prompts_of(body.get("prompt"))]
-        return GENERATE, [again for one in prompts for again in _repeated(one, body)]
+        return GENERATE, [again for one in prompts for again in _repeat(one, body)]
     names: dict[str, str] = {}
-    messages = [_message_in(message, names) for message in _listed(body.get("messages"), "messages")]
-    return CHAT, _repeated({**sent, "messages": messages, **_only({"tools": offered_tools(body)})}, body)
+    messages = [_message_in(message, names) for message in _require_list(body.get("messages"), "messages")]
+    return CHAT, _repeat({**sent, "messages": messages, **_only({"tools": offered_tools(body)})}, body)
 
 
-def _repeated(sent: Json, body: Json) -> list[Json]:
+def _repeat(sent: Json, body: Json) -> list[Json]:
     """The request once for each choice; with a seed, each gets one of its own, or all would be the same."""
     choices = body.get("n") or 1
     options = as_object(sent.get("options")) or {}
@@ -236,9 +235,9 @@ def offered_tools(body: Json) -> Any:
     if wanted is None:  # auto or required: Ollama knows only the first
         return tools
     allowed = as_object(wanted.get("allowed_tools"))
-    rows = [wanted] if allowed is None else _listed(allowed.get("tools"), "tools")
+    rows = [wanted] if allowed is None else _require_list(allowed.get("tools"), "tools")
     names = {(as_object(row.get("function")) or {}).get("name") for row in rows}
-    kept = [tool for tool in _listed(tools, "tools") if tool["function"]["name"] in names]
+    kept = [tool for tool in _require_list(tools, "tools") if tool["function"]["name"] in names]
     if not kept:
         raise BadRequest("tool_choice names a tool that is not among the tools")
     return kept
@@ -256,7 +255,7 @@ def _message_in(message: Any, names: dict[str, str]) -> Json:
     if thought := turn.get("reasoning_content") or turn.get("reasoning"):
         sent["thinking"] = thought
     if calls := turn.get("tool_calls"):
-        sent["tool_calls"] = [_call_in(call, names) for call in _listed(calls, "tool_calls")]
+        sent["tool_calls"] = [_call_in(call, names) for call in _require_list(calls, "tool_calls")]
     if role == "tool":
         identity = turn.get("tool_call_id", "")
         sent |= {"tool_call_id": identity, "tool_name": turn.get("name") or names.get(identity, "")}
@@ -277,7 +276,7 @@ def _content_in(content: Any) -> tuple[str, list[str]]:
     if content is None or isinstance(content, str):
         return content or "", []
     texts, images = list[str](), list[str]()
-    for part in _listed(content, "content"):
+    for part in _require_list(content, "content"):
         if part.get("type") == "text":
             texts.append(part["text"])
         elif part.get("type") == "image_url":
@@ -323,7 +322,7 @@ def _text_prompt(prompt: Any) -> str:
     return prompt
 
 
-def _listed(value: Any, name: str) -> list[Any]:
+def _require_list(value: Any, name: str) -> list[Any]:
     found = as_list(value)
     if found is None:
         raise BadRequest(f"{name} must be a list")

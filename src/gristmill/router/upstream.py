@@ -38,15 +38,15 @@ class Exchange(Protocol):
     status: int
     headers: list[tuple[bytes, bytes]]
 
-    async def begun(self) -> None:
+    async def wait_for_headers(self) -> None:
         """Wait until status and headers are there."""
         ...
 
-    def taken(self) -> bytes | None:
+    def take(self) -> bytes | None:
         """What has come since the last call: empty at the end, None when nothing has come yet."""
         ...
 
-    async def news(self) -> None:
+    async def wait_for_data(self) -> None:
         """Wait until there may be something to take."""
         ...
 
@@ -85,12 +85,12 @@ class Client(Protocol):
     async def close(self) -> None: ...
 
 
-async def whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:
+async def read_whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:
     """All that is left of an answer."""
     parts, size = list[bytes](), 0
-    while (data := exchange.taken()) != b"":
+    while (data := exchange.take()) != b"":
         if data is None:
-            await exchange.news()
+            await exchange.wait_for_data()
             continue
         parts.append(data)
         size += len(data)

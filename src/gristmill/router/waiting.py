@@ -44,11 +44,11 @@ class Waiting:
             if not self.lanes[key]:
                 del self.lanes[key]
 
-    def trickled(self, now: float) -> None:
+    def note_trickle(self, now: float) -> None:
         """Background work got a place."""
         self._trickled = now
 
-    def ordered(self, now: float) -> list[tuple[float, Lane]]:
+    def order_lanes(self, now: float) -> list[tuple[float, Lane]]:
         """Every lane with its urgency, the most urgent first."""
         due = now - self._trickled >= self.rules.trickle
         background = (lane for key, lane in self.lanes.items() if key[0] is Priority.BACKGROUND)

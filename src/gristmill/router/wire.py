@@ -113,7 +113,7 @@ class Question(msgspec.Struct, eq=False):
     embeds: bool
     extra: bytes = b""
 
-    def decoded(self) -> dict[str, Any]:
+    def decode(self) -> dict[str, Any]:
         """The whole body, for a translation."""
         return {name: orjson.loads(bytes(raw)) for name, raw in self.fields.items()}
 
@@ -150,15 +150,20 @@ def read_question(call: Call, body: bytes) -> Question:
     )
 
 
-EMPTY = (b"", b'""', b"[]", b"null")
+EMPTY = (b'""', b"[]", b"null")
 
 
 def asks_nothing(question: Question) -> bool:
     """Whether an Ollama client only wants a model in or out of memory: it says nothing that could be answered."""
     call, fields = question.call, question.fields
     if call is CHAT:
-        return bytes(fields.get("messages", b"")) in EMPTY
-    return call is GENERATE and bytes(fields.get("prompt", b"")) in EMPTY and "images" not in fields
+        return _is_empty(fields.get("messages"))
+    return call is GENERATE and _is_empty(fields.get("prompt")) and "images" not in fields
+
+
+def _is_empty(raw: msgspec.Raw | None) -> bool:
+    # the length first: what is said may be many megabytes, which are not copied for this
+    return raw is None or (memoryview(raw).nbytes <= 4 and bytes(raw) in EMPTY)
 
 
 def unloads(question: Question) -> bool:
@@ -278,25 +283,25 @@ def error_text(body: bytes) -> str:
 # ── headers ─────────────────────────────────────────────────────────────────
 
 
-def forwarded(headers: list[tuple[bytes, bytes]]) -> bytes:
+def headers_to_backend(headers: list[tuple[bytes, bytes]]) -> bytes:
     """The client's headers that go on to a backend, ready to be written; their names are in small letters."""
     passing = [item for item in headers if item[0] not in NOT_FORWARDED]
     if not passing:
         return b""
-    hidden = _nominated(headers)
+    hidden = _hop_by_hop_names(headers)
     return b"".join([b"%b: %b\r\n" % item for item in passing if item[0] not in hidden])
 
 
-def returned(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def headers_to_client(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """A backend's headers that go on to the client; their names are in small letters."""
     passing = [item for item in headers if item[0] not in NOT_RETURNED]
     if not passing:
         return passing
-    hidden = _nominated(headers)
+    hidden = _hop_by_hop_names(headers)
     return [item for item in passing if item[0] not in hidden]
 
 
-def _nominated(headers: list[tuple[bytes, bytes]]) -> set[bytes]:
+def _hop_by_hop_names(headers: list[tuple[bytes, bytes]]) -> set[bytes]:
     """Headers that a Connection header declares to be hop-by-hop."""
     listed = [value for name, value in headers if name == b"connection"]
     return {name.strip().lower() for value in listed for name in value.split(b",")}

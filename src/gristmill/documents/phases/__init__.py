@@ -1,1 +1,1 @@
-"""What is done with documents, phase by phase: a handler each."""
+"""The phases of documents: their definition, and a handler for each."""

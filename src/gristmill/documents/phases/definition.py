@@ -17,7 +17,7 @@ Unit = Literal["page", "chunk"]
 
 @dataclass(frozen=True)
 class Phase:
-    """A row of `phase_kind`: each phase works on what the one before has made."""
+    """A row of `phase_kind`: each phase works on the results of the phase before."""
 
     name: str
     label: str

@@ -1,4 +1,4 @@
-"""The third phase: who and what every chunk names, and how they belong together."""
+"""The third phase: the people and things that every chunk names, and how they belong together."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ async def build_graph(
     letters: Sequence[BuildGraph], *, db: Database, extractor: Extractor
 ) -> list[Done | Skip | Exception]:
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
         units = [(letter.document, letter.page, letter.ordinal) for letter in letters]
         found = await chunks.load(tx, units)
         passages = {
@@ -27,7 +27,7 @@ async def build_graph(
             for chunk in found
             if chunk is not None
             and chunk.document in documents
-            and (passage := _passage(chunk, documents[chunk.document]))
+            and (passage := _make_passage(chunk, documents[chunk.document]))
         }
         keys = {
             chunk.id: graph.extraction_key(documents[chunk.document].client, passages[chunk.id], extractor.version)
@@ -41,9 +41,9 @@ async def build_graph(
     return [_outcome(chunk, documents, keys, drawn) for chunk in found]
 
 
-def _passage(chunk: Chunk, document: Document) -> Passage | None:
-    """The first chunk speaks for its document, too: the sender of a mail is named in its head, not in its sentences."""
-    text, kind = _spoken(chunk)
+def _make_passage(chunk: Chunk, document: Document) -> Passage | None:
+    """The first chunk brings its document's head: the sender of a mail is named there, not in the sentences."""
+    text, kind = _choose_text(chunk)
     if not text:
         return None
     first = chunk.page == 1 and chunk.ordinal == 0
@@ -51,8 +51,8 @@ def _passage(chunk: Chunk, document: Document) -> Passage | None:
     return Passage(text, chunk.heading, kind, chunk.language, about)
 
 
-def _spoken(chunk: Chunk) -> tuple[str, str]:
-    """What of a chunk is drawn from, and what it is: the sentences beside a table, and nothing of a log."""
+def _choose_text(chunk: Chunk) -> tuple[str, str]:
+    """The text of a chunk to draw facts from, and its kind: the sentences beside a table, and nothing of a log."""
     if chunk.kind == "table":
         return chunks.prose_outside_tables(chunk.text), "prose"
     return ("" if chunk.kind == "log" else chunk.text), chunk.kind

@@ -7,9 +7,9 @@ from functools import partial
 
 from gristmill.db import Database
 from gristmill.documents import store
-from gristmill.documents.desk import Desk, Sheet
 from gristmill.documents.letters import ReadPage
 from gristmill.documents.model import Document
+from gristmill.documents.parsers import PageToRead, Parsers
 from gristmill.documents.phases.definition import OCR
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.documents.reading import PageText
@@ -20,17 +20,22 @@ from gristmill.queue import Answer, Done, Skip, Snooze
 from gristmill.telemetry import log
 
 LATER = Snooze(timedelta(0), "it takes long to read, and as many as can be read at a time are being read")
-AGAIN = Snooze(timedelta(seconds=1), "its file had to make room for others before it was read")
+AGAIN = Snooze(timedelta(seconds=1), "its file had to make space for others before it was read")
 Documents = Mapping[DocumentId, Document]
 
 
 async def read_pages(
-    letters: Sequence[ReadPage], *, db: Database, desk: Desk, spool: Spool
+    letters: Sequence[ReadPage], *, db: Database, parsers: Parsers, spool: Spool
 ) -> AsyncIterator[tuple[int, Answer | Exception]]:
-    """Many at a time, because a page that carries its text takes less than asking for it; each answered when read."""
+    """Read many pages in one call, and answer each as soon as it is read.
+
+    A page that carries its text is read faster than one can ask for it.
+    """
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
-        keys = {one: desk.page_key(documents[one.document], one.page) for one in letters if one.document in documents}
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
+        keys = {
+            one: parsers.page_key(documents[one.document], one.page) for one in letters if one.document in documents
+        }
         known = await store.find_pages(tx, list(keys.values()))
     unread: dict[DocumentId, list[int]] = {}
     for place, letter in enumerate(letters):
@@ -40,65 +45,65 @@ async def read_pages(
             yield place, _outcome(documents, letter, known[keys[letter]], keys[letter])
         else:
             unread.setdefault(letter.document, []).append(place)
-    taken = fitting({one: documents[one].size for one in unread}, spool.space)
+    taken = choose_fitting({one: documents[one].size for one in unread}, spool.space)
     for place in (place for one in unread if one not in taken for place in unread[one]):
         yield place, LATER
-    sheets = {place: (documents[one], letters[place].page) for one in taken for place in unread[one]}
+    wanted = {place: (documents[one], letters[place].page) for one in taken for place in unread[one]}
     with spool.hold([documents[one].hash for one in taken]):
-        async for place, found in _read(sheets, desk, spool):
+        async for place, found in _read(wanted, parsers, spool):
             letter = letters[place]
             yield place, _outcome(documents, letter, found, keys[letter]) if isinstance(found, PageText) else found
 
 
-def fitting(sizes: Mapping[DocumentId, int], room: int) -> list[DocumentId]:
-    """The first documents whose files have room together; at least one."""
+def choose_fitting(sizes: Mapping[DocumentId, int], space: int) -> list[DocumentId]:
+    """The first documents whose files fit into this space together; at least one."""
     taken: list[DocumentId] = []
     for document, size in sizes.items():
-        room -= size
-        if taken and room < 0:
+        space -= size
+        if taken and space < 0:
             break
         taken.append(document)
     return taken
 
 
 async def _read(
-    pages: Mapping[int, tuple[Document, int]], desk: Desk, spool: Spool
+    pages: Mapping[int, tuple[Document, int]], parsers: Parsers, spool: Spool
 ) -> AsyncIterator[tuple[int, PageText | Snooze | Exception]]:
-    """Those of one document after each other, so that its file is opened once for all of them."""
+    """Read the pages of one document after each other, so that its file is opened once for all of them."""
     documents = {document.id: document for document, _ in pages.values()}
     files = {id_: await _file(spool, document) for id_, document in documents.items()}
-    sheets: dict[int, Sheet] = {}
+    wanted: dict[int, PageToRead] = {}
     for place, (document, number) in pages.items():
         file = files[document.id]
         if isinstance(file, str):
-            sheets[place] = _sheet(document, file, number)
+            wanted[place] = _page_to_read(document, file, number)
         else:
             yield place, file
-    places = list(sheets)
-    async for at, found in desk.read(list(sheets.values())):
+    places = list(wanted)
+    async for at, found in parsers.read(list(wanted.values())):
         place = places[at]
-        if isinstance(found, Exception) and _is_gone(sheets[place]):
+        if isinstance(found, Exception) and _is_gone(wanted[place]):
             yield place, AGAIN
         else:
             yield place, LATER if found is None else found
 
 
-def _is_gone(sheet: Sheet) -> bool:
-    """Another worker on this machine may have needed the room: no fault of the page."""
-    return not os.path.exists(sheet.path)
+def _is_gone(page: PageToRead) -> bool:
+    """Another worker on this machine may have needed the space: no fault of the page."""
+    return not os.path.exists(page.path)
 
 
 async def _file(spool: Spool, document: Document) -> str | Permanent | Transient:
-    """Where its bytes are, or why they are not there."""
+    """The path of the document's copy, or the error why there is none."""
     try:
         return str(await spool.fetch(document.hash, document.size))
     except (Permanent, Transient) as error:
         return error
 
 
-def _sheet(document: Document, file: str, page: int) -> Sheet:
+def _page_to_read(document: Document, file: str, page: int) -> PageToRead:
     assert document.type is not None, "a page is read when its document was opened"
-    return Sheet(file, document.type, page)
+    return PageToRead(file, document.type, page)
 
 
 def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes) -> Done | Skip:

@@ -1,12 +1,12 @@
-"""Before the phases: what a document is, how many pages it has, what lies in it. And after them: it is finished."""
+"""Opens documents before their phases, seals the phases, and finishes documents after them."""
 
 from functools import partial
 
 from gristmill.db import Database, Tx
 from gristmill.documents import removal, store
-from gristmill.documents.desk import Desk
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document
+from gristmill.documents.parsers import Parsers
 from gristmill.documents.reading import Bookmark, Inspection, refusals
 from gristmill.documents.spool import Spool
 from gristmill.documents.take_in import add_part
@@ -20,10 +20,10 @@ REMOVED = Skip("its document was removed")
 
 
 async def open_document(
-    letter: OpenDocument, *, db: Database, desk: Desk, spool: Spool, max_bytes: int, max_depth: int
+    letter: OpenDocument, *, db: Database, parsers: Parsers, spool: Spool, max_bytes: int, max_depth: int
 ) -> Done | Skip:
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
+        document = (await store.load_documents(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
     if letter.refusal:
@@ -35,7 +35,7 @@ async def open_document(
     start = Bookmark(parts=letter.offset, bytes=letter.unpacked, missing=letter.missing)
     with spool.hold([document.hash]):
         path = await spool.fetch(document.hash, document.size)
-        seen = await desk.inspect(path, document.name, start, document.given.get("type"))
+        seen = await parsers.inspect(path, document.name, start, document.given.get("type"))
     return Done(write=partial(_save_inspection, document=document, seen=seen, start=start))
 
 
@@ -43,14 +43,14 @@ async def _save_inspection(tx: Tx, *, document: Document, seen: Inspection, star
     for place, part in enumerate(seen.parts, start.parts):
         await add_part(tx, document, part, of_arrival(place, document.urgency))
     if seen.more:
-        await store.open_further(tx, document, start.behind(seen.parts))
+        await store.open_further(tx, document, start.move_behind(seen.parts))
     else:
         await store.save_inspection(tx, document, seen)
 
 
 async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
+        document = (await store.load_documents(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
     return Done(seals=(document.phases[letter.phase].task,))
@@ -58,7 +58,7 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
 
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:
     async with db.transaction() as tx:
-        document = (await store.load(tx, [letter.document])).get(letter.document)
+        document = (await store.load_documents(tx, [letter.document])).get(letter.document)
         if document is None:
             return REMOVED
         if await store.was_cancelled(tx, document):

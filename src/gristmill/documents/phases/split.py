@@ -5,28 +5,28 @@ from functools import partial
 
 from gristmill.db import Database
 from gristmill.documents import store
-from gristmill.documents.desk import Desk
 from gristmill.documents.letters import SplitPage
 from gristmill.documents.model import Document
+from gristmill.documents.parsers import Parsers
 from gristmill.documents.phases.definition import SPLIT
 from gristmill.documents.phases.opening import REMOVED
 from gristmill.knowledge import Piece
 from gristmill.queue import Done, Skip
 
 
-async def split_pages(letters: Sequence[SplitPage], *, db: Database, desk: Desk) -> list[Done | Skip]:
+async def split_pages(letters: Sequence[SplitPage], *, db: Database, parsers: Parsers) -> list[Done | Skip]:
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
         texts = await store.load_texts(tx, [(letter.document, letter.page) for letter in letters])
         given = {
             one: (texts[one.document, one.page], documents[one.document].title or "")
             for one in letters
             if one.document in documents and (one.document, one.page) in texts
         }
-        keys = {one: desk.split_key(*text) for one, text in given.items()}
+        keys = {one: parsers.split_key(*text) for one, text in given.items()}
         known = await store.find_divided(tx, list(keys.values()))
     new = {keys[one]: text for one, text in given.items() if keys[one] not in known}
-    known |= zip(new, await desk.split(list(new.values())), strict=True)
+    known |= zip(new, await parsers.split(list(new.values())), strict=True)
     return [
         _outcome(documents[one.document], one.page, known[keys[one]], keys[one]) if one in given else REMOVED
         for one in letters

@@ -17,7 +17,7 @@ GONE = Skip("its chunk was removed")
 
 async def embed_chunks(letters: Sequence[EmbedChunk], *, db: Database, embedders: Embedders) -> list[Done | Skip]:
     async with db.transaction() as tx:
-        documents = await store.load(tx, {letter.document for letter in letters})
+        documents = await store.load_documents(tx, {letter.document for letter in letters})
         found = await chunks.load(tx, [(letter.document, letter.page, letter.ordinal) for letter in letters])
     made = await vectors.make_vectors(
         db, embedders, {chunk.hash: chunk.text_to_embed for chunk in found if chunk is not None}

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from gristmill.documents.reading import refusals
 from gristmill.documents.reading.limits import Limits, check_unpacked
-from gristmill.documents.reading.plain import decoded, looks_binary
+from gristmill.documents.reading.plain import decode, looks_binary
 from gristmill.documents.reading.results import Type
 from gristmill.errors import Permanent
 
@@ -97,10 +97,10 @@ def _by_signature(path: str, head: bytes, limits: Limits) -> Type | None:
         raise _compound(path)
     if head[4:8] == b"ftyp":
         kind = "a HEIC photo: save it as JPEG" if head[8:12] in (b"heic", b"heix", b"mif1", b"avif") else "a film"
-        raise _stranger(kind)
+        raise _refuse_stranger(kind)
     for start, kind in STRANGERS.items():
         if head.startswith(start) and (len(start) > 3 or looks_binary(head)):
-            raise _stranger(kind)
+            raise _refuse_stranger(kind)
     return None
 
 
@@ -111,7 +111,7 @@ def _ends_like_pdf(path: str, head: bytes) -> bool:
         return bool(PDF_END.search(file.read()) and PDF_OBJECT.search(head))
 
 
-def _stranger(kind: str) -> Permanent:
+def _refuse_stranger(kind: str) -> Permanent:
     what, _, advice = kind.partition(": ")
     return Permanent(f"The file is {what}, which cannot be read{f': {advice}' if advice else ''}.")
 
@@ -124,7 +124,7 @@ def _compound(path: str) -> Permanent:
     with open(path, "rb") as file:
         if ENCRYPTED_PACKAGE in file.read(1 << 20):
             return refusals.encrypted()
-    return _stranger("of an old Office or Outlook format: save it as DOCX, XLSX, PPTX, EML or PDF")
+    return _refuse_stranger("of an old Office or Outlook format: save it as DOCX, XLSX, PPTX, EML or PDF")
 
 
 def _by_entries(path: str, limits: Limits) -> Type:
@@ -137,7 +137,7 @@ def _by_entries(path: str, limits: Limits) -> Type:
         if any(entry.filename.startswith(folder) for entry in entries):
             _check_sizes(path, entries, limits)
             return found
-    raise _stranger("a zip archive: unpack it first")
+    raise _refuse_stranger("a zip archive: unpack it first")
 
 
 def _check_sizes(path: str, entries: list[zipfile.ZipInfo], limits: Limits) -> None:
@@ -146,12 +146,12 @@ def _check_sizes(path: str, entries: list[zipfile.ZipInfo], limits: Limits) -> N
         raise refusals.encrypted()
     total = 0
     packed = max(sum(entry.compress_size for entry in entries), 1)
-    for size in _unpacked(path, entries):
+    for size in _unpacked_sizes(path, entries):
         total += size
         check_unpacked(total, packed, limits)
 
 
-def _unpacked(path: str, entries: list[zipfile.ZipInfo]) -> Iterator[int]:
+def _unpacked_sizes(path: str, entries: list[zipfile.ZipInfo]) -> Iterator[int]:
     try:
         with zipfile.ZipFile(path) as archive:
             for entry in entries:
@@ -168,7 +168,7 @@ def _by_text(head: bytes, name: str) -> Type:
         if suffix in BINARY_NAMES:
             raise Permanent(f"The file is called {suffix}, but it is none, nor anything else that can be read.")
         raise Permanent("The file is of no kind that can be read.")
-    text = decoded(head)
+    text = decode(head)
     if not text.strip():
         raise refusals.empty()
     if ENVELOPE.match(text):

@@ -34,7 +34,7 @@ def markdown(lines: list[Line]) -> str:
             blocks.append([line])
         else:
             blocks[-1].append(line)
-    return "\n\n".join(_shown(block, body) for block in blocks)
+    return "\n\n".join(_write_block(block, body) for block in blocks)
 
 
 def _body_size(lines: list[Line]) -> float:
@@ -85,14 +85,14 @@ def _rank(line: Line, body: float) -> int:
     return 3 if line.bold and ratio > 0.95 and not line.text.endswith((".", ",", ";", ":")) else 0
 
 
-def _shown(block: list[Line], body: float) -> str:
+def _write_block(block: list[Line], body: float) -> str:
     rank = _rank(block[0], body)
     if rank and len(block) <= 3 and all(_rank(line, body) == rank for line in block):
-        return "#" * rank + " " + " ".join(_joined(block).split())
-    return _joined(block)
+        return "#" * rank + " " + " ".join(_join_lines(block).split())
+    return _join_lines(block)
 
 
-def _joined(block: list[Line]) -> str:
+def _join_lines(block: list[Line]) -> str:
     pieces: list[str] = []
     for line, after in zip(block, [*block[1:], None], strict=True):
         pieces.append(BULLET.sub("- ", line.text))

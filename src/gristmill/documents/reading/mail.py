@@ -15,9 +15,9 @@ from typing import Any, cast
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import decoded, decoded_as, paginated, stem
+from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.plain import decode, decode_as, paginate, stem
 from gristmill.documents.reading.portions import portion
-from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 from gristmill.documents.reading.web import html_text, markdown
 from gristmill.errors import Permanent
@@ -37,10 +37,10 @@ class Brief(Compat32):
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, cut(value, PARAMETERS if name.lower().startswith("content-") else LONGEST)
+        return name, shorten(value, PARAMETERS if name.lower().startswith("content-") else LONGEST)
 
 
-def cut(value: str, longest: int = LONGEST) -> str:
+def shorten(value: str, longest: int = LONGEST) -> str:
     return value if len(value) <= longest else value[:longest] + " …"
 
 
@@ -62,7 +62,7 @@ class Opened:
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
-    mail = _opened(path, limits)
+    mail = _open_mail(path, limits)
     if len(mail.parts) > limits.parts:
         raise refusals.too_many("attachments", len(mail.parts), limits.parts)
     if len(mail.pages) > limits.pages:
@@ -80,30 +80,30 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
-    pages = _opened(path, limits).pages
+    pages = _open_mail(path, limits).pages
     if not 1 <= number <= len(pages):
         raise refusals.no_such_page(number, len(pages))
     return PageText(pages[number - 1], "text")
 
 
-def _opened(path: str, limits: Limits) -> Opened:
-    mail = parsed.get(path)
+def _open_mail(path: str, limits: Limits) -> Opened:
+    mail = mails.get(path)
     if not mail.texts and not mail.parts:
         _take_apart(mail, mail.message, limits.depth)
     return mail
 
 
-def _parsed(path: str) -> Opened:
+def _parse_mail(path: str) -> Opened:
     data = Path(path).read_bytes()
     if looks_wide(data):  # somebody saved the mail as text of two-byte characters
-        data = decoded(data).encode()
+        data = decode(data).encode()
     try:
         return Opened(BytesParser(policy=POLICY).parsebytes(data.lstrip()))
     except RecursionError as error:
         raise Permanent(TOO_DEEP) from error
 
 
-parsed = Recent(_parsed)
+mails = OpenFile(_parse_mail)
 
 
 def looks_wide(data: bytes) -> bool:
@@ -164,19 +164,19 @@ def _fields(block: Message) -> str:
 def _text(part: Message, kind: str) -> str:
     data = payload(part)
     if kind == "text/html":
-        return markdown(_decoded(part, data) if part.get_param("charset") else html_text(data))
-    return _decoded(part, data)
+        return markdown(_decode_part(part, data) if part.get_param("charset") else html_text(data))
+    return _decode_part(part, data)
 
 
-def _decoded(part: Message, data: bytes) -> str:
+def _decode_part(part: Message, data: bytes) -> str:
     """By the encoding that the mail names, when that is one and it fits; by its bytes otherwise."""
     charset = str(part.get_content_charset() or "").strip("\"' ;")
     if charset and charset not in ("us-ascii", "unknown-8bit", "default"):
         try:
-            return decoded_as(data, charset)
+            return decode_as(data, charset)
         except (UnicodeDecodeError, LookupError, ValueError):
             pass
-    return decoded(data)
+    return decode(data)
 
 
 def payload(part: Message) -> bytes:
@@ -199,7 +199,7 @@ def _name(part: Message, kind: str, number: int) -> str:
         said = part.get_filename() or part.get_param("name") or ""
     except (ValueError, LookupError, TypeError):  # broken RFC 2231 parameters
         said = ""
-    name = unfolded(collapse_rfc2231_value(said)).replace("\\", "/").split("/")[-1]
+    name = unfold(collapse_rfc2231_value(said)).replace("\\", "/").split("/")[-1]
     return name[-200:] or f"attachment {number}{SUFFIXES.get(kind, '')}"
 
 
@@ -216,7 +216,7 @@ def _pages(mail: Opened) -> list[str]:
     if mail.parts:
         lines.append(f"**Attachments:** {', '.join(name for name, _ in mail.parts)}")
     body = "\n\n".join(text.strip("\r\n") for text in mail.texts if text.strip())
-    return paginated(tidy.tidy("  \n".join(lines) + "\n\n" + body))
+    return paginate(tidy.tidy("  \n".join(lines) + "\n\n" + body))
 
 
 def _meta(mail: Opened) -> dict[str, object]:
@@ -240,14 +240,14 @@ def _meta(mail: Opened) -> dict[str, object]:
 def header(message: Message, name: str) -> str:
     """All values of a header on one line, decoded as well as possible."""
     values = [value for key, value in message.raw_items() if key.lower() == name.lower()]
-    return cut(", ".join(filter(None, map(unfolded, values))))
+    return shorten(", ".join(filter(None, map(unfold, values))))
 
 
-def unfolded(value: str) -> str:
+def unfold(value: str) -> str:
     """Encoded words to text; raw bytes that came without being encoded, too."""
     raw = value.encode("utf-8", "surrogateescape")
     if not raw.isascii():
-        value = decoded(raw)
+        value = decode(raw)
     if max(map(len, value.splitlines()), default=0) > ENCODED:
         return tidy.line(value)
     try:
@@ -263,7 +263,7 @@ def _word(piece: bytes | str, charset: str | None) -> str:
     try:
         return piece.decode(charset or "ascii")
     except (LookupError, UnicodeDecodeError, ValueError):
-        return decoded(piece)
+        return decode(piece)
 
 
 def addresses(message: Message, name: str) -> list[str]:
@@ -272,10 +272,10 @@ def addresses(message: Message, name: str) -> list[str]:
         found = getaddresses([said])
     except RecursionError:  # brackets within brackets, a thousand deep
         return [tidy.line(said)[:300]]
-    return [f"{_quoted(who)} <{address}>" if who else address for who, address in found if address]
+    return [f"{_quote_name(who)} <{address}>" if who else address for who, address in found if address]
 
 
-def _quoted(who: str) -> str:
+def _quote_name(who: str) -> str:
     """As it must be written lest a comma in it divides it."""
     return '"' + who.replace('"', "'") + '"' if re.search(r'[,;:<>@"()]', who) else who
 

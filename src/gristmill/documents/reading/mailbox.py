@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from gristmill.documents.reading import refusals
 from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.open_files import OpenFile
 from gristmill.documents.reading.plain import stem
 from gristmill.documents.reading.portions import portion
-from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 
 # A line "From somebody date" after a blank line; a sentence may begin with "From", but it bears no time and year.
@@ -38,7 +38,7 @@ def _envelopes(path: str) -> list[tuple[int, int]]:
     return [(begin, stop) for (_, begin), stop in zip(found, stops, strict=True)]
 
 
-envelopes = Recent(_envelopes)
+envelopes = OpenFile(_envelopes)
 
 
 def _messages(path: str, places: list[tuple[int, int]], offset: int) -> Iterator[Part]:

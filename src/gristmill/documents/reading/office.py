@@ -11,8 +11,8 @@ from kreuzberg import ExtractionConfig, ExtractionResult, KreuzbergError, PageCo
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import paginated, table_pages, title_of
-from gristmill.documents.reading.recent import Recent
+from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.plain import paginate, table_pages, title_of
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 MARK = "\ue000page {page_num}\ue000"  # no document has it: a private character
@@ -44,7 +44,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
         raise refusals.too_many("pages", len(file.pages), limits.pages)
     meta = tidy.meta({key: file.meta.get(key) for key in ("authors", "subject", "keywords", "sheet_names")})
     title = tidy.line(str(file.meta.get("title") or ""))[:300]
-    return Inspection(type, len(file.pages), title or title_of(file.pages[0], name), meta, _written(file.meta))
+    return Inspection(type, len(file.pages), title or title_of(file.pages[0], name), meta, _find_date(file.meta))
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
@@ -58,7 +58,7 @@ def _file(path: str, type: Type) -> Opened:
     return {"docx": texts, "pptx": slides, "xlsx": sheets}[type].get(path)
 
 
-def _spoken(opened: Opened, path: str, mime: str) -> Opened:
+def _refuse_silence(opened: Opened, path: str, mime: str) -> Opened:
     """The converter passes over what is no XML, as if nothing had been there."""
     if any(page.strip() for page in opened.pages):
         return opened
@@ -77,7 +77,7 @@ def _is_broken(path: str) -> bool:
     return False
 
 
-def _extracted(path: str, mime: str) -> ExtractionResult:
+def _extract(path: str, mime: str) -> ExtractionResult:
     try:
         return extract_file_sync(path, mime, CONFIG)
     except KreuzbergError as error:
@@ -85,40 +85,42 @@ def _extracted(path: str, mime: str) -> ExtractionResult:
 
 
 def _text(path: str) -> Opened:
-    found = _extracted(path, WORD)
+    found = _extract(path, WORD)
     pages = [page["content"] for page in found.pages or ()]
     whole = pages if len(pages) > 1 else [found.content]
-    return _spoken(Opened([part for page in whole for part in paginated(page)], dict(found.metadata)), path, WORD)
+    return _refuse_silence(
+        Opened([part for page in whole for part in paginate(page)], dict(found.metadata)), path, WORD
+    )
 
 
 def _slides(path: str) -> Opened:
-    found = _extracted(path, SLIDES)
+    found = _extract(path, SLIDES)
     pages = [page.strip() for page in BETWEEN.split(found.content)]
-    return _spoken(Opened(pages[1:] if len(pages) > 1 else pages, dict(found.metadata)), path, SLIDES)
+    return _refuse_silence(Opened(pages[1:] if len(pages) > 1 else pages, dict(found.metadata)), path, SLIDES)
 
 
 def _sheets(path: str) -> Opened:
     """By rows: a sheet may be longer than any page."""
-    found = _extracted(path, SHEETS)
+    found = _extract(path, SHEETS)
     meta: dict[str, Any] = dict(found.metadata)
     tables = {table.page_number: table.cells for table in found.tables}
     names: list[str] = meta.get("sheet_names") or [f"Sheet {number}" for number in sorted(tables)]
     pages = [page for number, name in enumerate(names, 1) for page in _sheet(name, tables.get(number, []))]
-    return _spoken(Opened(pages or [""], meta), path, SHEETS)
+    return _refuse_silence(Opened(pages or [""], meta), path, SHEETS)
 
 
 def _sheet(name: str, rows: list[list[str]]) -> list[str]:
     heading = f"## {name}"
     if not rows:
         return [heading]
-    pages = table_pages(rows) or paginated("\n".join("\t".join(row) for row in rows))
+    pages = table_pages(rows) or paginate("\n".join("\t".join(row) for row in rows))
     return [f"{heading}\n\n{page}" for page in pages]
 
 
-texts, slides, sheets = Recent(_text), Recent(_slides), Recent(_sheets)
+texts, slides, sheets = OpenFile(_text), OpenFile(_slides), OpenFile(_sheets)
 
 
-def _written(meta: dict[str, Any]) -> datetime | None:
+def _find_date(meta: dict[str, Any]) -> datetime | None:
     for key in ("modified_at", "created_at"):
         try:
             found = datetime.fromisoformat(str(meta.get(key)))

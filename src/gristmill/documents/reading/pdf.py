@@ -18,9 +18,9 @@ from pypdfium2 import PdfiumError
 from gristmill.documents.reading import layout, refusals, tidy
 from gristmill.documents.reading.layout import Line
 from gristmill.documents.reading.limits import Limits, check_unpacked
+from gristmill.documents.reading.open_files import OpenFile
 from gristmill.documents.reading.plain import heading, stem
 from gristmill.documents.reading.portions import portion
-from gristmill.documents.reading.recent import Recent
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
 from gristmill.errors import Permanent
 from gristmill.processes import tell
@@ -46,7 +46,7 @@ DRAWN_OVER = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STA
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
-    pdf = opened.get(path)
+    pdf = pdf_files.get(path)
     if len(pdf) > limits.pages:
         raise refusals.too_many("pages", len(pdf), limits.pages)
     count = pdf.count_attachments()
@@ -67,13 +67,13 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
-    pdf = opened.get(path)
+    pdf = pdf_files.get(path)
     if not 1 <= number <= len(pdf):
         raise refusals.no_such_page(number, len(pdf))
     page = _page(pdf, number)
     try:
         text = _text(page)
-        return PageText(text, "text") if legible(text) >= SCANNED else _scanned(page, text, number, limits)
+        return PageText(text, "text") if count_legible(text) >= SCANNED else _read_scan(page, text, number, limits)
     except PdfiumError as error:
         raise Permanent(f"Page {number} is damaged and cannot be read.") from error
     finally:
@@ -95,7 +95,7 @@ def _open(path: str) -> Pdf:
     return pdf
 
 
-opened = Recent(_open, lambda pdf: pdf.close())
+pdf_files = OpenFile(_open, lambda pdf: pdf.close())
 
 
 def _page(pdf: Pdf, number: int) -> Page:
@@ -125,7 +125,7 @@ def _is_drawn_over(page: Page) -> bool:
 # --- text
 
 
-def legible(text: str) -> int:
+def count_legible(text: str) -> int:
     """Characters that say something: fonts without a map give private or unassigned ones."""
     return len(text) - len(SILENT.findall(text))
 
@@ -179,13 +179,13 @@ def _is_picture(pdf: Pdf, number: int) -> bool:
         return False
 
 
-def _scanned(page: Page, text: str, number: int, limits: Limits) -> PageText:
+def _read_scan(page: Page, text: str, number: int, limits: Limits) -> PageText:
     """What is in its picture, unless the page itself says more."""
     if _holds_nothing_but(text, page):
         return PageText(text, "text")
-    from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 only scans need the OCR models
+    from gristmill.documents.reading.scans import recognise_page  # noqa: PLC0415 only scans need the OCR models
 
-    found = recognised(_picture(page, number, limits))
+    found = recognise_page(_picture(page, number, limits))
     return PageText(text, "text") if text and _letters(text) >= _letters(found.text) else found
 
 
@@ -193,7 +193,7 @@ def _holds_nothing_but(text: str, page: Page) -> bool:
     """Whether nothing is drawn there but letters, all of which can be read: a title, a chapter's number."""
     drawn = {one.type for one in page.get_objects(max_depth=1)}
     letters = "".join(text.split())
-    return not drawn or (drawn == {raw.FPDF_PAGEOBJ_TEXT} and 0 < len(letters) == legible(letters))
+    return not drawn or (drawn == {raw.FPDF_PAGEOBJ_TEXT} and 0 < len(letters) == count_legible(letters))
 
 
 def _letters(text: str) -> int:
@@ -253,7 +253,7 @@ def _attachments(pdf: Pdf, count: int, packed: int, limits: Limits, start: Bookm
     for index in range(start.parts, count):
         tell(index, now=True)  # if we die of it, it is known of what
         part = _attachment(pdf, index, packed, limits, known)
-        known = known.behind([part])
+        known = known.move_behind([part])
         yield part
         if start.shunned and start.shunned.place == index:
             return  # another one may end us: not within the time of the same call
@@ -265,7 +265,7 @@ def _attachment(pdf: Pdf, index: int, packed: int, limits: Limits, known: Bookma
         attachment = pdf.get_attachment(index)
         with suppress(PdfiumError, UnicodeDecodeError):  # a name may be half a character
             name = tidy.line(attachment.get_name())
-        data = _unpacked(attachment, index, packed, limits, known)
+        data = _unpack(attachment, index, packed, limits, known)
     except PdfiumError:
         refusal = str(refusals.no_bytes())
     except Permanent as error:
@@ -273,7 +273,7 @@ def _attachment(pdf: Pdf, index: int, packed: int, limits: Limits, known: Bookma
     return Part(name or f"attachment {index + 1}", data, f"attachment={index + 1}", refusal)
 
 
-def _unpacked(attachment: Any, index: int, packed: int, limits: Limits, known: Bookmark) -> bytes:
+def _unpack(attachment: Any, index: int, packed: int, limits: Limits, known: Bookmark) -> bytes:
     """Its bytes, if there are no more than is bearable: the size that the file declares may be a lie."""
     if known.shunned and known.shunned.place == index:
         raise Permanent(known.shunned.why)

@@ -19,7 +19,7 @@ ANIMATED = ("GIF", "WEBP", "PNG", "MPO")  # their further frames are motion, not
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
-    with _opened(path, limits) as picture:
+    with _open_picture(path, limits) as picture:
         pages = _frames(picture)
         if pages > limits.pages:
             raise refusals.too_many("pages", pages, limits.pages)
@@ -28,18 +28,18 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
-    with _opened(path, limits) as picture:
+    with _open_picture(path, limits) as picture:
         pages = _frames(picture)
         if not 1 <= number <= pages:
             raise refusals.no_such_page(number, pages)
         upright = _frame(picture, number, limits)
-    from gristmill.documents.reading.scans import recognised  # noqa: PLC0415 it brings the OCR models
+    from gristmill.documents.reading.scans import recognise_page  # noqa: PLC0415 it brings the OCR models
 
-    return recognised(upright)
+    return recognise_page(upright)
 
 
 @contextmanager
-def _opened(path: str, limits: Limits) -> Generator[Image.Image]:
+def _open_picture(path: str, limits: Limits) -> Generator[Image.Image]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of what we check ourselves

@@ -10,7 +10,7 @@ from charset_normalizer import from_bytes
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.recent import Recent
+from gristmill.documents.reading.open_files import OpenFile
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 PAGE = 40_000  # characters of a page, for formats that know none
@@ -60,7 +60,7 @@ def _pages(path: str, type: Type) -> list[str]:
 
 
 def _text(path: str) -> str:
-    text = tidy.tidy(decoded(Path(path).read_bytes()))
+    text = tidy.tidy(decode(Path(path).read_bytes()))
     if not text.strip():
         raise refusals.empty()
     return text
@@ -74,10 +74,10 @@ def _table(path: str) -> list[str]:
         dialect.doublequote = True  # whether or not there is such a quote in the sample
         rows = [row for row in csv.reader(text.splitlines(keepends=True), dialect) if any(map(str.strip, row))]
     except csv.Error:
-        return paginated(text)
+        return paginate(text)
     if not rows or len(rows[0]) < 2:
-        return paginated(text)
-    return table_pages(rows) or paginated(text)
+        return paginate(text)
+    return table_pages(rows) or paginate(text)
 
 
 def _sample(text: str) -> str:
@@ -87,8 +87,8 @@ def _sample(text: str) -> str:
     return sample[: next(islice(quotes, QUOTES, None), SAMPLE)]
 
 
-texts = Recent(lambda path: paginated(_text(path)))
-tables = Recent(_table)
+texts = OpenFile(lambda path: paginate(_text(path)))
+tables = OpenFile(_table)
 
 
 def table_pages(rows: list[list[str]]) -> list[str]:
@@ -117,7 +117,7 @@ def _row(cells: list[str], width: int) -> str:
     return "| " + " | ".join(shown) + " |"
 
 
-def paginated(text: str, size: int = PAGE) -> list[str]:
+def paginate(text: str, size: int = PAGE) -> list[str]:
     """Pages of at most `size` characters that end between paragraphs, or at least between words."""
     pages: list[str] = []
     start = 0
@@ -159,22 +159,22 @@ def stem(name: str) -> str:
     return tidy.line(PurePath(name).stem.replace("_", " ")) or tidy.line(name)
 
 
-def decoded(data: bytes) -> str:
+def decode(data: bytes) -> str:
     """Every byte becomes something: a wrong guess costs letters, never the file."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return decoded_as(data[len(mark) :], encoding, "replace")
+            return decode_as(data[len(mark) :], encoding, "replace")
     if wide := _wide(data):
-        return decoded_as(data, wide, "replace")
+        return decode_as(data, wide, "replace")
     try:
-        return decoded_as(data, "utf-8")
+        return decode_as(data, "utf-8")
     except UnicodeDecodeError as error:
         if error.start > 0.99 * len(data) or _almost_unicode(data):
-            return decoded_as(data, "utf-8", "replace")
-    return decoded_as(data, _legacy(data), "replace")
+            return decode_as(data, "utf-8", "replace")
+    return decode_as(data, _legacy(data), "replace")
 
 
-def decoded_as(data: bytes, encoding: str, errors: str = "strict") -> str:
+def decode_as(data: bytes, encoding: str, errors: str = "strict") -> str:
     """In an encoding that is known. A stray NUL shows as the mark of a lost character: without it, words would join."""
     return data.decode(encoding, errors).replace("\0", "�")
 

@@ -1,4 +1,4 @@
-"""What lies in a container comes in portions."""
+"""The parts of a container are handed over in portions."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,10 @@ PARTS = 200  # … and how many of them: all become documents in one transaction
 def portion(parts: Iterator[Part]) -> tuple[Part, ...]:
     """The first of them: at least one, and then as many as fit."""
     taken: list[Part] = []
-    room = BYTES
+    space = BYTES
     for part in parts:
-        room -= len(part.data)
-        if taken and room < 0:
+        space -= len(part.data)
+        if taken and space < 0:
             break
         taken.append(part)
         if len(taken) == PARTS:

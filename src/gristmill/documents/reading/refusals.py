@@ -3,7 +3,7 @@
 from gristmill.errors import Permanent
 
 
-def amount(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Bytes as people say them."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1024:

@@ -1,4 +1,4 @@
-"""What reading gives back."""
+"""The things that reading a file gives back: what the file is, its parts, the text of a page."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -18,11 +18,11 @@ class Part:
     name: str
     data: bytes
     suffix: str  # of the container's URN: "attachment=2", "message=17"
-    refusal: str = ""  # why its bytes could not be had, if so
+    refusal: str = ""  # the reason, if its bytes could not be unpacked
 
 
 class Shunned(NamedTuple):
-    """A part that ended a reader, and is not touched again."""
+    """A part at which a reading process died: it is not touched again."""
 
     place: int
     why: str
@@ -33,12 +33,12 @@ class Bookmark:
     """How far a container was opened before."""
 
     parts: int = 0
-    bytes: int = 0  # that those have
-    missing: int = 0  # of those: parts whose bytes could not be had
-    shunned: Shunned | None = None  # the next one that ended who opened it
+    bytes: int = 0  # of these parts together
+    missing: int = 0  # how many of these parts could not be unpacked
+    shunned: Shunned | None = None  # the next part, if the process that unpacked it died
 
-    def behind(self, parts: Iterable[Part]) -> "Bookmark":
-        """Where it is opened further when these parts are known, too."""
+    def move_behind(self, parts: Iterable[Part]) -> "Bookmark":
+        """The bookmark for the next portion, when these parts are known as well."""
         known = list(parts)
         return replace(
             self,
@@ -53,7 +53,7 @@ BEGINNING = Bookmark()
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a file is, before anybody reads it."""
+    """What a file is, before any of its pages is read."""
 
     type: Type
     pages: int
@@ -67,12 +67,12 @@ class Inspection:
 
 @dataclass(frozen=True)
 class PageText:
-    """One page in Markdown, and how it was come by."""
+    """One page in Markdown, and the method by which it was read."""
 
     text: str
     method: Method
 
     @property
     def silence(self) -> str | None:
-        """Why it says nothing, if it does: nobody should have to find out that a page was lost."""
+        """The reason why the page has no text, or None if it has: a page must not be lost without a word."""
         return None if self.text.strip() else SILENCES.get(self.method, "there is no text on the page")

@@ -8,8 +8,8 @@ from kreuzberg import ExtractionConfig, KreuzbergError, extract_bytes_sync
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import decoded, decoded_as, paginated, title_of
-from gristmill.documents.reading.recent import Recent
+from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.plain import decode, decode_as, paginate, title_of
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 CONFIG = ExtractionConfig(use_cache=False, enable_quality_processing=False, output_format="markdown")
@@ -29,7 +29,7 @@ ENOUGH = 0.5  # of the words of a page: with less, the converter gave up on what
 
 
 def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
-    html, pages = opened.get(path)
+    html, pages = html_files.get(path)
     if len(pages) > limits.pages:
         raise refusals.too_many("pages", len(pages), limits.pages)
     return Inspection("html", len(pages), _title(html) or title_of(pages[0], name))
@@ -38,11 +38,11 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 def _title(html: str) -> str:
     begin = TITLE.search(html[: html.rfind(">") + 1])
     end = TITLE_END.search(html, begin.end()) if begin else None
-    return tidy.line(_unescaped(html[begin.end() : end.start()]))[:300] if begin and end else ""
+    return tidy.line(_unescape(html[begin.end() : end.start()]))[:300] if begin and end else ""
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
-    _, pages = opened.get(path)
+    _, pages = html_files.get(path)
     if not 1 <= number <= len(pages):
         raise refusals.no_such_page(number, len(pages))
     return PageText(pages[number - 1], "text")
@@ -50,34 +50,34 @@ def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
 
 def markdown(html: str) -> str:
     """The readable part of a page; without its structure, where the converter would lose words of it."""
-    body = _each(META, ">", "", _without(PREAMBLE, html, ""))
+    body = _each(META, ">", "", _cut_elements(PREAMBLE, html, ""))
     if not body.strip():
         return ""
     try:
         found = extract_bytes_sync(body.encode("utf-8", "replace"), "text/html", CONFIG).content
     except KreuzbergError as error:
         raise refusals.corrupt("HTML page") from error
-    found, bare = _each(INLINE_PICTURE, ")", "", found), _bare(body)
+    found, bare = _each(INLINE_PICTURE, ")", "", found), _strip_tags(body)
     return found if _words(found) >= ENOUGH * _words(bare) else bare
 
 
-def _bare(body: str) -> str:
+def _strip_tags(body: str) -> str:
     """Nothing but the words, a block a line."""
-    shown = _each(TAG, ">", "", _each(BLOCK, ">", "\n", _without(UNREAD, body, " ")))
-    return "\n\n".join(line for line in map(str.strip, _unescaped(shown).splitlines()) if line)
+    shown = _each(TAG, ">", "", _each(BLOCK, ">", "\n", _cut_elements(UNREAD, body, " ")))
+    return "\n\n".join(line for line in map(str.strip, _unescape(shown).splitlines()) if line)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     try:
         return unescape(text)
     except ValueError:  # a character's number with thousands of digits
         return text
 
 
-# Pages are hostile: what is opened a hundred thousand times and never closed must not be looked for as often.
+# Pages are hostile: a tag that is opened a hundred thousand times and never closed must not be searched for as often.
 
 
-def _without(opening: re.Pattern[str], text: str, instead: str) -> str:
+def _cut_elements(opening: re.Pattern[str], text: str, instead: str) -> str:
     """The text without what lies between a tag and its end; one that has no end stays."""
     kept: list[str] = []
     at = start = 0
@@ -113,18 +113,18 @@ def html_text(data: bytes) -> str:
     said = CHARSET.search(data[:4096])
     if said and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         try:
-            return decoded_as(data, said[1].decode())
+            return decode_as(data, said[1].decode())
         except (UnicodeDecodeError, LookupError):
             pass
-    return decoded(data)
+    return decode(data)
 
 
-def _opened(path: str) -> tuple[str, list[str]]:
+def _open_page(path: str) -> tuple[str, list[str]]:
     html = html_text(Path(path).read_bytes())
     text = tidy.tidy(markdown(html))
     if not text.strip():
         raise refusals.no_text("page")
-    return html, paginated(text)
+    return html, paginate(text)
 
 
-opened = Recent(_opened)
+html_files = OpenFile(_open_page)

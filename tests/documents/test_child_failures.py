@@ -1,9 +1,9 @@
-"""What a person is told of a file that ends its readers."""
+"""What a person is explain of a file that ends its readers."""
 
 import pytest
 
 from gristmill.documents import place_error
-from gristmill.documents.mishaps import Mishap, lasting, told
+from gristmill.documents.child_failures import ChildFailure, explain, format_seconds
 from gristmill.processes import Crashed, OutOfMemory, TimedOut
 
 
@@ -26,8 +26,8 @@ from gristmill.processes import Crashed, OutOfMemory, TimedOut
         ),
     ],
 )
-def test_what_ended_a_reader_is_told_in_words_for_people(error: Mishap, sentence: str) -> None:
-    new = told(error, "Page 7", "read", seconds=120.0, memory=2 << 30)
+def test_what_ended_a_reader_is_told_in_words_for_people(error: ChildFailure, sentence: str) -> None:
+    new = explain(error, "Page 7", "read", seconds=120.0, memory=2 << 30)
     assert (str(new), type(new), new.__cause__) == (sentence, type(error), error)
     assert place_error(7, str(new)) == sentence, "the page is not named twice"
 
@@ -44,4 +44,4 @@ def test_what_ended_a_reader_is_told_in_words_for_people(error: Mishap, sentence
     ],
 )
 def test_a_limit_is_told_in_minutes_if_they_are_whole(seconds: float, words: str) -> None:
-    assert lasting(seconds) == words
+    assert format_seconds(seconds) == words
