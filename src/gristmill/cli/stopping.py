@@ -55,8 +55,7 @@ def describe_finishing(running: Mapping[str, int] | None, most: timedelta) -> st
     if not count:
         return "Stopping: no task is running."
     queues = ", ".join(f"{n:,} of {queue}" for queue, n in running.items() if n)
-    wait = f"{most.total_seconds():g} s"
     return (
-        f"Finishing {format_count(count, 'task')} ({queues}) for at most {wait}; what is not done by then is given back. "
-        "Ctrl-C again stops at once."
+        f"Finishing {format_count(count, 'task')} ({queues}) for at most {most.total_seconds():g} s; "
+        "what is not done by then is given back. Ctrl-C again stops at once."
     )

@@ -17,16 +17,17 @@ from rich.text import Text
 
 from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.background import run_workers
-from gristmill.cli.grinding import as_dict, board, follow
+from gristmill.cli.grinding import as_dict, draw_board, find_notes, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
 from gristmill.cli.session import Session, outlast, run, session
 from gristmill.cli.stopping import Interruption
-from gristmill.documents import LOOK_EVERY, Progress, explain_failures, load_overview
+from gristmill.db import explain_full_disk
+from gristmill.documents import Progress, choose_pause, explain_failures, load_overview, load_overview_of
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Finder, chunks, graph
-from gristmill.scopes import Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.sources import check_folder, find_first_files, watch_folder
 from gristmill.web import open_search_service
 from gristmill.wording import format_count
@@ -87,7 +88,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
     refused = [one for one in added if one.status == "refused"]
-    found = await follow(at.db, ids, quiet=as_json, has_workers=True)
+    found = await follow(at, ids, quiet=as_json, has_workers=True)
     failed = bool(refused) or not all(one.status == "completed" for one in found)
     if as_json:
         say_json({"documents": [as_dict(one) for one in found], "refused": refused})
@@ -150,7 +151,7 @@ async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process
     if not as_json:
         what = f"Grinding {folder} and watching it" if folder else "Workers are running"
         err.print(f"{what} until Ctrl-C; what they log is in {at.settings.data / 'worker.log'}.", soft_wrap=True)
-    duties = [asyncio.create_task(_watch_workers(worker)), asyncio.create_task(_show_board(at, as_json))]
+    duties = [asyncio.create_task(_watch_workers(worker)), asyncio.create_task(_show_board(at, folder, scope, as_json))]
     if folder is not None:
         duties.append(asyncio.create_task(_add_and_print(at, folder, scope, as_json)))
     try:
@@ -179,21 +180,26 @@ async def _add_and_print(at: Session, folder: Path, scope: Scope, as_json: bool)
                 err.print(f"{one.name}: {one.status}", soft_wrap=True)
 
 
-async def _show_board(at: Session, as_json: bool) -> None:
+async def _show_board(at: Session, folder: Path | None, scope: Scope, as_json: bool) -> None:
     live = Live(console=err, auto_refresh=False) if err.is_terminal and not as_json else None
+    loop = asyncio.get_running_loop()
     with live or nullcontext():
         while True:
+            began = loop.time()
             if live:
-                live.update(await _draw_board(at, rows=err.height - 4), refresh=True)
-            await asyncio.sleep(LOOK_EVERY)
+                live.update(await _draw_board(at, folder, scope, rows=err.height - 4), refresh=True)
+            elif full := explain_full_disk(at.settings.data):
+                warn(full)
+            await asyncio.sleep(choose_pause(loop.time() - began))
 
 
-async def _draw_board(at: Session, rows: int) -> RenderableType:
-    """The documents that workers are busy with, and the newest; the counts are of all documents."""
+async def _draw_board(at: Session, folder: Path | None, scope: Scope, rows: int) -> RenderableType:
     while True:
         try:
             async with at.db.transaction(snapshot=True) as tx:
-                seen = await load_overview(tx, rows)
-            return board(seen.documents, rows=rows, of=seen.tally)
+                everything = folder is None and scope == GLOBAL
+                seen = await (load_overview(tx, rows) if everything else load_overview_of(tx, scope, folder, rows))
+            notes = find_notes(at.settings, seen.documents)
+            return draw_board(seen.documents, rows=rows - len(notes), tally=seen.tally, notes=notes)
         except Unreachable:
             await outlast(at.db)
