@@ -12,17 +12,16 @@ from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, follow
+from gristmill.cli.grinding import as_dict, follow, hint_at_workers
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Progress as Document
-from gristmill.documents import Taken, Urgency, explain_failures, has_worker, load_progress
+from gristmill.documents import Taken, Urgency, explain_failures, load_progress
 from gristmill.scopes import Scope
 from gristmill.sources import FileIntake, Reporter, files_in
 
 MOST_ROWS = 40
-NO_WORKER = "No worker is running: nothing works on it until gristmill up or gristmill worker runs."
 OUTCOMES = ("added", "changed", "unchanged", "failed", "cancelled", "refused")
 
 
@@ -72,13 +71,6 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
             for one, error in errors:
                 out.print(Text(f"  {one.id} {one.name}: {error}", style="red"), soft_wrap=True)
         return any(one.status == "refused" for one in added) or not all(one.status == "completed" for one in found)
-
-
-async def hint_at_workers(at: Session) -> None:
-    """Say so if nobody works on what was just asked for."""
-    async with at.db.transaction() as tx:
-        if not await has_worker(tx):
-            warn(NO_WORKER)
 
 
 def make_intake(at: Session, scope: Scope, *, patient: bool = False) -> FileIntake:

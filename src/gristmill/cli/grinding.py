@@ -15,7 +15,7 @@ from rich.text import Text
 from gristmill.cli.output import COLOURS, err, is_narrow, plain, short, warn
 from gristmill.cli.session import Session
 from gristmill.db import explain_full_disk
-from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents, list_columns
+from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents, has_worker, list_columns
 from gristmill.ids import DocumentId
 from gristmill.settings import Settings
 from gristmill.wording import format_count
@@ -25,6 +25,7 @@ REMINDER = 60.0  # seconds after which a note that still holds is printed again
 BAR = 12
 LONGEST_NAME = 36  # characters on the board
 FEWEST_ROWS = 3
+NO_WORKER = "No worker is running: nothing works on it until gristmill up or gristmill worker runs."
 GRAPH = "graph"  # the phase that asks an LLM
 
 
@@ -49,6 +50,13 @@ async def follow(
             if look.is_unattended and not has_workers:
                 warn("No worker is there yet: gristmill up, or gristmill worker, starts one.")
     return found
+
+
+async def hint_at_workers(at: Session) -> None:
+    """Say so if nobody works on what was just asked for."""
+    async with at.db.transaction() as tx:
+        if not await has_worker(tx):
+            warn(NO_WORKER)
 
 
 @dataclass(frozen=True)

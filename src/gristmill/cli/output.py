@@ -25,6 +25,7 @@ class Misused(GristmillError):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 LEAST_NAME = 24  # characters of the first name in a row, however narrow the screen …
 LEAST_OTHER = 8  # … and of the other names in it
@@ -102,6 +103,15 @@ def emit(as_json: bool, data: Any, view: Callable[[], RenderableType | None]) ->
         say(shown)
     elif shown is not None:
         out.print(shown)
+
+
+def confirm_removal(what: str, *, yes: bool, as_json: bool) -> None:
+    """Ask before something is removed for good. Where nobody can answer, the command has to say --yes."""
+    if yes:
+        return
+    if as_json or not sys.stdin or not sys.stdin.isatty():
+        raise Misused(f"This removes {what} for good: say --yes.")
+    typer.confirm(f"Remove {what} for good?", abort=True)
 
 
 def say(sentence: str) -> None:

@@ -40,7 +40,7 @@ from gristmill.documents.progress import (
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import clear_copies
-from gristmill.documents.store import OPEN, load_documents, retry
+from gristmill.documents.store import OPEN, load_documents, load_texts, retry
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
@@ -92,6 +92,7 @@ __all__ = [
     "load_overview",
     "load_overview_of",
     "load_progress",
+    "load_texts",
     "name_of",
     "names_of",
     "of_arrival",
