@@ -118,3 +118,12 @@ def test_sigterm_ends_a_serving_up_in_good_order(start_up, inbox, url):
     process.terminate()
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
+
+
+def test_an_embedded_database_that_goes_on_is_mentioned_with_the_command_that_stops_it(speak, embedded, monkeypatch):
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL", raising=False)
+    monkeypatch.setenv("GRISTMILL_DATA", str(embedded.data))
+    (embedded.data.parent / "nothing").mkdir()
+    said = speak("up", embedded.data.parent / "nothing", "--once")
+    assert (said.code, embedded.running()) == (1, True)
+    assert "PostgreSQL keeps running for the next command; gristmill db stop stops it.\n" in said.err

@@ -5,8 +5,8 @@ import re
 import shlex
 import signal
 from asyncio.subprocess import Process
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -69,7 +69,11 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
     interruption = Interruption()
     interruption.listen(signal.SIGTERM)
     try:
-        async with session(size=4) as at, run_workers(at, interruption, quiet=as_json) as worker:
+        async with (
+            session(size=4) as at,
+            _mention_database(at, quiet=as_json),
+            run_workers(at, interruption, quiet=as_json) as worker,
+        ):
             if once:
                 assert folder is not None
                 return await _grind(at, folder, scope, as_json)
@@ -79,6 +83,16 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
         if once or interruption.first != signal.SIGTERM:
             raise
     return False  # a SIGTERM ends in good order what would else serve for ever
+
+
+@asynccontextmanager
+async def _mention_database(at: Session, *, quiet: bool) -> AsyncGenerator[None]:
+    """Say at the end that our own PostgreSQL goes on: the next command answers sooner for it, but nobody sees it."""
+    try:
+        yield
+    finally:
+        if not at.settings.database_url and not quiet:
+            err.print("PostgreSQL keeps running for the next command; gristmill db stop stops it.", style="dim")
 
 
 async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
