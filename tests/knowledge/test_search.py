@@ -127,7 +127,7 @@ async def test_what_does_not_match_at_all_is_no_hit(db: Database, alpha: float) 
     class Opposite(FakeEmbedder):
         """Its vector of a question points away from those of all texts."""
 
-        async def question(self, text: str) -> bytes:
+        async def embed_question(self, text: str) -> bytes:
             (vector,) = await self.embed(["Bread number 0 is baked in an oven."])
             return array("f", [-number for number in array("f", vector)]).tobytes()
 
