@@ -29,6 +29,7 @@ WITHOUT_SCOPE = {
     "blob": "bytes are kept once, whoever has them: they are seen with a document",
     "blob_piece": "as blob",
     "staged_blob": "a pin is a secret that its stager alone knows; no tenant sees the table",
+    "claimed_blob": "which bytes a transaction has had in its hands; no tenant sees the table",
     "queue": "settings of the machine",
     "queue_health": "the health of the machine",
     "sweep": "where the janitor of the machine goes on",
@@ -48,6 +49,7 @@ UNSEEN = {
     "limiter",
     "limiter_hold",
     "staged_blob",
+    "claimed_blob",
 }
 
 COLUMNS = """
