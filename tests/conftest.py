@@ -73,6 +73,13 @@ TOGETHER = {
     "tests/router/test_clients.py": "llm",
     "tests/router/test_embedded.py": "llm",
 }
+# what `make test-ROOM` leaves to `make test`: each of them takes a tenth of its room's time and more
+SLOW = {
+    "tests/cli/test_cli_worker.py",
+    "tests/documents/test_faults.py",
+    "tests/documents/test_inbox.py",
+    "tests/documents/test_llm_turns.py",
+}
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own
 HASTY = {
@@ -137,11 +144,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         names = {*item.path.parts, item.path.stem}
         return next((place for place, name in enumerate(LONGEST) if name in names), len(LONGEST))
 
+    for item in items:
+        if item.nodeid.partition("::")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=rank)
 
 
