@@ -39,10 +39,8 @@ class Check:
     process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        env = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH")))),
-        }
+        path = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
+        env = {**os.environ, "PYTHONPATH": path}
         self.process = subprocess.Popen(self.command, cwd=ROOT, env=env, stdout=self.words, stderr=self.words)
 
     def wait(self) -> "Ended":

@@ -40,6 +40,7 @@ LONGEST = (
     "faults",
     "test_faults",
     "test_flow",
+    "test_parts",
     "test_embedded",
     "test_examples",
     "test_model",
@@ -54,9 +55,16 @@ TOGETHER = {
     "tests/documents/test_faults.py": "models",
     "tests/documents/test_flow.py": "models",
     "tests/documents/test_inbox.py": "ocr",
+    "tests/documents/test_llm_turns.py": "mills",
+    "tests/documents/test_parts.py": "mills",
+    "tests/documents/test_phases.py": "mills",
     "tests/documents/test_reading_pdf.py": "ocr",
     "tests/documents/test_reading_pictures.py": "ocr",
     "tests/documents/test_reading_plain.py": "plain",
+    "tests/documents/test_spool.py": "mills",
+    "tests/documents/test_take_in.py": "mills",
+    "tests/documents/test_tenants.py": "mills",
+    "tests/documents/test_troubles.py": "mills",
     "tests/documents/test_urgency.py": "models",
     "tests/models/language/test_extraction.py": "names",
     "tests/models/embedding/test_minilm.py": "minilm",
@@ -64,6 +72,13 @@ TOGETHER = {
     "tests/processes/test_process_pool.py": "processes",
     "tests/router/test_clients.py": "llm",
     "tests/router/test_embedded.py": "llm",
+}
+# what `make test-ROOM` leaves to `make test`: each of them takes a tenth of its room's time and more
+SLOW = {
+    "tests/cli/test_cli_worker.py",
+    "tests/documents/test_faults.py",
+    "tests/documents/test_inbox.py",
+    "tests/documents/test_llm_turns.py",
 }
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own
@@ -129,11 +144,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         names = {*item.path.parts, item.path.stem}
         return next((place for place, name in enumerate(LONGEST) if name in names), len(LONGEST))
 
+    for item in items:
+        if item.nodeid.partition("::")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=rank)
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -37,18 +38,45 @@ class Router:
         return web.json_response(ANSWER, status=self.status)
 
 
-@asynccontextmanager
-async def a_mill(db: Database, folder: Path, router: Router) -> AsyncIterator[Mill]:
+@dataclass
+class Endpoint:
+    """Where the models find the router of the test that runs."""
+
+    models: ModelPool
+    settings: Settings
+    router: Router = field(default_factory=Router)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def endpoint() -> AsyncIterator[Endpoint]:
+    """One for all tests here: to start its models takes four processor seconds."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return await made.router.handle(request)
+
     app = web.Application()
-    app.router.add_post("/api/chat", router.handle)
+    app.router.add_post("/api/chat", handle)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     llm = LlmSettings(url=f"http://127.0.0.1:{runner.addresses[0][1]}", model="m")
-    settings = Settings(data=folder / "data", documents=DocumentSettings(processes=1), llm=llm)
+    settings = Settings(documents=DocumentSettings(processes=1), llm=llm)
     async with ModelPool(settings) as models:
-        yield Mill(db, folder, settings, models)
+        made = Endpoint(models, settings)
+        yield made
     await runner.cleanup()
+
+
+@pytest.fixture
+def router(endpoint: Endpoint) -> Router:
+    endpoint.router = Router()
+    return endpoint.router
+
+
+@pytest.fixture
+def mill(db: Database, tmp_path: Path, endpoint: Endpoint) -> Mill:
+    settings = endpoint.settings.model_copy(update={"data": tmp_path / "data"})
+    return Mill(db, tmp_path, settings, endpoint.models)
 
 
 async def ground(mill: Mill) -> Worker:
@@ -72,30 +100,27 @@ def calls(worker: Worker) -> dict[str, float]:
     return {one.labels["status"]: one.value for one in samples if one.name == "worker_llm_calls_total"}
 
 
-async def test_calls_wait_for_their_turns_and_are_counted(db: Database, tmp_path: Path) -> None:
-    router = Router()
+async def test_calls_wait_for_their_turns_and_are_counted(db: Database, mill: Mill, router: Router) -> None:
     async with db.transaction() as tx:
         await set_limit(tx, "llm", Limit(concurrency=1, rate=Rate(5, timedelta(hours=1))))
-    async with a_mill(db, tmp_path, router) as mill:
-        assert calls(await ground(mill)) == {"ok": 3}
+    assert calls(await ground(mill)) == {"ok": 3}
     assert router.most == 1
     async with db.transaction() as tx:
         assert [(one.recent, one.held) for one in await list_limiters(tx)] == [(3, 0)]
 
 
-async def test_without_a_limiter_nobody_waits_and_none_is_made(db: Database, tmp_path: Path) -> None:
-    router = Router()
-    async with a_mill(db, tmp_path, router) as mill:
-        assert calls(await ground(mill)) == {"ok": 3}
+async def test_without_a_limiter_nobody_waits_and_none_is_made(db: Database, mill: Mill, router: Router) -> None:
+    assert calls(await ground(mill)) == {"ok": 3}
     async with db.transaction() as tx:
         assert await list_limiters(tx) == []
 
 
-async def test_a_task_without_a_turn_comes_back_for_it_and_keeps_its_attempts(db: Database, tmp_path: Path) -> None:
+async def test_a_task_without_a_turn_comes_back_for_it_and_keeps_its_attempts(
+    db: Database, mill: Mill, router: Router
+) -> None:
     async with db.transaction() as tx:
         await set_limit(tx, "llm", Limit(rate=Rate(2, timedelta(hours=1))))
-    async with a_mill(db, tmp_path, Router()) as mill:
-        assert calls(await ground(mill)) == {"ok": 2}
+    assert calls(await ground(mill)) == {"ok": 2}
     (waiting,) = await mill.rows(WAITING)
     assert waiting.error.startswith("rate-limited by llm:")
     assert await mill.rows("SELECT FROM task_failure") == []

@@ -19,6 +19,13 @@ from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
 from gristmill.settings import Settings
 from gristmill.sources import FileIntake, Reporter, watch_folder
+from gristmill.sources.folder import watching
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files count as written after a tenth of a second: nobody writes slowly here."""
+    monkeypatch.setattr(watching, "QUIET", 100)
 
 
 @pytest.fixture
@@ -36,14 +43,15 @@ def watch(
 
 
 async def test_a_folder_that_goes_away_while_it_is_watched_is_watched_again_when_it_is_back(db: Database, folder: Path):
-    stop = asyncio.Event()
+    stop, gone = asyncio.Event(), asyncio.Event()
     (folder / "plan.md").write_text("# Plan\n")
-    seen = watch(db, folder, stop=stop)
+    reporter = Reporter(lambda said: gone.set() if "was removed" in said else None)
+    seen = watch_folder(FileIntake(db, Settings(), GLOBAL, reporter, patient=True), folder, stop=stop)
     async with asyncio.timeout(60):
         assert [one.name for one in await anext(seen)] == ["plan.md"]
         back = asyncio.create_task(anext(seen))
         shutil.rmtree(folder)
-        await asyncio.sleep(1)
+        await gone.wait()
         os.mkdir(folder)
         (folder / "again.md").write_text("# Again\n")
         while [one.name for one in await back] != ["again.md"]:  # the empty folder may be looked at first
@@ -96,7 +104,10 @@ async def test_what_appears_and_cannot_be_taken_in_is_told_by_the_watch(db: Data
 
 
 @pytest.mark.parametrize("from_the_start", [False, True])
-async def test_a_name_that_is_not_utf8_ends_no_watch(db: Database, folder: Path, from_the_start: bool):
+async def test_a_name_that_is_not_utf8_ends_no_watch(
+    db: Database, folder: Path, from_the_start: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(watching, "LOOK", 0.2)
     coffee = folder / os.fsdecode(b"caf\xe9.md")
     stop, found = asyncio.Event(), set[str]()
     if from_the_start:
