@@ -40,7 +40,7 @@ from gristmill.documents.progress import (
 from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import clear_copies
 from gristmill.documents.store import OPEN, load_documents, retry
-from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
+from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in, take_in_many
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
@@ -100,4 +100,5 @@ __all__ = [
     "stage",
     "store_chunk",
     "take_in",
+    "take_in_many",
 ]
