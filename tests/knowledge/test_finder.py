@@ -7,7 +7,7 @@ from gristmill.db import Database
 from gristmill.errors import Transient
 from gristmill.knowledge import Finder, finder, vectors
 from gristmill.models import FakeEmbedder, MiniLm
-from gristmill.settings import Settings
+from gristmill.settings import KnowledgeSettings, Settings
 
 
 class SlowModel(FakeEmbedder):
@@ -60,3 +60,15 @@ async def test_a_model_that_cannot_be_loaded_leaves_the_words(
         hits = await ours.find("millstones")
     assert [hit.name for hit in hits] == ["plan.md"]
     assert hits.note
+
+
+@pytest.mark.parametrize(("share", "texts"), [(0.0, 2), (1.0, 1)])
+async def test_the_share_of_meaning_in_the_settings_decides_which_hits_are_too_weak(
+    db: Database, model: SlowModel, share: float, texts: int
+) -> None:
+    async with db.transaction() as tx:
+        registered = await vectors.register(tx, model)
+        for chunk in await chunked(tx, await placed(tx, name="rain.md"), "Rain falls in spring."):
+            await searchable(tx, chunk, model=registered.id, embedder=model)
+    async with Finder(db, Settings(knowledge=KnowledgeSettings(meaning_share=share))) as ours:
+        assert len(await ours.find("millstones")) == texts
