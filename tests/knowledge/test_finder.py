@@ -1,11 +1,13 @@
 """A finder loads its model once, and only for questions that need it."""
 
+from typing import Any
+
 import pytest
 from shelf import chunked, placed, searchable
 
 from gristmill.db import Database
 from gristmill.errors import Transient
-from gristmill.knowledge import Finder, finder, vectors
+from gristmill.knowledge import Finder, candidates, finder, vectors
 from gristmill.models import FakeEmbedder, MiniLm
 from gristmill.settings import KnowledgeSettings, Settings
 
@@ -62,13 +64,16 @@ async def test_a_model_that_cannot_be_loaded_leaves_the_words(
     assert hits.note
 
 
-@pytest.mark.parametrize(("share", "texts"), [(0.0, 2), (1.0, 1)])
-async def test_the_share_of_meaning_in_the_settings_decides_which_hits_are_too_weak(
-    db: Database, model: SlowModel, share: float, texts: int
+async def test_a_finder_searches_with_the_settings_of_knowledge(
+    db: Database, model: SlowModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with db.transaction() as tx:
-        registered = await vectors.register(tx, model)
-        for chunk in await chunked(tx, await placed(tx, name="rain.md"), "Rain falls in spring."):
-            await searchable(tx, chunk, model=registered.id, embedder=model)
-    async with Finder(db, Settings(knowledge=KnowledgeSettings(meaning_share=share))) as ours:
-        assert len(await ours.find("millstones")) == texts
+    shares: list[float] = []
+
+    def cut_nothing(scores: Any, bm25: Any, similar: Any, share: float) -> Any:
+        shares.append(share)
+        return scores
+
+    monkeypatch.setattr(candidates, "cut_weak", cut_nothing)
+    async with Finder(db, Settings(knowledge=KnowledgeSettings(meaning_share=0.07))) as ours:
+        assert [hit.name for hit in await ours.find("millstones")] == ["plan.md"]
+    assert shares == [0.07]
