@@ -15,6 +15,7 @@ from gristmill.documents.intake import add_file, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
 from gristmill.documents.phases.definition import Phase, list_phases
+from gristmill.documents.phases.passing import on_phase
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
@@ -91,6 +92,7 @@ __all__ = [
     "name_of",
     "names_of",
     "of_arrival",
+    "on_phase",
     "place_error",
     "remove",
     "remove_in_portions",
