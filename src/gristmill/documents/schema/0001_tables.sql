@@ -60,7 +60,7 @@ CREATE INDEX document_by_container ON document (container) WHERE container IS NO
 CREATE INDEX document_by_hash ON document (hash);
 CREATE INDEX document_incomplete ON document (id) WHERE completed_at IS NULL;
 
--- The phases that documents go through, in this order. A row here and a handler for its letter (`on_phase`) are all that a phase is: the
+-- The phases that documents go through, in this order. A row here and a handler for its letter are all that a phase is: the
 -- views, the seals, the progress and the commands go by these rows. They are part of the schema, and not stated by whoever
 -- starts first, because commands add and list documents also where no worker has ever run.
 CREATE TABLE phase_kind (
