@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from desk import EXAMPLES, MILL, within
 from gristmill.app import open_handlers
 from gristmill.cli import main
 from gristmill.db import Database
+from gristmill.db.embedded import Embedded
 from gristmill.queue import Letter, Worker, send_many
 from gristmill.settings import Settings
 
@@ -79,3 +82,15 @@ def ground(url: str) -> Callable[[], None]:
             await Worker(db, handlers, until_idle=True, maintenance=False).run()
 
     return lambda: asyncio.run(work())
+
+
+@pytest.fixture
+def embedded() -> Iterator[Embedded]:
+    """A database of its own, which commands start; in a folder that every user may enter, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="gm-"))
+    folder.chmod(0o755)
+    database = Embedded(folder / "data")
+    yield database
+    database.stop("immediate")
+    shutil.rmtree(database.socket_folder, ignore_errors=True)
+    shutil.rmtree(folder)

@@ -1,18 +1,19 @@
 """`gristmill add`, `documents` and `document`: what people see of their files, whatever those are called."""
 
+import io
 import os
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from desk import MILL, within
+from desk import within
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
 from shelf import chunked, placed, searchable
 
-from gristmill.cli.up import open_worker_log
+from gristmill.cli.background import open_worker_log
 from gristmill.db import Tx
 from gristmill.documents import load_documents
 from gristmill.documents.reading import Part
@@ -158,7 +159,7 @@ def test_what_lies_in_a_mail_says_in_which_wherever_it_is_listed(cli, url):
     assert "plan.md in letter.eml " in cli("documents").out
     assert "letter.eml in" not in cli("documents").out
     assert [one["part_of"] for one in cli("documents", "--json").json] == ["letter.eml", None]
-    assert "plan.md  in letter.eml  page 1" in cli("search", "millstones", "--alpha", "0").out
+    assert "plan.md  in letter.eml  document 2  page 1" in cli("search", "millstones", "--alpha", "0").out
     (hit,) = cli("search", "millstones", "--alpha", "0", "--json").json["hits"]
     assert hit["part_of"] == "letter.eml"
 
@@ -310,13 +311,74 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
     assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, markdown.\n")
 
 
-def test_workers_end_with_the_command_that_started_them_even_if_it_was_killed(cli):
-    said = cli("worker", "--app", MILL, "--under", os.getpid())  # which is not the parent of this process
-    assert (said.code, said.err.splitlines()[-1]) == (0, "Stopped; nothing is left in hand.")
+SAVE_PAGE = "INSERT INTO page SELECT 1, %(n)s, scope, 'text', %(text)s, '' FROM document WHERE id = 1"
+
+
+def write_pages(url: str, *texts: str) -> None:
+    """The first document has these pages."""
+
+    async def write(tx: Tx) -> None:
+        await tx.execute("UPDATE document SET pages = %(n)s WHERE id = 1", n=len(texts))
+        for number, text in enumerate(texts, 1):
+            await tx.execute(SAVE_PAGE, n=number, text=text)
+
+    within(url, write)
+
+
+def test_the_text_of_a_document_is_printed_whole_or_by_page(cli, folder, url):
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder)
+    assert "Nothing of it was read yet" in cli("document", "text", 1).err
+    write_pages(url, "# Plan", "Dig a \x1b[2Jditch.")
+    assert cli("document", "text", 1).out == "--- page 1 ---\n# Plan\n--- page 2 ---\nDig a [2Jditch.\n"
+    assert cli("document", "text", 1, "--page", 1).out == "# Plan\n"
+    found = cli("document", "text", 1, "--json").json
+    assert found == {
+        "document": 1,
+        "pages": [{"page": 1, "text": "# Plan"}, {"page": 2, "text": "Dig a \x1b[2Jditch."}],
+    }
+    assert cli("document", "text", 1, "--page", 3).err == "There is no page 3: document 1 has 2 pages.\n"
+    assert cli("document", "text", 9).err == "There is no document 9: gristmill documents lists them.\n"
+
+
+def test_several_documents_are_named_before_they_are_removed(cli, folder, monkeypatch):
+    for name in ("plan.md", "offer.md", "note.md"):
+        (folder / name).write_text(f"# {name}\n")
+    cli("add", folder)
+    said = cli("document", "rm", 1, 3)
+    assert (said.code, said.err) == (
+        2,
+        "This removes 2 documents (1 note.md, 3 plan.md) for good: say --yes.\n",
+    )
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert cli("document", "rm", 1, 3).code == 1
+    assert len(cli("documents", "--json").json) == 3
+    assert cli("document", "rm", 1, 3, "--yes", "--json").json["documents"] == 2
+    assert cli("document", "rm", 2, "--json").json["documents"] == 1  # one, and nothing lies in it
+
+
+class Terminal(io.StringIO):
+    """A terminal where somebody has typed this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_mail_with_parts_is_named_with_their_number(cli, folder, url):
+    (folder / "mail.eml").write_text("From: a@example.org\n\nHello.\n")
+    cli("add", folder)
+
+    async def attach(tx: Tx) -> None:
+        (mail,) = (await load_documents(tx, [DocumentId(1)])).values()
+        await add_part(tx, mail, Part("plan.md", b"# Plan", "attachment=1"))
+
+    within(url, attach)
+    said = cli("document", "rm", 1)
+    assert said.err == "This removes 1 document (1 mail.eml) with 1 part for good: say --yes.\n"
 
 
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):
-    monkeypatch.setattr("gristmill.cli.up.MOST_LOGGED", 10)
+    monkeypatch.setattr("gristmill.cli.background.MOST_LOGGED", 10)
     for said in (b"first\n", b"second\n", b"third\n"):
         with open_worker_log(tmp_path) as log:
             log.write(said)

@@ -19,7 +19,7 @@ GROUPS = {
     "dead": ("stats", "list", "show", "clusters", "replay", "purge"),
     "schedule": ("list", "add", "remove", "enable", "disable", "run"),
     "limiter": ("list", "set"),
-    "document": ("show", "retry", "reindex", "rm"),
+    "document": ("show", "text", "retry", "reindex", "rm"),
     "graph": ("show", "path", "find", "export", "stats", "alias add", "alias list", "alias rm"),
 }
 SINGLE = ("up", "add", "watch", "documents", "search", "worker", "router", "doctor")

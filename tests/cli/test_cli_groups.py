@@ -120,7 +120,7 @@ def test_a_dead_letter_that_is_not_there_is_not_replayed(cli, sent, ground):
 def test_purging_asks_first(cli, sent, ground):
     sent(*(Convert(item) for item in range(1, 6)))
     ground()
-    assert cli("dead", "purge", "--keep", 2).code == 1  # nobody is there to say yes
+    assert cli("dead", "purge", "--keep", 2).code == 2  # nobody is there to say yes
     assert "say --yes" in cli("dead", "purge", "--keep", 2, "--json").err
     assert cli("dead", "purge", "--keep", 2, "--yes", "--json").json == {"purged": 3}
     said = cli("dead", "purge", "--yes", "--older-than", "1d")

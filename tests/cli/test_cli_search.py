@@ -22,7 +22,7 @@ PATIENCE = 60.0  # seconds
 
 
 async def _fill(tx: Tx) -> None:
-    plan = await placed(tx, name="plan.md", title="The plan", scope=Scope("acme"))
+    plan = await placed(tx, name="plan.md", title="The plan", scope=Scope("acme"), urn="file:///srv/the%20plan.md")
     for chunk in await chunked(tx, plan, "New millstones come in May."):
         await searchable(tx, chunk)
 
@@ -60,7 +60,8 @@ def test_a_running_up_is_asked_and_the_answer_is_the_same_without_it(cli, up, mo
     monkeypatch.setattr("gristmill.cli.output._warned", set())  # a sentence is told once, and this is a new command
     assert warm == [cli(*words) for words in questions]
     shown, hits, lack, refused = warm
-    assert "The plan  plan.md  page 1" in shown.out
+    assert "The plan  plan.md  document 1  page 1" in shown.out
+    assert "    /srv/the plan.md\n" in shown.out
     assert [hit["name"] for hit in hits.json["hits"]] == ["plan.md"]
     assert lack.json["note"].startswith("Nothing belongs to rival")
     assert (refused.code, refused.err) == (1, "No document is of the type “jpg”: there are markdown.\n")

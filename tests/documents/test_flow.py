@@ -469,7 +469,10 @@ async def test_too_large_a_file_is_told_so_at_once_and_nothing_of_it_is_read_or_
 ) -> None:
     mill = a_mill(db, tmp_path, models, max_bytes=1000)
     one = await mill.add("big.txt", "x" * 1001)
-    assert (one.status, one.reason) == ("refused", "The file has 1,001 bytes, and at most 1,000 are read.")
+    assert (one.status, one.reason) == (
+        "refused",
+        "The file has 1,001 bytes, and at most 1,000 are read (setting documents.max_bytes).",
+    )
     hole = mill.file("hole.bin", "")
     os.truncate(hole, 1 << 40)  # to read it would take the better part of an hour
     assert (await add_file(db, hole, GLOBAL, max_bytes=1000)).status == "refused"

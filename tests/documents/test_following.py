@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from gristmill.db import Database
-from gristmill.documents import Look, add_file, follow_documents, following, load_overview
+from gristmill.documents import Look, add_file, follow_documents, following, load_overview, load_overview_of
 from gristmill.documents.following import SERVED_SOON, SERVED_WITHIN, Attendance, choose_pause
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
-from gristmill.scopes import GLOBAL
+from gristmill.scopes import GLOBAL, Scope
 
 in_the_loop_of_the_models = pytest.mark.asyncio(loop_scope="session")
 
 
-async def add(db: Database, path: Path) -> DocumentId:
+async def add(db: Database, path: Path, scope: Scope = GLOBAL) -> DocumentId:
     await asyncio.to_thread(path.write_text, f"# {path.stem}\n")
-    added = await add_file(db, path, GLOBAL, max_bytes=10**6)
+    added = await add_file(db, path, scope, max_bytes=10**6)
     assert added.document is not None
     return added.document
 
@@ -59,6 +59,36 @@ async def test_an_overview_shows_the_newest_and_counts_all(db: Database, tmp_pat
         seen = await load_overview(tx, most=2)
     assert [one.id for one in seen.documents] == documents[:0:-1]
     assert seen.tally.documents == 3
+
+
+KILL = "UPDATE task SET outcome = 'failed', finished_at = clock(), died_at = clock() WHERE owner = %(owner)s"
+
+
+@in_the_loop_of_the_models
+async def test_an_overview_shows_what_has_errors_however_old_it_is(db: Database, tmp_path: Path) -> None:
+    documents = [await add(db, tmp_path / f"{name}.md") for name in "abcd"]
+    async with db.transaction() as tx:
+        await tx.execute("DELETE FROM ticket")
+        await tx.execute(KILL + " AND kind = 'documents.open'", owner=f"document:{documents[0]}")
+        everything = await load_overview(tx, most=2)
+        of_folder = await load_overview_of(tx, GLOBAL, tmp_path, most=2)
+    assert {one.id for one in everything.documents} == {one.id for one in of_folder.documents}
+    assert {one.id for one in of_folder.documents} == {documents[0], *documents[2:]}
+    assert everything.tally.with_errors == of_folder.tally.with_errors == 1
+
+
+@in_the_loop_of_the_models
+async def test_an_overview_of_a_folder_leaves_out_other_folders_and_clients(db: Database, tmp_path: Path) -> None:
+    for name in ("in", "in/deeper", "in-between"):
+        (tmp_path / name).mkdir()
+    ours = [await add(db, tmp_path / "in" / "a.md"), await add(db, tmp_path / "in" / "deeper" / "b.md")]
+    await add(db, tmp_path / "in-between" / "c.md")
+    theirs = await add(db, tmp_path / "in" / "d.md", Scope("acme"))
+    async with db.transaction() as tx:
+        seen = await load_overview_of(tx, GLOBAL, tmp_path / "in", most=9)
+        of_client = await load_overview_of(tx, Scope("acme"), None, most=9)
+    assert ([one.id for one in seen.documents], seen.tally.documents) == (ours[::-1], 2)
+    assert ([one.id for one in of_client.documents], of_client.tally.documents) == ([theirs], 1)
 
 
 def test_a_worker_that_dies_is_given_time_for_a_successor() -> None:

@@ -124,7 +124,10 @@ async def test_an_attachment_that_is_too_large_keeps_neither_the_pages_nor_the_o
     pdf = await mill.ground("a.pdf", whole.replace(third, b" " * len(third)))
     assert (pdf.status, pdf.summary) == ("completed", "1 page without text")
     assert await told(mill, pdf) == {
-        "log.txt": ("failed", ["The file has 3,145,728 bytes, and at most 2,097,152 are read."]),
+        "log.txt": (
+            "failed",
+            ["The file has 3,145,728 bytes, and at most 2,097,152 are read (setting documents.max_bytes)."],
+        ),
         "plan.md": ("completed", []),
         "torn.md": ("failed", ["The attachment is empty, or too damaged to be unpacked."]),
     }
@@ -162,5 +165,6 @@ async def test_what_attachments_unpack_to_is_limited_over_all_portions(
     mill = a_mill(db, tmp_path, models, max_unpacked=40 << 20)
     log = b"The mill grinds.\n" * (1 << 20)
     pdf = await mill.ground("a.pdf", attached([(f"{n}.bin", b"%PDF-" + log) for n in range(3)]))
-    over = "Unpacked, the PDF with this attachment is larger than the 40 MB that are read."
+    setting = "(setting documents.max_unpacked)"
+    over = f"Unpacked, the PDF with this attachment is larger than the 40 MB that are read {setting}."
     assert [errors == [over] for _, errors in (await told(mill, pdf)).values()] == [False, False, True]

@@ -13,7 +13,7 @@ from rich.console import Console
 from documents.grindstone import Mill, a_mill
 from gristmill.cli import document as shown_document
 from gristmill.cli import documents as shown_list
-from gristmill.cli.grinding import board
+from gristmill.cli.grinding import draw_board
 from gristmill.db import Database
 from gristmill.documents import (
     Progress,
@@ -114,7 +114,7 @@ async def test_a_fourth_phase_is_seen_wherever_phases_are(mill: Mill) -> None:
     assert [(phase.name, phase.status) for phase in page.phases][2:] == [("graph", "completed"), ("language", "failed")]
     assert page.phases[3].error == "nobody speaks it"
     seen = await shown_of(mill, one)
-    for view in (seen, printed(board([one], rows=9)), printed(shown_list._view([one], ""))):  # pyright: ignore[reportPrivateUsage]
+    for view in (seen, printed(draw_board([one], rows=9)), printed(shown_list._view([one], ""))):  # pyright: ignore[reportPrivateUsage]
         assert "languages" in view
     assert [line for line in seen.splitlines() if "languages" in line and "failed" in line]
     assert "nobody speaks it" in seen

@@ -94,7 +94,9 @@ def test_what_was_filled_into_a_form_is_part_of_the_page(tmp_path: Path) -> None
 
 def test_too_many_pages_are_refused(tmp_path: Path) -> None:
     path = put(tmp_path, "a.pdf", pdf(["x"] * 12))
-    with pytest.raises(Permanent, match=r"The file has 12 pages; at most 10 are read\."):
+    with pytest.raises(
+        Permanent, match=r"The file has 12 pages; at most 10 are read \(setting documents.max_pages\)\."
+    ):
         inspect(path, "a.pdf", Limits(pages=10))
 
 

@@ -177,3 +177,9 @@ async def test_what_is_opened_often_and_never_closed_costs_a_page_no_time(
     found = await pool.run(inspect, path, "a.html", LIMITS, timeout=120.0, memory=2 << 30)
     page = await pool.run(read, path, found.type, 1, LIMITS, timeout=120.0, memory=2 << 30)
     assert "Toads live here." in page.text
+
+
+def test_a_text_that_makes_too_many_pages_is_refused_as_too_long_and_names_the_setting(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.txt", "The mill grinds slowly.\n" * 20_000)
+    with pytest.raises(Permanent, match=r"^The text is too long: it makes \d+ pages, and at most 2 are read \(setting"):
+        inspect(path, "a.txt", Limits(pages=2))

@@ -76,7 +76,9 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, data: bytes, se
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
-    with pytest.raises(Permanent, match="The file has 4,000 bytes, and at most 2,048 are read"):
+    with pytest.raises(
+        Permanent, match=r"The file has 4,000 bytes, and at most 2,048 are read \(setting documents.max_bytes\)"
+    ):
         inspect(put(tmp_path, "a.txt", "x" * 4000), "a.txt", Limits(bytes=2048))
 
 
@@ -94,7 +96,8 @@ def test_of_attachments_that_are_a_bomb_no_more_is_kept_than_is_harmless(tmp_pat
     ]
     for part in inspect(path, "a.pdf", Limits(unpacked=1 << 20)).parts:
         assert part.data == b""
-        assert part.refusal == "Unpacked, the PDF with this attachment is larger than the 1 MB that are read."
+        most = "the 1 MB that are read (setting documents.max_unpacked)"
+        assert part.refusal == f"Unpacked, the PDF with this attachment is larger than {most}."
 
 
 def test_after_many_attachments_that_cannot_be_had_no_more_are_unpacked(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.cli.grinding import follow
+from gristmill.cli.session import Session
 from gristmill.db import Database, Embedded, open_database
 from gristmill.documents import Taken, remove
 from gristmill.ids import DocumentId
@@ -140,7 +141,7 @@ async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for
                 await asyncio.to_thread(server.stop)
                 (folder / "plan.md").write_text("# Plan\n")
                 assert [(one.name, one.status) for one in await anext(seen)] == [("plan.md", "added")]
-                following = asyncio.create_task(follow(db, [DocumentId(1)], quiet=True))
+                following = asyncio.create_task(follow(Session(db, settings), [DocumentId(1)], quiet=True))
                 await asyncio.to_thread(server.stop)
                 await asyncio.to_thread(server.start)
                 async with Database(db.url) as other, other.transaction() as tx:

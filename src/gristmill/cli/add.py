@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, follow
+from gristmill.cli.grinding import as_dict, follow, hint_at_workers
 from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
@@ -59,7 +59,9 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
         new = [id_ for id_ in ids if id_ not in whole]
         if not (as_json and wait):
             emit(as_json, added, lambda: _added_view(added))
-        found: Sequence[Document] = await follow(at.db, new, quiet=as_json) if new else ()
+        if not wait and any(one.status in ("added", "changed") for one in added):
+            await hint_at_workers(at)
+        found: Sequence[Document] = await follow(at, new, quiet=as_json) if new else ()
         if as_json and wait:
             say_json({"added": added, "documents": [as_dict(one) for one in found]})
         elif found:

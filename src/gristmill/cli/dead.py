@@ -8,7 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, err, facts, plain, short, table
+from gristmill.cli.output import Json, Misused, Yes, cell, confirm_removal, emit, err, facts, plain, short, table
 from gristmill.cli.session import duration, instant, load, run, session
 from gristmill.db import Tx
 from gristmill.documents import names_of
@@ -105,7 +105,7 @@ def replay(
 def purge(
     older_than: Annotated[str | None, typer.Option(help="Those that died longer ago, such as 30d.")] = None,
     keep: Annotated[int | None, typer.Option(min=0, help="All but the newest so many.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Remove dead letters for good: the old ones, and those beyond a number; as the settings say if not given.
@@ -115,10 +115,7 @@ def purge(
     settings = load().queue
     age, most = duration(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
     what = f"dead letters older than {format_duration(age)}, and all but the newest {most:,}"
-    if not yes:
-        if json:
-            raise Misused(f"This removes {what} for good: say --yes.")
-        typer.confirm(f"Remove {what} for good?", abort=True)
+    confirm_removal(what, yes=yes, as_json=json)
     n = run(_purge(age, most))
     nothing = (
         f"Nothing to remove: no dead letter is older than {format_duration(age)}, and there are no more than {most:,}."

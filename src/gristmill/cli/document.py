@@ -1,6 +1,6 @@
 """`gristmill document`: one of them, page by page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,11 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict
-from gristmill.cli.output import Json, emit, err, facts, plain, short, table
+from gristmill.cli.grinding import as_dict, hint_at_workers
+from gristmill.cli.output import Json, Yes, confirm_removal, emit, err, facts, plain, short, table
 from gristmill.cli.session import run, session
 from gristmill.cli.tasks import revived
-from gristmill.db import Tx
+from gristmill.db import Database, Tx
 from gristmill.documents import (
     MOST_FAILURES,
     OPEN,
@@ -34,6 +34,7 @@ from gristmill.documents import (
     list_skipped,
     load_documents,
     load_progress,
+    load_texts,
     place_error,
     remove_in_portions,
     say_reindex,
@@ -42,9 +43,11 @@ from gristmill.documents import retry as retry_document
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
 from gristmill.queue import Revived
+from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(help="The id of the document.")]
+MOST_NAMED = 10  # documents that a question names
 MOST_PAGES = 60  # of a document's pages in one table, and of its parts
 
 
@@ -84,6 +87,21 @@ def show(document: Id, json: Json = False) -> None:
 
 
 @app.command()
+def text(
+    document: Id,
+    page: Annotated[int | None, typer.Option(min=1, help="Only this page.")] = None,
+    json: Json = False,
+) -> None:
+    """The text of a document, as it was read, page by page.
+
+    Example: gristmill document text 12 --page 3
+    """
+    pages = run(_load_text(DocumentId(document), page))
+    data = {"document": document, "pages": [{"page": number, "text": text} for number, text in pages.items()]}
+    emit(json, data, lambda: _text_view(pages))
+
+
+@app.command()
 def retry(
     document: Id,
     phase: Annotated[str | None, typer.Option(help="Only one phase, as document show names it, or open.")] = None,
@@ -94,7 +112,7 @@ def retry(
     Example: gristmill document retry 12 --phase ocr
     """
     done, status = run(_retry(DocumentId(document), phase))
-    emit(json, done, lambda: _retried(document, phase, done, status))
+    emit(json, done, lambda: _describe_retry(document, phase, done, status))
     if not done.tasks:
         raise typer.Exit(1)
 
@@ -116,14 +134,18 @@ def reindex(document: Id, json: Json = False) -> None:
 @app.command()
 def rm(
     documents: Annotated[list[int], typer.Argument(help="The ids of documents.")],
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Remove documents, what lies in them and all that was made of them; after an interruption, ask for it again.
 
+    If more than one document would go, the parts of a mail or mailbox included, it names them and asks.
+
     Example: gristmill document rm 12
     """
-    gone = run(_remove([DocumentId(one) for one in dict.fromkeys(documents)]))
-    emit(json, gone, lambda: _removed(gone))
+    ids = [DocumentId(one) for one in dict.fromkeys(documents)]
+    gone = run(_remove(ids, lambda what: confirm_removal(what, yes=yes, as_json=json)))
+    emit(json, gone, lambda: _removal_view(gone))
 
 
 async def _show(id_: DocumentId) -> Seen:
@@ -147,15 +169,19 @@ async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
 
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
     """What is tried again, and how the document was."""
-    async with session() as at, at.db.transaction() as tx:
-        shown = [OPEN, *(one.name for one in await list_phases(tx) if one.shown)]
-        if phase is not None and phase not in shown:
-            raise typer.BadParameter(f"a phase is one of {', '.join(shown)}", param_hint="--phase")
-        document = (await load_documents(tx, [id_])).get(id_)
-        if document is None:
-            raise _unknown(id_)
-        (seen,) = await load_progress(tx, [id_])
-        return await retry_document(tx, document, phase), seen.status
+    async with session() as at:
+        async with at.db.transaction() as tx:
+            shown = [OPEN, *(one.name for one in await list_phases(tx) if one.shown)]
+            if phase is not None and phase not in shown:
+                raise typer.BadParameter(f"a phase is one of {', '.join(shown)}", param_hint="--phase")
+            document = (await load_documents(tx, [id_])).get(id_)
+            if document is None:
+                raise _unknown(id_)
+            (seen,) = await load_progress(tx, [id_])
+            done = await retry_document(tx, document, phase)
+        if done.tasks:
+            await hint_at_workers(at)
+        return done, seen.status
 
 
 async def _reindex(id_: DocumentId) -> DocumentId:
@@ -163,9 +189,39 @@ async def _reindex(id_: DocumentId) -> DocumentId:
         return await add_again(tx, id_)
 
 
-async def _remove(ids: list[DocumentId]) -> Removed:
+async def _load_text(id_: DocumentId, page: int | None) -> dict[int, str]:
+    """The texts of the pages that were read, by number."""
+    async with session() as at, at.db.transaction() as tx:
+        one = _the(await load_progress(tx, [id_]), id_)
+        if page is not None and one.pages is not None and page > one.pages:
+            raise Refused(f"There is no page {page}: document {id_} has {format_count(one.pages, 'page')}.")
+        numbers = [page] if page is not None else range(1, (one.pages or 0) + 1)
+        found = await load_texts(tx, [(id_, number) for number in numbers])
+    if not found:
+        raise Refused(f"Nothing of it was read yet: gristmill document show {id_} says how far it is.")
+    return {number: found[id_, number] for number in numbers if (id_, number) in found}
+
+
+async def _name_removal(db: Database, ids: Sequence[DocumentId]) -> str:
+    """The documents that would go, in words; empty if it is one that has no parts."""
+    async with db.transaction() as tx:
+        found = {one.id: one for one in await load_progress(tx, ids)}
+        for id_ in ids:
+            _the(list(found.values()), id_)
+        parts = len(await find_with_parts(tx, ids)) - len(ids)
+    if len(ids) + parts == 1:
+        return ""
+    names = [f"{id_} {short(found[id_].name, 40)}" for id_ in ids[:MOST_NAMED]]
+    names += [f"{len(ids) - MOST_NAMED:,} more"] if len(ids) > MOST_NAMED else []
+    within = f" with {format_count(parts, 'part')}" if parts else ""
+    return f"{format_count(len(ids), 'document')} ({', '.join(names)}){within}"
+
+
+async def _remove(ids: list[DocumentId], confirm: Callable[[str], None]) -> Removed:
     columns = (TextColumn("Removing"), BarColumn(), MofNCompleteColumn())
     async with session() as at:
+        if named := await _name_removal(at.db, ids):
+            confirm(named)
         with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
             bar = bars.add_task("", visible=False)
             gone = await remove_in_portions(
@@ -229,6 +285,15 @@ def _view(seen: Seen) -> RenderableType:
     return Group(*below)
 
 
+def _text_view(pages: dict[int, str]) -> RenderableType:
+    """The texts below each other; where there are several pages, each begins with its number."""
+    shown: list[RenderableType] = []
+    for number, text in pages.items():
+        shown += [Text(f"--- page {number} ---", style="dim")] if len(pages) > 1 else []
+        shown.append(Text(text))
+    return Group(*shown)
+
+
 def _why_skipped(phase: PhaseProgress, found: list[Skipped]) -> str:
     """The reason, and how many units it is the reason of unless it is that of all."""
     ours = [one for one in found if one.phase == phase.name]
@@ -278,7 +343,7 @@ def _more(found: Sequence[object], what: str) -> list[RenderableType]:
     return [Text(f"… and {rest:,} more {what}: --json", style="dim")] if rest > 0 else []
 
 
-def _retried(document: int, phase: str | None, done: Revived, status: str) -> str:
+def _describe_retry(document: int, phase: str | None, done: Revived, status: str) -> str:
     if done.tasks:
         return revived(done)
     if status == "cancelled":
@@ -287,7 +352,7 @@ def _retried(document: int, phase: str | None, done: Revived, status: str) -> st
     return f"Document {document} stays as it is: nothing of {part} has failed."
 
 
-def _removed(gone: Removed) -> RenderableType:
+def _removal_view(gone: Removed) -> RenderableType:
     return facts(
         [
             ("documents", gone.documents),

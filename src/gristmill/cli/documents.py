@@ -7,8 +7,8 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from gristmill.cli.grinding import as_dict, counts
-from gristmill.cli.output import Json, emit, err, short, table
+from gristmill.cli.grinding import as_dict, draw_counts
+from gristmill.cli.output import Json, emit, err, is_narrow, short, table
 from gristmill.cli.scopes import heed, scope_of
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, list_columns, list_documents
@@ -65,16 +65,17 @@ async def _list(
 def _view(found: Sequence[Progress], empty: str) -> RenderableType:
     owned = any(one.client for one in found)  # what is everybody's alone needs no column
     phases = list_columns(found)
-    columns = (">id", "~file", "type", *["~client"] * owned, "status", *phases.values(), "")
-    return table(columns, [_row(one, phases, owned) for one in found], empty=empty)
+    # on a narrow screen without the summary, which says the same as the phases: the names need its space
+    columns = (">id", "~file", "type", *["~client"] * owned, "status", *phases.values(), *([] if is_narrow() else [""]))
+    return table(columns, [_row(one, phases, owned)[: len(columns)] for one in found], empty=empty)
 
 
 def _row(one: Progress, phases: Iterable[str], owned: bool) -> tuple[Any, ...]:
-    cells = (counts(one.phase(name)) for name in phases)
-    return (str(one.id), _file(one), one.type, *[_whose(one)] * owned, one.status, *cells, one.summary)
+    cells = (draw_counts(one.phase(name)) for name in phases)
+    return (str(one.id), _name_with_container(one), one.type, *[_whose(one)] * owned, one.status, *cells, one.summary)
 
 
-def _file(one: Progress) -> Text:
+def _name_with_container(one: Progress) -> Text:
     """Its name, and that of what it lies in: that is cut first where a screen is narrow."""
     return Text.assemble(short(one.name, 40), (f" in {short(one.part_of, 40)}" if one.part_of else "", "dim"))
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "add": "Take in files, folders or patterns.",
     "watch": "Take in whatever appears or changes in a folder.",
     "documents": "List documents, with how far each phase is.",
-    "document": "One document: look at, retry, reindex, remove.",
+    "document": "One document: look at, read, retry, reindex, remove.",
     "search": "Find what documents say, by words and by meaning.",
     "graph": "The graph: show a node, the path between two, find, export, aliases.",
     "worker": "Run workers that answer tasks.",

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,17 +12,25 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gristmill.cli.output import COLOURS, err, plain, short, warn
-from gristmill.db import Database
-from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents, list_columns
+from gristmill.cli.output import COLOURS, err, is_narrow, plain, short, warn
+from gristmill.cli.session import Session
+from gristmill.db import explain_full_disk
+from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents, has_worker, list_columns
 from gristmill.ids import DocumentId
+from gristmill.settings import Settings
+from gristmill.wording import format_count
 
 SILENCE = 10.0  # seconds after which a document that moves on within its phases has a line again
+REMINDER = 60.0  # seconds after which a note that still holds is printed again
 BAR = 12
+LONGEST_NAME = 36  # characters on the board
+FEWEST_ROWS = 3
+NO_WORKER = "No worker is running: nothing works on it until gristmill up or gristmill worker runs."
+GRAPH = "graph"  # the phase that asks an LLM
 
 
 async def follow(
-    db: Database, ids: Iterable[DocumentId], *, quiet: bool = False, has_workers: bool = False
+    at: Session, ids: Iterable[DocumentId], *, quiet: bool = False, has_workers: bool = False
 ) -> Sequence[Progress]:
     """Show these documents, and the documents found in them, until all have ended; how they ended.
 
@@ -31,58 +40,124 @@ async def follow(
     lines, loop = _Lines(), asyncio.get_running_loop()
     found: Sequence[Progress] = []
     with live or nullcontext():
-        async for look in follow_documents(db, ids, warn):
+        async for look in follow_documents(at.db, ids, warn):
             found = look.all
+            notes = find_notes(at.settings, look.open)
             if live:
-                live.update(board(found, rows=err.height - 3), refresh=True)
+                live.update(draw_board(found, rows=err.height - 3 - len(notes), notes=notes), refresh=True)
             elif not quiet:
-                lines.tell(look.open, loop.time())
+                lines.print_changes(look.open, notes, loop.time())
             if look.is_unattended and not has_workers:
                 warn("No worker is there yet: gristmill up, or gristmill worker, starts one.")
     return found
+
+
+async def hint_at_workers(at: Session) -> None:
+    """Say so if nobody works on what was just asked for."""
+    async with at.db.transaction() as tx:
+        if not await has_worker(tx):
+            warn(NO_WORKER)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Why documents do not move on, where that is no fault of theirs."""
+
+    about: str
+    sentence: str
+
+
+def find_notes(settings: Settings, found: Sequence[Progress]) -> list[Note]:
+    """What these documents wait for: an LLM, or space on the disk."""
+    notes: list[Note] = []
+    if full := explain_full_disk(settings.data):
+        notes.append(Note("disk", full))
+    waiting = sum(_count_waiting_for_llm(one) for one in found)
+    if settings.llm.model and waiting:
+        chunks = format_count(waiting, "chunk")
+        notes.append(Note("llm", f"Waiting for the LLM {settings.llm.model} at {settings.llm.url}: {chunks} to go."))
+    return notes
+
+
+def _count_waiting_for_llm(one: Progress) -> int:
+    phase = one.phase(GRAPH)
+    return phase.total - phase.done - phase.failed if phase and phase.status == "processing" else 0
 
 
 class _Lines:
     """Without a terminal: a line whenever a document moves on, at once to another status, now and then within one."""
 
     def __init__(self) -> None:
-        self._told: dict[DocumentId, tuple[str, str, float]] = {}
+        self._documents: dict[DocumentId, tuple[str, str, float]] = {}
+        self._notes: dict[str, float] = {}
 
-    def tell(self, found: Sequence[Progress], now: float) -> None:
+    def print_changes(self, found: Sequence[Progress], notes: Sequence[Note], now: float) -> None:
         for one in found:
-            status, summary, at = self._told.get(one.id, ("", "", now))
+            status, summary, at = self._documents.get(one.id, ("", "", now))
             moved = one.summary != summary and (one.has_ended or now - at > SILENCE)
             if one.status != status or moved:
-                self._told[one.id] = one.status, one.summary, now
+                self._documents[one.id] = one.status, one.summary, now
                 err.print(f"document {one.id} {one.name}: {one.status}, {one.summary}", soft_wrap=True)
+        for note in notes:
+            if now - self._notes.get(note.about, -REMINDER) >= REMINDER:
+                self._notes[note.about] = now
+                err.print(note.sentence, soft_wrap=True)
 
 
 def as_dict(one: Progress) -> dict[str, Any]:
     return {**plain(one), "summary": one.summary}
 
 
-def board(found: Sequence[Progress], *, rows: int, of: Tally | None = None) -> RenderableType:
-    """What moves first, then what waits, then what ended last; never more than fits. `of` counts those not given."""
-    moving = sorted((one for one in found if not one.has_ended), key=lambda one: (one.status != "processing", one.id))
-    ended = sorted((one for one in found if one.has_ended), key=lambda one: one.id)
-    shown = [*moving, *reversed(ended)][: max(rows, 3)]
-    grid = Table(box=None, pad_edge=False, header_style="bold")
+def draw_board(
+    found: Sequence[Progress], *, rows: int, tally: Tally | None = None, notes: Sequence[Note] = ()
+) -> RenderableType:
+    """Documents that move, then those with errors, then the newest; never more than fits.
+
+    The tally counts all documents, those that are not given too; without one, those that are given are all.
+    """
+    shown = choose_rows(found, max(rows, FEWEST_ROWS))
+    grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=is_narrow(err))
     columns = list_columns(shown)
     for column in ("document", *columns.values(), ""):
         grid.add_column(column, no_wrap=True)
     for one in shown:
-        state = Text(f"{one.status}, {one.summary}", style=COLOURS.get(one.status, ""))
-        grid.add_row(Text(short(one.name, 36)), *(bar(one.phase(name)) for name in columns), state)
-    whole = sum(one.status == "completed" for one in found)
-    of = of or Tally(len(found), whole, sum(one.status == "failed" for one in found))
-    errors = f", {of.with_errors:,} with errors" if of.with_errors else ""
-    return Group(grid, Text(f"{of.completed:,} of {of.documents:,} documents complete{errors}", style="dim"))
+        grid.add_row(Text(short(one.name, LONGEST_NAME)), *_draw_phases(one, columns), _draw_state(one))
+    tally = tally or _tally(found)
+    errors = f", {tally.with_errors:,} with errors" if tally.with_errors else ""
+    total = Text(f"{tally.completed:,} of {tally.documents:,} documents complete{errors}", style="dim")
+    return Group(grid, total, *(Text(note.sentence, style="yellow") for note in notes))
 
 
-def bar(phase: PhaseProgress | None) -> RenderableType:
+def choose_rows(found: Sequence[Progress], rows: int) -> list[Progress]:
+    """Errors have a third of the rows, however many documents move: a count of errors alone helps nobody."""
+    newest_first = sorted(found, key=lambda one: one.id, reverse=True)
+    moving = [one for one in reversed(newest_first) if one.status == "processing"]
+    failed = [one for one in newest_first if one.status == "failed"]
+    others = [one for one in newest_first if one.status not in ("processing", "failed")]
+    kept = max(rows - min(len(failed), rows // 3), 0)
+    return [*moving[:kept], *failed, *others][:rows]
+
+
+def _tally(found: Sequence[Progress]) -> Tally:
+    completed = sum(one.status == "completed" for one in found)
+    return Tally(len(found), completed, sum(one.status == "failed" for one in found))
+
+
+def _draw_phases(one: Progress, names: Iterable[str]) -> list[RenderableType]:
+    """Bars where there is space for them; on a narrow screen the counts alone, so that names keep theirs."""
+    draw = draw_counts if is_narrow(err) else draw_bar
+    return [draw(one.phase(name)) for name in names]
+
+
+def _draw_state(one: Progress) -> Text:
+    state = one.status if is_narrow(err) else f"{one.status}, {one.summary}"
+    return Text(state, style=COLOURS.get(one.status, ""))
+
+
+def draw_bar(phase: PhaseProgress | None) -> RenderableType:
     if not phase or not phase.total:
         return Text("·", style="dim")
-    colour = "red" if phase.failed else "green" if phase.done == phase.total else "cyan"
+    colour = _colour_of(phase)
     cells = Table.grid(padding=(0, 1))
     cells.add_row(
         ProgressBar(phase.total, phase.done, width=BAR, complete_style=colour, finished_style=colour),
@@ -91,11 +166,14 @@ def bar(phase: PhaseProgress | None) -> RenderableType:
     return cells
 
 
-def counts(phase: PhaseProgress | None) -> Text:
+def draw_counts(phase: PhaseProgress | None) -> Text:
     """A phase in a few characters, for lists."""
     if not phase or not phase.total:
         return Text("·", style="dim")
     if phase.status == "skipped":
         return Text("skipped", style=COLOURS["skipped"])
-    colour = "red" if phase.failed else "green" if phase.done == phase.total else "cyan"
-    return Text(f"{phase.done}/{phase.total}", style=colour)
+    return Text(f"{phase.done}/{phase.total}", style=_colour_of(phase))
+
+
+def _colour_of(phase: PhaseProgress) -> str:
+    return "red" if phase.failed else "green" if phase.done == phase.total else "cyan"

@@ -25,9 +25,12 @@ class Misused(GristmillError):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON document.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-LEAST_NAME = 8  # characters of a name, however narrow the screen
+LEAST_NAME = 24  # characters of the first name in a row, however narrow the screen …
+LEAST_OTHER = 8  # … and of the other names in it
 LONGEST_WORD = 12  # characters that are not broken in the last column
+GAP = 1  # columns between two columns of a table that is set closely
 NARROW = 100  # columns below which tables are set closely
 PAPER = 160  # columns where there is no terminal to ask
 # What a terminal would obey instead of showing: controls, and what turns the direction of writing.
@@ -102,6 +105,15 @@ def emit(as_json: bool, data: Any, view: Callable[[], RenderableType | None]) ->
         out.print(shown)
 
 
+def confirm_removal(what: str, *, yes: bool, as_json: bool) -> None:
+    """Ask before something is removed for good. Where nobody can answer, the command has to say --yes."""
+    if yes:
+        return
+    if as_json or not sys.stdin or not sys.stdin.isatty():
+        raise Misused(f"This removes {what} for good: say --yes.")
+    typer.confirm(f"Remove {what} for good?", abort=True)
+
+
 def say(sentence: str) -> None:
     out.print(Text(sentence), soft_wrap=True)
 
@@ -151,33 +163,46 @@ def table(
         pad_edge=False,
         header_style="bold",
         show_header=header,
-        collapse_padding=narrow(),
+        collapse_padding=is_narrow(),
     )
     cells = [[cell(one) for one in row] for row in rows]
-    for column in columns[:-1]:
+    widths = _least_widths(columns, cells)
+    for column, width in zip(columns[:-1], widths, strict=False):
         cut = column.startswith("~")
-        grid.add_column(
-            column.lstrip(">~"),
-            justify="right" if column.startswith(">") else "left",
-            no_wrap=not cut,
-            min_width=LEAST_NAME if cut else None,
-        )
+        justify = "right" if column.startswith(">") else "left"
+        grid.add_column(column.lstrip(">~"), justify=justify, no_wrap=not cut, min_width=width if cut else None)
     last = columns[-1]
-    words = [word for text in (last.lstrip(">"), *(row[-1].plain for row in cells)) for word in text.split()]
-    grid.add_column(
-        last.lstrip(">"),
-        justify="right" if last.startswith(">") else "left",
-        overflow="fold",
-        min_width=min(LONGEST_WORD, max(map(len, words), default=0)),
-    )
+    justify = "right" if last.startswith(">") else "left"
+    grid.add_column(last.lstrip(">"), justify=justify, overflow="fold", min_width=widths[-1])
     for row in cells:
         grid.add_row(*map(_in_one_line, row[:-1]), row[-1])
     return grid if grid.row_count else Text(empty, style="dim")
 
 
-def narrow() -> bool:
-    """Whether what is nice to know had better be left out."""
-    return out.width < NARROW
+def _least_widths(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> list[int]:
+    """How narrow each column may become: numbers and words keep their width, names are cut.
+
+    The first name is what one looks for: it has whatever the others leave, up to a bound.
+    """
+    widths = [
+        max([len(column.lstrip(">~")), *(row[place].cell_len for row in cells)])
+        for place, column in enumerate(columns[:-1])
+    ]
+    words = [word for text in (columns[-1].lstrip(">"), *(row[-1].plain for row in cells)) for word in text.split()]
+    widths.append(min(LONGEST_WORD, max(map(len, words), default=0)))
+    names = [place for place, column in enumerate(columns[:-1]) if column.startswith("~")]
+    for place in names[1:]:
+        widths[place] = min(LEAST_OTHER, widths[place])
+    for place in names[:1]:
+        last = min(LONGEST_WORD, max((row[-1].cell_len for row in cells), default=0))
+        left = out.width - (sum(widths[:-1]) - widths[place]) - last - GAP * (len(columns) - 1)
+        widths[place] = min(widths[place], max(min(left, LEAST_NAME), LEAST_OTHER))
+    return widths
+
+
+def is_narrow(screen: Console | None = None) -> bool:
+    """Whether there is space only for what one must know; on stdout, unless another screen is named."""
+    return (screen or out).width < NARROW
 
 
 def _in_one_line(text: Text) -> Text:

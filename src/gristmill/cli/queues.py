@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, facts, narrow, out, plain, say_json, table
+from gristmill.cli.output import Json, Misused, cell, emit, facts, is_narrow, out, plain, say_json, table
 from gristmill.cli.session import Session, duration, options, read, run, session
 from gristmill.durations import format_duration
 from gristmill.errors import Refused
@@ -273,7 +273,7 @@ def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableTy
 
 
 def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) -> RenderableType:
-    blocked, retried = any(one.blocked.n for one in found), not narrow()
+    blocked, retried = any(one.blocked.n for one in found), not is_narrow()
     limited = retried and any(_limits(one) for one in found)
     columns = ["~queue", "state", ">waiting", *[">blocked"] * blocked, ">running", ">done"]
     columns += [*[">retried"] * retried, ">dead", "oldest", *["limits"] * limited, ">workers"]

@@ -1,6 +1,7 @@
 """`gristmill search`: find what documents say, by words and by meaning."""
 
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import typer
 from rich.console import Group, RenderableType
@@ -14,6 +15,8 @@ from gristmill.documents import find_in_documents
 from gristmill.knowledge import Finder, Hit, Hits
 from gristmill.scopes import Scope
 from gristmill.web import ask_search
+
+FILE = "file://"  # how the URN of a file begins
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -68,6 +71,7 @@ def _hit_view(n: int, hit: Hit) -> RenderableType:
         (short(hit.title or hit.name, 80), "bold"),
         (f"  {short(hit.name, 40)}" if hit.title else "", "dim"),
         (f"  in {short(hit.part_of, 40)}" if hit.part_of else "", "dim"),
+        (f"  document {hit.document}", "cyan"),
         (f"  page {hit.page}", "cyan"),
         (f"  {hit.start}–{hit.stop}", "dim"),
     )
@@ -77,8 +81,13 @@ def _hit_view(n: int, hit: Hit) -> RenderableType:
     why = Text(parts + (f"  in {whose}" if whose else ""), style="dim")
     if hit.via:
         why = Text(f"    {hit.score:.3f}, related by {', '.join(hit.via[:3])}", style="dim")
-    where = [Text("    " + hit.heading, style="italic")] if hit.heading and hit.heading != hit.title else []
-    return Group(head, *where, _snippet_view(hit), why, "")
+    heading = [Text("    " + hit.heading, style="italic")] if hit.heading and hit.heading != hit.title else []
+    path = [Text(f"    {_path_of(hit.urn)}", style="dim")] if hit.urn.startswith(FILE) else []
+    return Group(head, *heading, _snippet_view(hit), why, *path, "")
+
+
+def _path_of(urn: str) -> str:
+    return unquote(urn.removeprefix(FILE), errors="replace")
 
 
 def _snippet_view(hit: Hit) -> RenderableType:

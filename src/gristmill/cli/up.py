@@ -1,16 +1,14 @@
 """`gristmill up`: everything one needs, started with one word."""
 
 import asyncio
-import os
 import re
 import shlex
 import signal
-import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
@@ -18,24 +16,24 @@ from rich.live import Live
 from rich.text import Text
 
 from gristmill.cli.add import make_intake, outcomes_view
-from gristmill.cli.grinding import as_dict, board, follow
+from gristmill.cli.background import run_workers
+from gristmill.cli.grinding import as_dict, draw_board, find_notes, follow
 from gristmill.cli.output import Json, err, out, plain, say_json, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
 from gristmill.cli.session import Session, outlast, run, session
-from gristmill.documents import LOOK_EVERY, Progress, explain_failures, load_overview
+from gristmill.cli.stopping import Interruption
+from gristmill.db import explain_full_disk
+from gristmill.documents import Progress, choose_pause, explain_failures, load_overview, load_overview_of
 from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Finder, chunks, graph
-from gristmill.scopes import Scope
-from gristmill.settings import environment
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.sources import check_folder, find_first_files, watch_folder
 from gristmill.web import open_search_service
 from gristmill.wording import format_count
 
-GRACE = 30.0
 TELLING = 8  # letters from which a title says what a document is about
 LONG_WORD = re.compile(r"\w{4,}")
-MOST_LOGGED = 10_000_000  # bytes of worker.log
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -68,71 +66,33 @@ def up(
 
 
 async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> bool:
-    _cancel_on_sigterm()
-    async with session(size=4) as at, _run_workers(at) as worker:
-        if once:
-            assert folder is not None
-            return await _grind(at, folder, scope, as_json)
-        async with open_search_service(at.db, at.settings):
-            await _serve(at, folder, scope, worker, as_json)
-    return False
-
-
-def _cancel_on_sigterm() -> None:
-    """A SIGTERM ends like a Ctrl-C: the workers have a session of their own, and would outlive this process."""
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    interruption = Interruption()
+    interruption.listen(signal.SIGTERM)
+    try:
+        async with (
+            session(size=4) as at,
+            _mention_database(at, quiet=as_json),
+            run_workers(at, interruption, quiet=as_json) as worker,
+        ):
+            if once:
+                assert folder is not None
+                return await _grind(at, folder, scope, as_json)
+            async with open_search_service(at.db, at.settings):
+                await _serve(at, folder, scope, worker, as_json)
+    except asyncio.CancelledError:
+        if once or interruption.first != signal.SIGTERM:
+            raise
+    return False  # a SIGTERM ends in good order what would else serve for ever
 
 
 @asynccontextmanager
-async def _run_workers(at: Session) -> AsyncGenerator[Process]:
-    """Workers in a process of their own, so that their log does not run through the board."""
-    with open_worker_log(at.settings.data) as file:
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "gristmill",
-            "worker",
-            "--concurrency",
-            str(_count_slots(at)),
-            "--under",
-            str(os.getpid()),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            env=environment(),
-            start_new_session=True,
-        )
+async def _mention_database(at: Session, *, quiet: bool) -> AsyncGenerator[None]:
+    """Say at the end that our own PostgreSQL goes on: the next command answers sooner for it, but nobody sees it."""
     try:
-        yield worker
+        yield
     finally:
-        await _stop_workers(worker)
-
-
-def _count_slots(at: Session) -> int:
-    """Enough slots that a phase with all its children at work keeps no other phase from a slot."""
-    return 4 * ((at.settings.documents.processes or os.cpu_count() or 1) + 1) + 4
-
-
-def open_worker_log(folder: Path) -> BinaryIO:
-    """Appends to the log that is there; a log that is too large is kept under another name."""
-    path = folder / "worker.log"
-    folder.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > MOST_LOGGED:
-        path.replace(path.with_name("worker.log.1"))
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb")
-
-
-async def _stop_workers(worker: Process) -> None:
-    if worker.returncode is None:
-        worker.send_signal(signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
-                await worker.wait()
-    if worker.returncode is None:
-        worker.kill()
-        await worker.wait()
+        if not at.settings.database_url and not quiet:
+            err.print("PostgreSQL keeps running for the next command; gristmill db stop stops it.", style="dim")
 
 
 async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool:
@@ -142,7 +102,7 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
         raise Refused(f"There is no file in {folder}.")
     ids = [one.document for one in added if one.document is not None]
     refused = [one for one in added if one.status == "refused"]
-    found = await follow(at.db, ids, quiet=as_json, has_workers=True)
+    found = await follow(at, ids, quiet=as_json, has_workers=True)
     failed = bool(refused) or not all(one.status == "completed" for one in found)
     if as_json:
         say_json({"documents": [as_dict(one) for one in found], "refused": refused})
@@ -201,27 +161,21 @@ async def choose_query(at: Session, found: Sequence[Progress]) -> str | None:
 
 
 async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process, as_json: bool) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for which in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(which, stop.set)
+    """Until the workers end by themselves, or this task is cancelled."""
     if not as_json:
         what = f"Grinding {folder} and watching it" if folder else "Workers are running"
         err.print(f"{what} until Ctrl-C; what they log is in {at.settings.data / 'worker.log'}.", soft_wrap=True)
-    gone = asyncio.create_task(_watch_workers(worker))
-    duties = [asyncio.create_task(_show_board(at, stop, as_json))]
+    duties = [asyncio.create_task(_watch_workers(worker)), asyncio.create_task(_show_board(at, folder, scope, as_json))]
     if folder is not None:
-        duties.append(asyncio.create_task(_add_and_print(at, folder, scope, stop, as_json)))
-    waiting = asyncio.create_task(stop.wait())
+        duties.append(asyncio.create_task(_add_and_print(at, folder, scope, as_json)))
     try:
-        done, _ = await asyncio.wait([*duties, gone, waiting], return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
         for one in done:
             one.result()
     finally:
-        stop.set()
-        waiting.cancel()
-        gone.cancel()
-        await asyncio.gather(*duties, gone, return_exceptions=True)
+        for one in duties:
+            one.cancel()
+        await asyncio.gather(*duties, return_exceptions=True)
 
 
 async def _watch_workers(worker: Process) -> None:
@@ -229,8 +183,8 @@ async def _watch_workers(worker: Process) -> None:
         raise Refused("The workers ended by themselves: worker.log in the data folder says why.")
 
 
-async def _add_and_print(at: Session, folder: Path, scope: Scope, stop: asyncio.Event, as_json: bool) -> None:
-    async for added in watch_folder(make_intake(at, scope, patient=True), folder, stop=stop):
+async def _add_and_print(at: Session, folder: Path, scope: Scope, as_json: bool) -> None:
+    async for added in watch_folder(make_intake(at, scope, patient=True), folder):
         for one in added:
             if as_json:
                 say_json(plain(one))
@@ -240,23 +194,26 @@ async def _add_and_print(at: Session, folder: Path, scope: Scope, stop: asyncio.
                 err.print(f"{one.name}: {one.status}", soft_wrap=True)
 
 
-async def _show_board(at: Session, stop: asyncio.Event, as_json: bool) -> None:
+async def _show_board(at: Session, folder: Path | None, scope: Scope, as_json: bool) -> None:
     live = Live(console=err, auto_refresh=False) if err.is_terminal and not as_json else None
+    loop = asyncio.get_running_loop()
     with live or nullcontext():
-        while not stop.is_set():
+        while True:
+            began = loop.time()
             if live:
-                live.update(await _draw_board(at, rows=err.height - 4), refresh=True)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY):
-                    await stop.wait()
+                live.update(await _draw_board(at, folder, scope, rows=err.height - 4), refresh=True)
+            elif full := explain_full_disk(at.settings.data):
+                warn(full)
+            await asyncio.sleep(choose_pause(loop.time() - began))
 
 
-async def _draw_board(at: Session, rows: int) -> RenderableType:
-    """The documents that workers are busy with, and the newest; the counts are of all documents."""
+async def _draw_board(at: Session, folder: Path | None, scope: Scope, rows: int) -> RenderableType:
     while True:
         try:
             async with at.db.transaction(snapshot=True) as tx:
-                seen = await load_overview(tx, rows)
-            return board(seen.documents, rows=rows, of=seen.tally)
+                everything = folder is None and scope == GLOBAL
+                seen = await (load_overview(tx, rows) if everything else load_overview_of(tx, scope, folder, rows))
+            notes = find_notes(at.settings, seen.documents)
+            return draw_board(seen.documents, rows=rows - len(notes), tally=seen.tally, notes=notes)
         except Unreachable:
             await outlast(at.db)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -16,8 +17,9 @@ import typer
 from gristmill.app import open_handlers, prepare
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
+from gristmill.cli.stopping import KILLED, STOPPED, supervisor_grace, worker_grace
 from gristmill.errors import Refused
-from gristmill.processes import drop_signals_in_copies
+from gristmill.processes import ParentWatch, drop_signals_in_copies, process_key
 from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker
 from gristmill.settings import Settings
 
@@ -27,10 +29,7 @@ except ImportError:  # not made for every system
     from asyncio import run
 
 PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
-TIDYING = 25.0  # seconds beyond the setting `stop` in which a worker gives back what it holds
-PATIENCE = 5.0  # seconds more that its supervisor waits
 LINGER = 5.0  # seconds for what handlers opened to be closed, and for those that go on after the worker has ended
-ORPHANED = 1.0  # seconds between looks whether the supervisor still lives
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,9 @@ class Orders:
     name: str | None
 
     def command(self) -> list[str]:
-        """How the supervisor starts one process that does its share."""
-        words = ["-m", "gristmill", "worker", "--child", "--app", self.app, "--queues", ",".join(self.queues)]
+        """How the supervisor, which is this process, starts one process that does its share."""
+        words = ["-m", "gristmill", "worker", "--child", "--under", process_key()]
+        words += ["--app", self.app, "--queues", ",".join(self.queues)]
         words += ["--concurrency", str(self.concurrency), "--processes", str(self.processes), "--host", self.host]
         words += ["--port", str(self.port)] if self.port else []
         words += ["--name", self.name] if self.name else []
@@ -66,25 +66,24 @@ def worker(
     name: Annotated[str | None, typer.Option(help="What it is called; machine and process if not given.")] = None,
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     solo: Annotated[bool, typer.Option("--solo", hidden=True)] = False,
-    under: Annotated[
-        int | None, typer.Option(help="Stop when this process is no longer our parent.", hidden=True)
-    ] = None,
+    under: Annotated[str | None, typer.Option(help="Stop when the process of this key is gone.", hidden=True)] = None,
     json: Json = False,
 ) -> None:
     """Answer tasks until told to stop: the first Ctrl-C lets running ones finish, the second does not.
 
     Example: gristmill worker --app examples/mill.py:handlers --queues ocr,vector --concurrency 8 --processes 2
     """
+    parent = ParentWatch(under) if under else None  # before anything is opened, and before anything can hold it up
     names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
     orders = Orders(names, concurrency, processes, app or "", host, port, once, name)
-    run(_child(orders, solo) if child else _supervise(orders, json, under))
+    run(_child(orders, solo, parent) if child else _supervise(orders, json, parent))
 
 
 def register(app: typer.Typer, text: str) -> None:
     app.command("worker")(worker)
 
 
-async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
+async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -> None:
     async with session() as at:
         async with _handlers(given, at) as handlers:
             orders = _checked(given, at.settings, handlers)
@@ -95,7 +94,7 @@ async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
             orders.command(),
             queues=orders.queues,
             processes=orders.processes,
-            grace=at.settings.queue.stop.total_seconds() + TIDYING + PATIENCE,
+            grace=supervisor_grace(at.settings.queue),
             once=orders.once,
         )
         asked = 0
@@ -106,13 +105,9 @@ async def _supervise(given: Orders, as_json: bool, under: int | None) -> None:
             supervisor.stop()
 
         _on_signals(stop)
+        _stop_when_orphaned(parent, stop)
         _tell(as_json, "started", orders)
-        watch = asyncio.create_task(_when_orphaned(under, stop)) if under else None
-        try:
-            await supervisor.run()
-        finally:
-            if watch:
-                watch.cancel()
+        await supervisor.run()
         if asked > 1:
             _tell(as_json, "killed", orders)
             raise typer.Exit(130)
@@ -163,8 +158,8 @@ def _tell(as_json: bool, event: str, orders: Orders) -> None:
     err.print(
         {
             "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
-            "stopped": "Stopped; nothing is left in hand.",
-            "killed": "Stopped at once; what was running is taken back by the next worker, and tried again.",
+            "stopped": STOPPED,
+            "killed": KILLED,
         }[event]
     )
 
@@ -175,7 +170,7 @@ def _on_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(which, stop)
 
 
-async def _child(given: Orders, solo: bool) -> None:
+async def _child(given: Orders, solo: bool, parent: ParentWatch | None) -> None:
     async with session(size=4, quiet=True) as at, _handlers(given, at) as handlers:
         orders = _checked(given, at.settings, handlers)
         worker = Worker(
@@ -192,12 +187,12 @@ async def _child(given: Orders, solo: bool) -> None:
         )
         health = None if solo else _health(orders, worker)
         drop_signals_in_copies()
-        _on_signals(_stopper(worker, at.settings.queue.stop.total_seconds() + TIDYING))
-        watch = asyncio.create_task(_when_orphaned(os.getppid(), worker.stop))
+        stop = _Stop(worker, worker_grace(at.settings.queue))
+        _on_signals(stop.ask)
+        _stop_when_orphaned(parent, stop.begin)
         try:
             await worker.run()
         finally:
-            watch.cancel()
             if health:
                 await asyncio.to_thread(health.stop)
             # a handler that will not be interrupted would hold up the end of what it uses, and of the loop, for ever
@@ -218,18 +213,25 @@ def _health(orders: Orders, worker: Worker) -> HealthPort | None:
     return None
 
 
-def _stopper(worker: Worker, most: float) -> Callable[[], None]:
-    asked = False
+class _Stop:
+    """How a worker process stops: in good order when it is asked once, at once when it is asked again."""
 
-    def stop() -> None:
-        nonlocal asked
-        if asked:
+    def __init__(self, worker: Worker, most: float) -> None:
+        """`most` is how many seconds the good order may take."""
+        self._worker = worker
+        self._most = most
+        self._has_begun = False
+
+    def ask(self) -> None:
+        if self._has_begun:
             os._exit(130)  # whatever it holds is taken back by the next rescuer
-        asked = True
-        worker.stop()
-        _end_after(most, STUCK)
+        self.begin()
 
-    return stop
+    def begin(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._worker.stop()
+            _end_after(self._most, STUCK)
 
 
 def _end_after(seconds: float, code: int) -> None:
@@ -239,8 +241,7 @@ def _end_after(seconds: float, code: int) -> None:
     timer.start()
 
 
-async def _when_orphaned(parent: int, stop: Callable[[], None]) -> None:
-    """Whoever started us and was killed cannot tell us to stop."""
-    while os.getppid() == parent:  # noqa: ASYNC110 nobody announces it
-        await asyncio.sleep(ORPHANED)
-    stop()
+def _stop_when_orphaned(parent: ParentWatch | None, stop: Callable[[], None]) -> None:
+    """A parent that was killed cannot tell us to stop."""
+    if parent:
+        parent.stop_by(partial(asyncio.get_running_loop().call_soon_threadsafe, stop))

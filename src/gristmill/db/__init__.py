@@ -1,6 +1,6 @@
 """The database: where it runs, how to talk to it, and how its tables are made."""
 
-from gristmill.db.checks import examine_database
+from gristmill.db.checks import examine_database, explain_full_disk
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
@@ -25,6 +25,7 @@ __all__ = [
     "array",
     "bring_up_to_date",
     "examine_database",
+    "explain_full_disk",
     "open_database",
     "outlast_outage",
     "plainly",

@@ -19,6 +19,7 @@ OLDEST = 140_000
 SLOW = 0.05  # seconds for one question to the database
 SKEW = 2.0  # seconds between this machine's clock and the database's
 GB = 2**30
+FULL = 64 * 2**20  # bytes: with less, PostgreSQL soon cannot add to its log, which grows by 16 MB at a time
 
 
 async def examine_database(connection: Connection, settings: Settings) -> tuple[list[Check], SchemaState]:
@@ -58,6 +59,14 @@ def _measure_disk(settings: Settings, server: Any) -> tuple[str, int | None, int
         return "the server", None, 0
     usage = shutil.disk_usage(known)
     return str(known), usage.free, usage.total
+
+
+def explain_full_disk(data: Path) -> str | None:
+    """The sentence for a person who waits, if the disk of the data folder is full; None if it is not."""
+    free = shutil.disk_usage(data).free if data.exists() else FULL
+    if free >= FULL:
+        return None
+    return f"The disk of {data} is full ({free / 2**20:,.0f} MB are free): this goes on when there is space again."
 
 
 # --- judgements

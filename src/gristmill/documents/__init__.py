@@ -5,15 +5,16 @@ from gristmill.documents.finding import explain_lack, find_in_documents
 from gristmill.documents.following import (
     LOOK_EVERY,
     Look,
-    Overview,
+    choose_pause,
     explain_failures,
     follow_documents,
-    load_overview,
+    has_worker,
     place_error,
 )
 from gristmill.documents.intake import add_file, name_of
 from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
+from gristmill.documents.overview import Overview, load_overview, load_overview_of
 from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.phases.passing import on_phase
 from gristmill.documents.progress import (
@@ -40,7 +41,7 @@ from gristmill.documents.progress import (
 )
 from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import clear_copies
-from gristmill.documents.store import OPEN, load_documents, retry
+from gristmill.documents.store import OPEN, load_documents, load_texts, retry
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in, take_in_many
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
@@ -68,6 +69,7 @@ __all__ = [
     "WholeText",
     "add_again",
     "add_file",
+    "choose_pause",
     "clear_copies",
     "count_documents",
     "explain_failures",
@@ -75,6 +77,7 @@ __all__ = [
     "find_in_documents",
     "find_with_parts",
     "follow_documents",
+    "has_worker",
     "holds_anything",
     "index_document",
     "list_at_work",
@@ -88,7 +91,9 @@ __all__ = [
     "list_types",
     "load_documents",
     "load_overview",
+    "load_overview_of",
     "load_progress",
+    "load_texts",
     "name_of",
     "names_of",
     "of_arrival",

@@ -8,11 +8,7 @@ from gristmill.db import Database, Tx, outlast_outage
 from gristmill.documents.phases.definition import list_phases
 from gristmill.documents.progress import (
     Progress,
-    Tally,
-    count_documents,
     find_with_parts,
-    list_at_work,
-    list_documents,
     list_failures,
     load_progress,
 )
@@ -53,7 +49,7 @@ async def follow_documents(
             # all of one moment: a part that comes between two statements would be missed
             async with db.transaction(snapshot=True) as tx:
                 looked = await load_progress(tx, await find_with_parts(tx, open_))
-                is_served = attendance.note(await _has_worker(tx), loop.time())
+                is_served = attendance.note(await has_worker(tx), loop.time())
         except Unreachable:
             await outlast_outage(db, warn)
             attendance = Attendance(loop.time())  # the workers need a moment, too
@@ -98,25 +94,11 @@ def choose_pause(took: float) -> float:
     return max(LOOK_EVERY, LOOK_SHARE * took)
 
 
-async def _has_worker(tx: Tx) -> bool:
+async def has_worker(tx: Tx) -> bool:
+    """Whether a worker is there that works on documents."""
     reports = {report.name: report for report in await list_queues(tx)}
     queues = ["documents", *(phase.queue for phase in await list_phases(tx))]
     return any(reports[name].workers for name in queues if name in reports)
-
-
-@dataclass(frozen=True)
-class Overview:
-    """The documents that workers are busy with and the newest ones; the tally counts all."""
-
-    documents: Sequence[Progress]
-    tally: Tally
-
-
-async def load_overview(tx: Tx, most: int) -> Overview:
-    """At most so many of each kind."""
-    busy = await load_progress(tx, (await list_at_work(tx))[:most])
-    newest = await list_documents(tx, limit=most)
-    return Overview(list({one.id: one for one in [*newest, *busy]}.values()), await count_documents(tx))
 
 
 async def explain_failures(tx: Tx, found: Iterable[Progress]) -> list[tuple[Progress, str]]:

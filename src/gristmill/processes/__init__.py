@@ -2,6 +2,7 @@
 
 from gristmill.processes.child import OutOfMemory, call_context, tell
 from gristmill.processes.forks import ForkSafe, drop_signals_in_copies, end_copy, fork_generation
+from gristmill.processes.parent import ParentWatch
 from gristmill.processes.pool import Crashed, ProcessPool, TimedOut
 from gristmill.processes.presence import gone_processes, process_key
 
@@ -9,6 +10,7 @@ __all__ = [
     "Crashed",
     "ForkSafe",
     "OutOfMemory",
+    "ParentWatch",
     "ProcessPool",
     "TimedOut",
     "call_context",

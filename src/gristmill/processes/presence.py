@@ -1,6 +1,7 @@
 """Tells whether a process of this machine is gone, so that nobody waits for a heartbeat that cannot come."""
 
 import os
+import select
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -13,13 +14,30 @@ def process_key() -> str:
     """A name that no other process ever gets: a pid is used again, a pid with its start time and boot is not."""
     ticks = _start_ticks(os.getpid())
     if not _machine() or ticks is None:
-        return f"unseen {uuid4().hex}"  # no /proc: only the heartbeat can tell
+        return f"unseen {os.getpid()} {uuid4().hex}"  # no /proc: only the heartbeat can tell
     return f"{_machine()} {os.getpid()} {ticks}"
 
 
 def gone_processes(keys: Iterable[str]) -> list[str]:
     """The keys whose process has ended; only processes of this machine and pid namespace can be known here."""
     return [key for key in keys if _is_gone(key)]
+
+
+def wait_for_end(key: str) -> None:
+    """Return when the process of this key has ended; at once if it ended before. For the parent of this process."""
+    process = int(key.split()[-2])
+    try:
+        pidfd = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        # asked after the pidfd is open: from here on, nobody else can get this pid unnoticed
+        if not _is_gone(key) and (not key.startswith("unseen") or os.getppid() == process):
+            poll = select.poll()
+            poll.register(pidfd, select.POLLIN)
+            poll.poll()
+    finally:
+        os.close(pidfd)
 
 
 def _is_gone(key: str) -> bool:

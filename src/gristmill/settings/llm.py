@@ -16,3 +16,6 @@ class LlmSettings(Slice):
     timeout: Duration = Field(
         default=timedelta(minutes=30), description="How long one answer may take, waiting included."
     )
+    max_tokens: int = Field(
+        default=1_024, ge=16, description="The most tokens of one answer; a longer one is cut off, and not used."
+    )

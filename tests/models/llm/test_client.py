@@ -107,9 +107,17 @@ async def test_an_empty_or_invalid_answer_is_an_error_and_never_an_empty_object(
 
 
 async def test_an_answer_cut_off_at_its_limit_is_an_error(router: tuple[FakeRouter, str], llm: RouterLlm) -> None:
-    router[0].says("Once upon", done_reason="length")
-    with pytest.raises(BadAnswer, match="cut off"):
-        await llm.ask_text("Tell.")
+    for said in ("Once upon", ""):
+        router[0].says(said, done_reason="length")
+        with pytest.raises(BadAnswer, match=r"cut off .* \(setting llm.max_tokens\)"):
+            await llm.ask_text("Tell.")
+
+
+async def test_every_answer_has_a_bound_that_the_backend_is_told(router: tuple[FakeRouter, str]) -> None:
+    router[0].says("Yes.")
+    async with RouterLlm(LlmSettings(url=router[1], model="m", max_tokens=77)) as client:
+        await client.ask_text("Is it?")
+    assert router[0].asked[0]["options"] == {"num_predict": 77}
 
 
 @pytest.mark.parametrize(

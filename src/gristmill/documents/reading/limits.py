@@ -24,7 +24,8 @@ class Limits:
 def check_unpacked(total: int, packed: int, limits: Limits, what: str = "the file") -> None:
     """Raises when so many bytes came out of so few that somebody means harm, or more than there is room for."""
     if total > limits.unpacked:
-        raise Permanent(f"Unpacked, {what} is larger than the {refusals.format_bytes(limits.unpacked)} that are read.")
+        most = refusals.format_bytes(limits.unpacked)
+        raise Permanent(f"Unpacked, {what} is larger than the {most} that are read (setting documents.max_unpacked).")
     if total > limits.ratio * packed and total > HARMLESS:
         named = what[0].upper() + what[1:]
         raise Permanent(f"{named} unpacks to more than {limits.ratio} times its size: it may be a zip bomb.")

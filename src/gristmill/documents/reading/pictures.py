@@ -59,7 +59,8 @@ def _check(picture: Image.Image, limits: Limits) -> None:
 
 
 def _too_large(limits: Limits) -> Permanent:
-    return Permanent(f"The picture has more than the {limits.pixels / 1e6:,.0f} million pixels that are read.")
+    most = f"{limits.pixels / 1e6:,.0f} million pixels"
+    return Permanent(f"The picture has more than the {most} that are read (setting documents.max_pixels).")
 
 
 def _frames(picture: Image.Image) -> int:

@@ -44,7 +44,7 @@ SIGNS = re.compile(r"[*_`]|\[([^\]]*)\]\([^)]*\)")  # emphasis, and links around
 def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     pages = _pages(path, type)
     if len(pages) > limits.pages:
-        raise refusals.too_many("pages", len(pages), limits.pages)
+        raise refusals.too_long(len(pages), limits.pages)
     return Inspection(type, len(pages), title_of(pages[0] if type == "markdown" else "", name))
 
 

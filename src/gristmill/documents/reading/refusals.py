@@ -17,7 +17,7 @@ def empty() -> Permanent:
 
 
 def too_large(size: int, limit: int) -> Permanent:
-    return Permanent(f"The file has {size:,} bytes, and at most {limit:,} are read.")
+    return Permanent(f"The file has {size:,} bytes, and at most {limit:,} are read (setting documents.max_bytes).")
 
 
 def no_bytes() -> Permanent:
@@ -41,7 +41,16 @@ def no_text(what: str) -> Permanent:
 
 
 def too_many(what: str, found: int, limit: int) -> Permanent:
-    return Permanent(f"The file has {found:,} {what}; at most {limit:,} are read.")
+    """`what` are pages, or parts: attachments, messages."""
+    setting = "max_pages" if what == "pages" else "max_parts"
+    return Permanent(f"The file has {found:,} {what}; at most {limit:,} are read (setting documents.{setting}).")
+
+
+def too_long(found: int, limit: int) -> Permanent:
+    """Of a text, which has no pages of its own: its author never saw any."""
+    return Permanent(
+        f"The text is too long: it makes {found:,} pages, and at most {limit:,} are read (setting documents.max_pages)."
+    )
 
 
 def no_such_page(number: int, pages: int) -> Permanent:

@@ -31,7 +31,7 @@ ENOUGH = 0.5  # of the words of a page: with less, the converter gave up on what
 def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     html, pages = html_files.get(path)
     if len(pages) > limits.pages:
-        raise refusals.too_many("pages", len(pages), limits.pages)
+        raise refusals.too_long(len(pages), limits.pages)
     return Inspection("html", len(pages), _title(html) or title_of(pages[0], name))
 
 

@@ -10,4 +10,4 @@ SELECT protect('relation', own => 'scope = ANY ((SELECT own_scopes())::int[])'
 SELECT protect('alias', seen => $$ client IN ('', seen_from_client()) $$,
                         own => $$ client = seen_from_client() AND seen_from_project() = '' $$);
 -- models are the machines', and no client's
-SELECT share('embedding_model', 'SELECT'), share('node', 'SELECT'), share('edge', 'SELECT');
+SELECT share('embedding_model', 'SELECT');

@@ -116,6 +116,8 @@ class RouterLlm:
         if not named:
             raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
         body: Json = {"model": named, "messages": _make_messages(question), "stream": False}
+        # a model that repeats itself would else write until its context is full, for minutes
+        body["options"] = {"num_predict": self._settings.max_tokens}
         if schema is not None:
             body["format"] = schema
         answer = await self._post(body, priority)
@@ -123,10 +125,11 @@ class RouterLlm:
             self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
         message = _as_object(answer.get("message")) or {}
         text = str(message.get("content") or "").strip()
+        if answer.get("done_reason") == "length":
+            most = f"{self._settings.max_tokens:,} tokens (setting llm.max_tokens)"
+            raise BadAnswer(f"The model's answer was cut off at its length limit, {most} or the model's own.")
         if not text:
             raise BadAnswer("The model's answer is empty.")
-        if answer.get("done_reason") == "length":
-            raise BadAnswer("The model's answer was cut off at its length limit.")
         return text
 
     async def _post(self, body: Json, priority: Level) -> Json:

@@ -1,0 +1,106 @@
+"""The workers of `gristmill up`: a process of their own, and how it ends."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from gristmill.cli.output import err
+from gristmill.cli.session import Session
+from gristmill.cli.stopping import (
+    KILLED,
+    PATIENCE,
+    STOPPED,
+    Interruption,
+    describe_finishing,
+    supervisor_grace,
+)
+from gristmill.errors import Unreachable
+from gristmill.processes import process_key
+from gristmill.queue import list_queues
+from gristmill.settings import environment
+
+MOST_LOGGED = 10_000_000  # bytes of worker.log
+COUNTING = 1.0  # seconds to find out what is running: nobody waits longer to hear that a Ctrl-C was understood
+
+
+@asynccontextmanager
+async def run_workers(at: Session, interruption: Interruption, *, quiet: bool) -> AsyncGenerator[Process]:
+    """Workers in a process of their own, so that their log does not run through what is shown."""
+    worker = await _start_workers(at)
+    interruption.listen(signal.SIGINT)
+    try:
+        yield worker
+    finally:
+        await _stop_workers(at, worker, interruption, quiet=quiet)
+
+
+async def _start_workers(at: Session) -> Process:
+    words = ["-m", "gristmill", "worker", "--concurrency", str(_count_slots(at)), "--under", process_key()]
+    with open_worker_log(at.settings.data) as file:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=environment(),
+            start_new_session=True,
+        )
+
+
+def _count_slots(at: Session) -> int:
+    """Enough slots that a phase with all its children at work keeps no other phase from a slot."""
+    return 4 * ((at.settings.documents.processes or os.cpu_count() or 1) + 1) + 4
+
+
+def open_worker_log(folder: Path) -> BinaryIO:
+    """Appends to the log that is there; a log that is too large is kept under another name."""
+    path = folder / "worker.log"
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > MOST_LOGGED:
+        path.replace(path.with_name("worker.log.1"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb")
+
+
+async def _stop_workers(at: Session, worker: Process, interruption: Interruption, *, quiet: bool) -> None:
+    """In good order, or at once after a second Ctrl-C; a person who pressed it is told what happens."""
+    speaks = interruption.first is not None and not quiet
+    if worker.returncode is not None:
+        return
+    if speaks:
+        err.print(describe_finishing(await _count_running(at), at.settings.queue.stop), soft_wrap=True)
+    worker.send_signal(signal.SIGTERM)
+    ended, again = asyncio.create_task(worker.wait()), asyncio.create_task(interruption.again.wait())
+    grace = supervisor_grace(at.settings.queue) + PATIENCE
+    await asyncio.wait([ended, again], timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+    again.cancel()
+    in_good_order = ended.done()
+    if not in_good_order:
+        await _end_workers(worker)
+    await ended
+    if speaks:
+        err.print(STOPPED if in_good_order else KILLED, soft_wrap=True)
+
+
+async def _end_workers(worker: Process) -> None:
+    """A second signal lets the supervisor kill its processes; it is killed itself if it does not answer."""
+    worker.send_signal(signal.SIGTERM)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            await worker.wait()
+    if worker.returncode is None:
+        worker.kill()
+
+
+async def _count_running(at: Session) -> dict[str, int] | None:
+    """The running tasks of each queue; None where the database does not answer at once."""
+    with suppress(Unreachable, TimeoutError):
+        async with asyncio.timeout(COUNTING), at.db.transaction() as tx:
+            return {queue.name: queue.processing for queue in await list_queues(tx) if queue.processing}
+    return None

@@ -1,0 +1,129 @@
+"""`gristmill up`, as a process: what Ctrl-C does to it, and what is left afterwards."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from desk import EXAMPLES, within
+
+PATIENCE = 120.0  # seconds for what comes true sooner wherever it comes true at all
+AT_ONCE = 10.0  # seconds that a second Ctrl-C may take on a busy machine; the first waits up to 20 for a page
+SCANS = ("letter-harrow-trust.tiff", "receipt-photo.jpg")
+
+Start = Callable[..., psutil.Popen]
+
+
+@pytest.fixture
+def inbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with pages that can only be read from their pictures, which takes a while."""
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "data"))
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    for name in SCANS:
+        shutil.copy(EXAMPLES / "inbox" / name, folder)
+    return folder
+
+
+@pytest.fixture
+def start_up(url: str) -> Iterator[Start]:
+    """Start `gristmill up`; whatever is left of it at the end is killed."""
+    started: list[psutil.Popen] = []
+
+    def start(*words: object) -> psutil.Popen:
+        command = [sys.executable, "-m", "gristmill", "up", *map(str, words)]
+        environment = {**os.environ, "GRISTMILL_DATABASE_URL": url}
+        process = psutil.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.is_running():
+            process.kill()
+        process.communicate()
+
+
+def wait_until(is_true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.05)
+
+
+RUNNING_SCANS = "SELECT count(*) FROM tasks WHERE queue = 'ocr' AND status = 'processing'"
+
+
+def count_running_scans(url: str) -> int:
+    return within(url, lambda tx: tx.value(RUNNING_SCANS))
+
+
+def interrupt_while_reading(process: psutil.Popen, url: str) -> list[psutil.Process]:
+    """Press Ctrl-C as soon as a page is read; the processes that were at work."""
+    wait_until(lambda: count_running_scans(url))
+    workers = process.children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    return workers
+
+
+def read_line_with(process: psutil.Popen, words: str) -> str:
+    return next(line for line in process.stderr if words in line)
+
+
+def check_everything_is_read_once(start_up: Start, inbox: Path, url: str) -> None:
+    again = start_up(inbox, "--once")
+    _, err = again.communicate(timeout=PATIENCE)
+    assert again.returncode == 0, err
+    pages = within(url, lambda tx: tx.all("SELECT document, number FROM page ORDER BY 1, 2"))
+    assert [tuple(page) for page in pages] == [(1, 1), (2, 1)]
+    open_or_dead = "SELECT count(*) FROM tasks WHERE kind = 'ocr.read' AND status <> 'completed'"
+    assert within(url, lambda tx: tx.value(open_or_dead)) == 0
+
+
+@pytest.mark.parametrize("once", [[], ["--once"]])
+def test_the_first_ctrl_c_says_what_is_finished_and_then_ends(start_up, inbox, url, once, monkeypatch):
+    monkeypatch.setenv("GRISTMILL_QUEUE_STOP", "2s")
+    process = start_up(inbox, *once)
+    workers = interrupt_while_reading(process, url)
+    told = read_line_with(process, "Finishing")
+    assert ("of ocr" in told, "for at most 2 s" in told) == (True, True)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err.splitlines()[-1]) == (130, "Stopped; nothing is left in hand.")
+    assert count_running_scans(url) == 0
+    assert not any(one.is_running() for one in workers)
+
+
+def test_the_second_ctrl_c_ends_at_once_and_nothing_is_lost_or_done_twice(start_up, inbox, url):
+    process = start_up(inbox)
+    workers = interrupt_while_reading(process, url)
+    read_line_with(process, "Finishing")
+    pressed = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert time.monotonic() - pressed < AT_ONCE
+    assert (process.returncode, "Stopped at once" in err) == (130, True)
+    wait_until(lambda: not any(one.is_running() for one in workers))
+    check_everything_is_read_once(start_up, inbox, url)
+
+
+def test_sigterm_ends_a_serving_up_in_good_order(start_up, inbox, url):
+    process = start_up(inbox)
+    read_line_with(process, "until Ctrl-C")
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
+def test_an_embedded_database_that_goes_on_is_mentioned_with_the_command_that_stops_it(speak, embedded, monkeypatch):
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL", raising=False)
+    monkeypatch.setenv("GRISTMILL_DATA", str(embedded.data))
+    (embedded.data.parent / "nothing").mkdir()
+    said = speak("up", embedded.data.parent / "nothing", "--once")
+    assert (said.code, embedded.running()) == (1, True)
+    assert "PostgreSQL keeps running for the next command; gristmill db stop stops it.\n" in said.err
