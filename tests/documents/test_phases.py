@@ -15,7 +15,16 @@ from gristmill.cli import document as shown_document
 from gristmill.cli import documents as shown_list
 from gristmill.cli.grinding import draw_board
 from gristmill.db import Database
-from gristmill.documents import Progress, list_pages, list_phases, load_documents, load_progress, retry, store_chunk
+from gristmill.documents import (
+    Progress,
+    list_pages,
+    list_phases,
+    load_documents,
+    load_progress,
+    on_phase,
+    retry,
+    store_chunk,
+)
 from gristmill.documents.phases.definition import Phase
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId
@@ -125,6 +134,84 @@ async def shown_of(mill: Mill, one: Progress) -> str:
     async with mill.db.transaction() as tx:
         seen = await shown_document._look(tx, one.id)  # pyright: ignore[reportPrivateUsage]
     return printed(shown_document._view(seen))  # pyright: ignore[reportPrivateUsage]
+
+
+@dataclass(frozen=True)
+class Straighten:
+    """A phase before all others: turn a page the right way up."""
+
+    kind: ClassVar[str] = "pages.straighten"
+    document: DocumentId
+    page: int
+
+
+@dataclass(frozen=True)
+class Weigh:
+    """A phase in the middle: say how much a chunk matters."""
+
+    kind: ClassVar[str] = "chunks.weigh"
+    document: DocumentId
+    page: int
+    ordinal: int
+
+
+async def straighten(letters: Sequence[Straighten]) -> list[Done | Skip]:
+    return [Done(result="straight") for _ in letters]
+
+
+async def weigh(letters: Sequence[Weigh]) -> list[Done | Skip]:
+    return [Done(result=1) if letter.ordinal == 0 else Skip("it is light") for letter in letters]
+
+
+async def test_a_phase_in_the_first_place_and_one_in_the_middle_need_a_row_and_a_handler(
+    db: Database, models: ModelPool, tmp_path: Path
+) -> None:
+    async with db.transaction() as tx:
+        await tx.execute(
+            "INSERT INTO phase_kind (name, ordinal, label, unit, kind) VALUES"
+            " ('straight', 5, 'straight', 'page', 'pages.straighten'),"
+            " ('weight', 35, 'weight', 'chunk', 'chunks.weigh')"
+        )
+    mill = a_mill(db, tmp_path, models)
+    mill.handlers[Straighten.kind] = on_phase(Straighten, straighten, db=db, batch=8)
+    mill.handlers[Weigh.kind] = on_phase(Weigh, weigh, db=db, batch=8)
+    one = await mill.ground("note.md", NOTE)
+    assert one.status == "completed"
+    assert [(phase.name, phase.status, phase.done) for phase in one.phases] == [
+        ("straight", "completed", 1),
+        ("ocr", "skipped", 1),
+        ("vector", "completed", 1),
+        ("weight", "completed", 1),
+        ("graph", "completed", 1),
+    ]
+
+
+async def test_a_retry_of_one_phase_leaves_another_of_the_same_queue_alone(
+    db: Database, models: ModelPool, tmp_path: Path
+) -> None:
+    async def fail(letters: Sequence[DetectLanguage]) -> list[Exception]:
+        return [Permanent("nobody speaks it") for _ in letters]
+
+    async with db.transaction() as tx:
+        await tx.execute(
+            "INSERT INTO phase_kind (name, ordinal, label, unit, kind)"
+            " VALUES ('language', 50, 'language', 'chunk', 'graph.detect')"
+        )
+    mill = a_mill(db, tmp_path, models)
+    mill.handlers[DetectBeside.kind] = on(DetectBeside, fail, batch=8)
+    one = await mill.ground("note.md", NOTE)
+    assert one.status == "failed"
+    async with db.transaction() as tx:
+        (document,) = (await load_documents(tx, [one.id])).values()
+        assert (await retry(tx, document, "graph")).tasks == ()
+        assert len((await retry(tx, document, "language")).tasks) == 1
+
+
+@dataclass(frozen=True)
+class DetectBeside(DetectLanguage):
+    """The same, in the queue of the graph."""
+
+    kind: ClassVar[str] = "graph.detect"
 
 
 async def test_documents_that_are_older_than_a_phase_are_listed_beside_newer_ones(

@@ -14,9 +14,21 @@ from psycopg.conninfo import make_conninfo
 
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
-from gristmill.documents import Item, Note, Staged, Taken, WholeText, remove, remove_source, stage, take_in
+from gristmill.documents import (
+    Item,
+    Note,
+    Staged,
+    Taken,
+    WholeText,
+    blobs,
+    remove,
+    remove_source,
+    stage,
+    take_in,
+    take_in_many,
+)
 from gristmill.documents.blobs import PIECE, clear_staged
-from gristmill.documents.notebook import prepare_note, prepare_text
+from gristmill.documents.notebook import NOTHING, prepare_note, prepare_text
 from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
@@ -120,16 +132,102 @@ async def test_a_type_that_the_source_knows_is_not_guessed(mill: Mill) -> None:
         (Item("x" * 2001, "x", b""), "longer than 2,000 bytes"),
         (Item("x", "x", b"", type="opera"), "Nobody knows how to read a file of the type opera"),
         (Item("x", "x", b"", container=DocumentId(7)), "There is no document 7"),
+        (Item("x" * 2601, "x", b"", container=DocumentId(7)), "longer than 2,600 bytes"),
+        (Item("x\0", "x", b""), "Its URN holds a character"),
+        (Item("x\ud800", "x", b""), "Its URN holds a character"),
+        (Item("x", "x\0", b""), "Its name holds a character"),
+        (Item("x", "x\udfff", b""), "Its name holds a character"),
+        (Item("x", "x", b"", title="x\0"), "Its title holds a character"),
+        (Item("x", "x", b"", title="x\ud800"), "Its title holds a character"),
+        (Item("x", "x", "x\ud800"), "Its content holds a character"),
+        (Item("x", "x", b"", metadata={"by": ["Bo\0"]}), "Its metadata cannot be written"),
+        (Item("x", "x", b"", metadata={"Bo\0": 1}), "Its metadata cannot be written"),
+        (Item("x", "x", b"", metadata={"by": "Bo\ud800"}), "Its metadata cannot be written"),
+        (Item("x", "x", b"", metadata={"by": object()}), "Its metadata cannot be written"),
+        (Item("x", "x", b"", written_at=datetime(2026, 3, 3)), "has no time zone"),  # noqa: DTZ001 that is the mistake
+        (WholeText("x", "x\0", "x", NOTHING), "Its title holds a character"),
+        (WholeText("x", "x", "x\ud800", NOTHING), "Its text holds a character"),
+        (WholeText("x", "x", "x", NOTHING, metadata={"by": object()}), "Its metadata cannot be written"),
+        (WholeText("x", "x", "x", NOTHING, written_at=datetime(2026, 3, 3)), "has no time zone"),  # noqa: DTZ001 as above
+        (Note("x", "x\ud800", NOTHING), "Its text holds a character"),
     ],
 )
 async def test_an_item_that_cannot_be_taken_in_is_refused_and_nothing_is_written(
-    db: Database, item: Item, reason: str
+    db: Database, item: Item | WholeText | Note, reason: str
 ) -> None:
-    one = await taken(db, item)
+    async with db.transaction() as tx:
+        one = await take_in(tx, item)
+        assert await tx.value("SELECT 1") == 1, "the transaction lives on"
     assert (one.status, one.document) == ("refused", None)
     assert one.reason is not None
     assert reason in one.reason
     assert await rows(db, "SELECT id FROM document UNION ALL SELECT id FROM blob") == []
+
+
+async def test_a_backslash_before_a_code_is_no_character_that_cannot_be_kept(db: Database) -> None:
+    one = await taken(db, replace(TICKET, metadata={"path": r"C:\u0000"}))
+    assert one.status == "added"
+    assert await rows(db, "SELECT meta ->> 'path' FROM document") == [(r"C:\u0000",)]
+
+
+async def test_metadata_that_the_source_takes_away_goes(mill: Mill) -> None:
+    mail = "From: Bo <bo@example.com>\nSubject: Plan\n\nAnna Berg signed.\n"
+    item = Item("mail:7", "7.eml", mail, ACME, type="mail", metadata={"folder": "Inbox", "flag": "red"})
+    await taken(mill.db, item)
+    await mill.grind()
+    assert (await taken(mill.db, replace(item, metadata={"folder": "Archive"}))).status == "unchanged"
+    ((meta,),) = await rows(mill.db, "SELECT meta FROM document")
+    assert meta["folder"] == "Archive"
+    assert "flag" not in meta
+    assert "bo@example.com" in str(meta), "what the content says itself stays"
+
+
+async def test_two_who_take_in_the_same_items_in_another_order_do_not_block_each_other(db: Database) -> None:
+    items = [Item(f"tracker:{n}", f"{n}.md", f"Text {n}.", ACME) for n in range(8)]
+    both = asyncio.Barrier(2)
+
+    async def poll(given: list[Item]) -> list[str]:
+        async with db.transaction() as tx:
+            await tx.value("SELECT 1")
+            await both.wait()
+            return [one.status for one in await take_in_many(tx, given)]
+
+    async with asyncio.timeout(20):
+        for turn in range(5):
+            new = [replace(item, content=f"{item.content} {turn}") for item in items]
+            found = await asyncio.gather(poll(new), poll(new[::-1]))
+            fresh = "changed" if turn else "added"
+            assert sorted(found) == sorted([[fresh] * 8, ["unchanged"] * 8])
+
+
+async def test_items_that_come_together_are_answered_in_their_order(db: Database) -> None:
+    items = [replace(TICKET, urn="b"), Item(" ", "x", b""), replace(TICKET, urn="a"), replace(TICKET, urn="b")]
+    async with db.transaction() as tx:
+        found = await take_in_many(tx, items)
+    assert [(one.urn, one.status) for one in found] == [
+        ("b", "added"),
+        (" ", "refused"),
+        ("a", "added"),
+        ("b", "unchanged"),
+    ]
+
+
+async def test_no_staged_part_leaves_a_pin_behind(mill: Mill) -> None:
+    async def poll(container: DocumentId, content: bytes) -> Taken:
+        staged = await stage(mill.db, io.BytesIO(content))
+        return await taken(mill.db, Item("tracker:7#1", "1.md", staged, ACME, container=container))
+
+    old = await taken(mill.db, TICKET)
+    assert old.document is not None
+    assert (await poll(old.document, b"A plan.")).status == "added"
+    new = await taken(mill.db, replace(TICKET, content="Another text."))
+    assert new.document is not None
+    assert (await poll(new.document, b"A plan.")).status == "unchanged"
+    assert await rows(mill.db, "SELECT pin FROM staged_blob") == []
+    assert (await poll(new.document, b"Another plan.")).status == "changed"
+    assert (await poll(old.document, b"A late plan.")).status == "unchanged"
+    assert await rows(mill.db, "SELECT pin FROM staged_blob") == []
+    assert await rows(mill.db, "SELECT size::int FROM blob WHERE hash = sha256('A late plan.')") == []
 
 
 async def test_parts_that_are_the_same_in_a_new_version_of_their_container_stay(mill: Mill) -> None:
@@ -246,6 +344,24 @@ async def test_staged_bytes_stay_for_a_day_whatever_is_removed_meanwhile(
     async with a_day_later(url) as later:
         await clear_staged(later)
     assert await copied(db, tmp_path / "other", staged) == LONG
+
+
+async def test_bytes_that_take_longer_than_a_day_to_arrive_are_not_left_behind(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "PIECE", 8)
+    monkeypatch.setattr(blobs, "PORTION", 1)
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"one day "
+        async with db.transaction() as tx:
+            await tx.execute("UPDATE staged_blob SET at = at - interval '25 hours'")
+        yield b"and more"
+        await clear_staged(db)
+        yield b"the end."
+
+    staged = await stage(db, slow())
+    assert staged.size == 24
 
 
 async def test_staged_bytes_that_nobody_takes_in_go_after_a_day(db: Database, url: str) -> None:

@@ -1,13 +1,15 @@
 """A finder loads its model once, and only for questions that need it."""
 
+from typing import Any
+
 import pytest
 from shelf import chunked, placed, searchable
 
 from gristmill.db import Database
 from gristmill.errors import Transient
-from gristmill.knowledge import Finder, finder, vectors
+from gristmill.knowledge import Finder, candidates, finder, vectors
 from gristmill.models import FakeEmbedder, MiniLm
-from gristmill.settings import Settings
+from gristmill.settings import KnowledgeSettings, Settings
 
 
 class SlowModel(FakeEmbedder):
@@ -60,3 +62,18 @@ async def test_a_model_that_cannot_be_loaded_leaves_the_words(
         hits = await ours.find("millstones")
     assert [hit.name for hit in hits] == ["plan.md"]
     assert hits.note
+
+
+async def test_a_finder_searches_with_the_settings_of_knowledge(
+    db: Database, model: SlowModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares: list[float] = []
+
+    def cut_nothing(scores: Any, bm25: Any, similar: Any, share: float) -> Any:
+        shares.append(share)
+        return scores
+
+    monkeypatch.setattr(candidates, "cut_weak", cut_nothing)
+    async with Finder(db, Settings(knowledge=KnowledgeSettings(meaning_share=0.07))) as ours:
+        assert [hit.name for hit in await ours.find("millstones")] == ["plan.md"]
+    assert shares == [0.07]

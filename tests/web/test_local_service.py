@@ -16,7 +16,7 @@ from gristmill.ids import ChunkId, DocumentId
 from gristmill.knowledge import Hit, Hits
 from gristmill.knowledge.snippets import Snippet
 from gristmill.scopes import GLOBAL, Scope
-from gristmill.settings import EmbeddingSettings, Settings
+from gristmill.settings import EmbeddingSettings, KnowledgeSettings, Settings
 from gristmill.web import LocalService, SearchRequest, ask_search
 from gristmill.web.local import client
 from gristmill.web.local.sockets import bind_socket
@@ -95,6 +95,21 @@ async def test_only_its_owner_may_use_the_socket_and_it_goes_with_the_service(se
     async with LocalService(settings, answer_with()):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not path.exists()
+
+
+async def test_binding_the_socket_changes_no_rights_of_files_that_others_write(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask belongs to the whole process"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    path = settings.data / "local.sock"
+    bind_socket(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_a_service_that_searches_in_another_way_does_not_answer(settings: Settings) -> None:
+    async with LocalService(settings, answer_with(HIT)):
+        other = settings.model_copy(update={"knowledge": KnowledgeSettings(meaning_share=0.1)})
+        assert await ask_search(other, "millstones", GLOBAL) is None
 
 
 async def test_a_socket_that_a_killed_process_left_is_replaced(settings: Settings) -> None:

@@ -16,6 +16,7 @@ from gristmill.documents.model import Document
 from gristmill.documents.notebook import index_document, store_chunk
 from gristmill.documents.overview import Overview, load_overview, load_overview_of
 from gristmill.documents.phases.definition import Phase, list_phases
+from gristmill.documents.phases.passing import on_phase
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
@@ -41,7 +42,7 @@ from gristmill.documents.progress import (
 from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import clear_copies
 from gristmill.documents.store import OPEN, load_documents, load_texts, retry
-from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in
+from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in, take_in_many
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "name_of",
     "names_of",
     "of_arrival",
+    "on_phase",
     "place_error",
     "remove",
     "remove_in_portions",
@@ -105,4 +107,5 @@ __all__ = [
     "stage",
     "store_chunk",
     "take_in",
+    "take_in_many",
 ]

@@ -5,16 +5,18 @@ import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
-from gristmill.db import Database, Row, Tx, queries
+from gristmill.db import Database, Tx, queries
 from gristmill.errors import Permanent, Transient
 
 SQL = queries("gristmill.documents", "blobs.sql")
 PIECE = 1 << 20
 PORTION = 16  # pieces that are written in one transaction: a large file must not hold one open for minutes
 ABANDONED = timedelta(days=1)  # staged bytes that no document has after so long were left behind
+
+LEFT_TOO_LONG = "the staged bytes were left too long and have been removed: stage them again"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,13 @@ class Staged:
     hash: bytes
     size: int
     pin: UUID
+
+
+class _Begun(NamedTuple):
+    """Bytes that are arriving."""
+
+    pin: UUID
+    blob: int
 
 
 def hash_of(data: bytes) -> bytes:
@@ -69,10 +78,12 @@ async def _bring(db: Database, source: AsyncIterable[bytes]) -> Staged:
     """Their hash is known when the last of them is there; until then nobody else finds them."""
     sum_, size, n = hashlib.sha256(), 0, 0
     async with db.transaction() as tx:
-        begun = await tx.one(SQL["begin_staging"])
+        begun = await tx.one(SQL["begin_staging"], _Begun)
     assert begun is not None
     async for pieces in _portions(source):
         async with db.transaction() as tx:
+            if await tx.one(SQL["renew"], pin=begun.pin) is None:
+                raise Transient(LEFT_TOO_LONG)
             for piece in pieces:
                 sum_.update(piece)
                 size += len(piece)
@@ -102,7 +113,7 @@ async def _portions(source: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
         yield pieces
 
 
-async def _finish_staging(tx: Tx, staged: Staged, begun: Row) -> None:
+async def _finish_staging(tx: Tx, staged: Staged, begun: _Begun) -> None:
     """Put the pieces under their hash, unless another stager brought the same bytes first."""
     kept = await tx.value(SQL["keep_blob"], hash=staged.hash, size=staged.size)
     await tx.execute(SQL["hand_pieces"], staged=begun.blob, kept=kept)
@@ -115,7 +126,12 @@ async def keep_bytes(tx: Tx, content: Staged | bytes) -> None:
     if isinstance(content, bytes):
         await tx.one(SQL["keep_bytes"], content=content)
     elif not await tx.value(SQL["claim"], pin=content.pin, hash=content.hash) and not await _hold_seen(tx, content):
-        raise Transient("the staged bytes were left too long and have been removed: stage them again")
+        raise Transient(LEFT_TOO_LONG)
+
+
+async def release(tx: Tx, content: Staged) -> None:
+    """Give staged bytes up: no document is to have them."""
+    await tx.one(SQL["release"], pin=content.pin, hash=content.hash)
 
 
 async def _hold_seen(tx: Tx, content: Staged) -> bool:

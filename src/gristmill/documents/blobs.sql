@@ -16,6 +16,10 @@ INSERT INTO staged_blob (blob) SELECT id FROM known RETURNING pin;
 WITH begun AS (INSERT INTO blob (hash, size) VALUES (NULL, 0) RETURNING id)
 INSERT INTO staged_blob (blob) SELECT id FROM begun RETURNING pin, blob;
 
+-- name: renew
+-- as long as bytes arrive, they are not left behind
+UPDATE staged_blob SET at = clock() WHERE pin = %(pin)s RETURNING pin;
+
 -- name: add_piece
 INSERT INTO blob_piece (blob, n, bytes) VALUES (%(blob)s, %(n)s, %(bytes)b);
 
@@ -35,6 +39,9 @@ DELETE FROM blob WHERE id = %(staged)s AND hash IS NULL;
 
 -- name: claim
 SELECT claim_staged(%(pin)s, %(hash)s);
+
+-- name: release
+SELECT release_staged(%(pin)s, %(hash)s);
 
 -- name: has_document
 SELECT EXISTS (SELECT FROM document d WHERE d.hash = %(hash)s);
@@ -58,5 +65,5 @@ DELETE FROM blob b WHERE b.id = ANY (%(blobs)s) AND b.hash IS NULL;
 SELECT drop_unused_blobs(ARRAY (SELECT hash FROM blob WHERE id = ANY (%(blobs)s) AND hash IS NOT NULL));
 
 -- name: forget_claims
--- of transactions that have ended
-DELETE FROM claimed_blob WHERE transaction < pg_snapshot_xmin(pg_current_snapshot());
+-- those that another transaction sees are of transactions that have ended
+DELETE FROM claimed_blob;

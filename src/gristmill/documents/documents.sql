@@ -21,9 +21,11 @@ SELECT %(scope)s, %(urn)s, %(version)s, %(hash)s, %(container)s, %(name)s, g.giv
 RETURNING id;
 
 -- name: describe
--- the same bytes, of which the source says something else
+-- the same bytes, of which the source says something else; the metadata that it gave before goes first
 UPDATE document
-   SET given = %(given)s::jsonb, meta = meta || coalesce(%(given)s::jsonb -> 'metadata', '{}'),
+   SET given = %(given)s::jsonb,
+       meta = (meta - ARRAY(SELECT jsonb_object_keys(coalesce(given -> 'metadata', '{}'))))
+              || coalesce(%(given)s::jsonb -> 'metadata', '{}'),
        written_at = coalesce((%(given)s::jsonb ->> 'written_at')::timestamptz, written_at)
  WHERE id = %(id)s;
 

@@ -13,7 +13,7 @@ async def find_in_documents(
     db: Database, finder: Finder, query: str, scope: Scope, *, type: str | None = None, **how: Any
 ) -> Hits:
     """The hits; a type that no document has is refused, and a client that has nothing is named in the note."""
-    async with db.transaction() as tx:
+    async with db.transaction(seen_from=scope) as tx:
         if type is not None:
             await _refuse_unknown_type(tx, scope, type)
         lack = await explain_lack(tx, scope)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -11,11 +11,11 @@ from gristmill.db import Row, Tx, queries
 from gristmill.documents.blobs import hold_bytes
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document, PhaseGroup, owner_of
-from gristmill.documents.phases.definition import OCR, list_phases, queue_of_kind
+from gristmill.documents.phases.definition import list_phases
 from gristmill.documents.reading import Bookmark, Inspection, PageText
 from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
 from gristmill.errors import Refused
-from gristmill.ids import DocumentId, ScopeId
+from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.knowledge import Piece, chunks
 from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
 
@@ -116,8 +116,9 @@ async def save_inspection(tx: Tx, document: Document, seen: Inspection) -> None:
     )
     each = SCAN if seen.scanned else 1
     pages = range(1, seen.pages + 1)
-    await send_many(tx, [document.unit(OCR, page * each, page) for page in pages])
-    await seal(tx, document.phases[OCR].task)
+    first = next(iter(document.phases.values()))
+    await send_many(tx, [document.unit(first.name, page * each, page) for page in pages])
+    await seal(tx, first.task)
     await seal(tx, document.task)
 
 
@@ -130,21 +131,37 @@ async def open_further(tx: Tx, document: Document, start: Bookmark) -> None:
 
 
 async def retry(tx: Tx, document: Document, phase: str | None = None) -> Revived:
-    """Try the failed tasks of a document again: all, those of its opening (`open`), or those of one phase."""
+    """Try the failed tasks of a document again: all, those of its opening (`open`), or those of one phase.
+
+    A phase that is shown stands for the hidden ones before it, too: their failures are shown as its own.
+    """
     if not document.phases:
         return Revived()
-    queue = _queue_of(document, phase) if phase else None
-    kinds = [SealPhase.kind, FinishDocument.kind]
-    ends = await tx.all(SQL["dead_ends"], owner=document.owner, kinds=kinds) if phase in (None, OPEN) else []
-    return await retry_tasks(tx, [document.task, *(row.id for row in ends)], queue=queue)
+    if phase not in (None, OPEN):
+        return await retry_tasks(tx, await _groups_of(tx, document, phase))
+    ends = await tx.all(SQL["dead_ends"], _Id, owner=document.owner, kinds=[SealPhase.kind, FinishDocument.kind])
+    again = await retry_tasks(tx, [document.task], kind=OpenDocument.kind if phase else None)
+    mended = await retry_tasks(tx, [row.id for row in ends])
+    return Revived(again.tasks + mended.tasks, again.refused + mended.refused)
 
 
-def _queue_of(document: Document, phase: str) -> str:
-    if phase == OPEN:
-        return queue_of_kind(OpenDocument.kind)
+class _Id(NamedTuple):
+    id: TaskId
+
+
+async def _groups_of(tx: Tx, document: Document, phase: str) -> list[TaskId]:
+    """The group of a phase, and those of the hidden phases before it."""
     if phase not in document.phases:
         raise Refused(f"A phase is one of {', '.join([OPEN, *document.phases])}.")
-    return queue_of_kind(document.phases[phase].kind)
+    shown = {one.name: one.shown for one in await list_phases(tx)}
+    groups: list[TaskId] = []
+    for own in document.phases.values():
+        groups.append(own.task)
+        if own.name == phase:
+            break
+        if shown[own.name]:
+            groups.clear()
+    return groups
 
 
 async def find_pages(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
@@ -217,11 +234,6 @@ async def make_anew(tx: Tx, document: Document, *, number: int, urgency: Urgency
         urgency=urgency,
     )
     return await create(tx, version)
-
-
-async def keep_part(tx: Tx, container: Document, urn: str) -> None:
-    """This part is as it was in an older version of the container, and becomes this one's when that goes."""
-    await tx.execute(SQL["keep_part"], container=container.id, urn=urn, scope=container.scope)
 
 
 async def mend_parts(tx: Tx, container: Document) -> None:

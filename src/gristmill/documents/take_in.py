@@ -1,9 +1,10 @@
 """The one way in: everything that becomes a document is taken in here, inside the transaction of the caller."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -16,11 +17,13 @@ from gristmill.documents.reading import TYPES, Part
 from gristmill.documents.store import SQL, Latest, Version
 from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.documents.written import Searchable
-from gristmill.errors import Refused
+from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.scopes import GLOBAL, Scope, scope_id
 
-LONGEST_URN = 2_000  # bytes: an index takes 2,700, and the parts of a document add their places to its URN
+LONGEST_URN = 2_000  # bytes, since the parts of a document add their places to its URN …
+LONGEST_PART_URN = 2_600  # … and an index takes 2,700
+WRITTEN_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # in JSON; behind an escaped backslash it is plain text
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,23 @@ class Taken:
     reason: str | None = None
 
 
+class _Container(NamedTuple):
+    scope: ScopeId
+    client: str
+    project: str
+    version: int
+    hash: bytes
+
+
 async def take_in(tx: Tx, item: Item | WholeText | Note) -> Taken:
     """Decide whether an item is new, changed or unchanged, and write it down with all the work on it.
 
     It commits with the caller: a poller moves its cursor in the same transaction. An item that cannot be taken in is
     `refused` with a reason, and nothing is written.
+
+    Its URN is locked until the transaction ends. Several items in one transaction go through `take_in_many`: two
+    callers with the same items in another order would wait for each other, and the database would end one of them
+    (`DeadlockDetected`, which workers retry and `plainly` tells as Transient).
     """
     name = item.name if isinstance(item, Item) else written.name_of(item)
     if reason := find_refusal(item):
@@ -103,20 +118,67 @@ async def take_in(tx: Tx, item: Item | WholeText | Note) -> Taken:
     return Taken(name, item.urn, document, _status(last is not None, is_new))
 
 
+async def take_in_many(tx: Tx, items: Sequence[Item | WholeText | Note]) -> list[Taken]:
+    """Take in several items, in their order; all URNs are locked before, in one order for all callers."""
+    sources = {(item.scope.client, item.scope.project, item.urn) for item in items if not find_refusal(item)}
+    for client, project, urn in sorted(sources):
+        await store.lock_source(tx, await scope_id(tx, Scope(client, project)), urn)
+    return [await take_in(tx, item) for item in items]
+
+
 def find_refusal(item: Item | WholeText | Note) -> str | None:
     """Why an item cannot be taken in, as far as one sees without the database."""
     if not item.urn.strip():
         return "A document needs a URN: where it comes from, for example confluence:4711."
-    if isinstance(item, Item):
-        if item.type is not None and item.type not in TYPES:
-            return f"Nobody knows how to read a file of the type {item.type}."
-        if item.container is not None:
-            return None
-    elif not item.text.strip() or "\0" in item.text:
-        return f"The text of {item.urn} is empty or holds a NUL character: there is nothing to keep."
-    if len(item.urn.encode()) > LONGEST_URN:
-        return f"Its URN is longer than {LONGEST_URN:,} bytes."
+    if field_ := _find_unwritable(item):
+        return f"Its {field_} holds a character that cannot be kept: NUL, or one half of a surrogate pair."
+    longest = LONGEST_PART_URN if isinstance(item, Item) and item.container is not None else LONGEST_URN
+    if len(item.urn.encode()) > longest:
+        return f"Its URN is longer than {longest:,} bytes."
+    if isinstance(item, Note):
+        return _refuse_text(item)
+    if item.written_at is not None and item.written_at.utcoffset() is None:
+        return "Its time of writing has no time zone: nobody knows which moment is meant."
+    if not _is_json(item.metadata):
+        return "Its metadata cannot be written as JSON without NUL characters."
+    if isinstance(item, WholeText):
+        return _refuse_text(item)
+    if item.type is not None and item.type not in TYPES:
+        return f"Nobody knows how to read a file of the type {item.type}."
     return None
+
+
+def _refuse_text(item: WholeText | Note) -> str | None:
+    if not item.text.strip() or "\0" in item.text:
+        return f"The text of {item.urn} is empty or holds a NUL character: there is nothing to keep."
+    return None
+
+
+def _find_unwritable(item: Item | WholeText | Note) -> str | None:
+    """Which of its texts the database cannot keep."""
+    texts = {"URN": item.urn, "type": item.type, "title": getattr(item, "title", None)}
+    if isinstance(item, Item):
+        content = item.content if isinstance(item.content, str) else ""
+        texts |= {"name": item.name, "content": content.replace("\0", ""), "refusal": item.refusal}  # bytes may be NUL
+    else:
+        texts["text"] = item.text.replace("\0", "")  # which has a sentence of its own
+    return next((name for name, text in texts.items() if text and not _is_writable(text)), None)
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def _is_json(metadata: Mapping[str, Any]) -> bool:
+    try:
+        written_down = orjson.dumps(dict(metadata))
+    except (TypeError, ValueError):
+        return False
+    return WRITTEN_NUL.search(written_down) is None
 
 
 async def _take_in_file(tx: Tx, item: Item) -> Taken:
@@ -133,15 +195,19 @@ async def _take_in_file(tx: Tx, item: Item) -> Taken:
 
 async def _take_in_part(tx: Tx, item: Item, container: DocumentId) -> Taken:
     """A part is ground again with its container, unless only the rest of the container has changed."""
-    holder = await tx.one(SQL["find_container"], id=container)
+    holder = await tx.one(SQL["find_container"], _Container, id=container)
     if holder is None or Scope(holder.client, holder.project) != item.scope:
         return Taken(item.name, item.urn, None, "refused", f"There is no document {container} that it could lie in.")
+    content = _bytes_of(item.content)
     last = await store.find_latest(tx, holder.scope, item.urn)
     if last and (last.container_version or 0) > holder.version:
+        if isinstance(content, Staged):
+            await blobs.release(tx, content)
         return Taken(item.name, item.urn, last.id, "unchanged", "a newer version of its container has a newer one")
-    content = _bytes_of(item.content)
     if last and _is_kept(last, item, _hash_of(content), holder.hash) and await _goes_on(tx, last):
         await tx.execute(SQL["keep_part"], container=container, urn=item.urn, scope=holder.scope)
+        if isinstance(content, Staged):
+            await blobs.keep_bytes(tx, content)  # its pin is not needed any more
         return Taken(item.name, item.urn, last.id, "unchanged", f"its content is that of document {last.id}")
     return await _add_version(tx, item, holder.scope, content, last)
 
@@ -269,4 +335,6 @@ async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = O
         urgency=urgency,
         refusal=part.refusal,
     )
+    if reason := find_refusal(item):  # or it would be lost, and nobody would notice
+        raise Permanent(reason)
     return await take_in(tx, item)

@@ -23,6 +23,7 @@ class Finder:
 
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
+        self._settings = settings.knowledge
         # one process: it embeds one question, while the words are looked up on the other cores
         self._pool = ProcessPool(1, nice=settings.queue.nice, recycle_after=RECYCLE_AFTER)
         self._embedder = make_embedder(settings.embedding, self._pool)
@@ -67,5 +68,14 @@ class Finder:
         # While another model is being filled, vectors are those of the model before: most likely of the built-in one.
         embedders = [self._embedder, self._built_in]
         return await search(
-            self._db, embedders, query, scope, alpha=alpha, limit=limit, type=type, after=after, expand=expand
+            self._db,
+            embedders,
+            query,
+            scope,
+            alpha=alpha,
+            limit=limit,
+            type=type,
+            after=after,
+            expand=expand,
+            settings=self._settings,
         )

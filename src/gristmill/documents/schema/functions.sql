@@ -121,3 +121,13 @@ BEGIN
      AND NOT EXISTS (SELECT FROM document d WHERE d.hash = b.hash)
      AND NOT EXISTS (SELECT FROM staged_blob s WHERE s.blob = b.id);
 END $$;
+
+-- Takes the pin from staged bytes that no document is to have, and removes them if nothing else needs them.
+CREATE OR REPLACE FUNCTION release_staged(pin_ uuid, digest bytea) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  DELETE FROM staged_blob s USING blob b WHERE s.pin = pin_ AND b.id = s.blob AND b.hash = digest;
+  IF FOUND THEN
+    PERFORM drop_unused_blobs(ARRAY[digest]);
+  END IF;
+END $$;

@@ -50,10 +50,16 @@ class Refusal:
 def identify_target(settings: Settings) -> str:
     """A digest of the settings that decide what a search finds.
 
-    A command with another database or model may use the same data folder: the service must not answer it.
+    A command with other settings of these may use the same data folder: the service must not answer it.
     """
-    parts = (str(settings.data.resolve()), settings.database_url, settings.embedding.model_dump_json())
-    return hashlib.sha256(repr((parts, settings.row_security)).encode()).hexdigest()
+    parts = (
+        str(settings.data.resolve()),
+        settings.database_url,
+        settings.embedding.model_dump_json(),
+        settings.knowledge.model_dump_json(),
+        settings.row_security,
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def encode_hits(hits: Hits) -> bytes:

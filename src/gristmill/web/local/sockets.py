@@ -29,17 +29,18 @@ def shorten(path: Path) -> Generator[str]:
 
 
 def bind_socket(path: Path) -> socket.socket:
-    """A socket that only its owner may use, from its first moment on."""
+    """A socket that only its owner may use, bound and not yet listening: until then nobody can connect.
+
+    The umask would do the same, but it belongs to the whole process: files of other threads would get the wrong rights.
+    """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
     try:
         with shorten(path) as name:
             listening.bind(name)
+            os.chmod(name, 0o600)
     except OSError:
         listening.close()
         raise
-    finally:
-        os.umask(before)
     return listening
 
 
