@@ -1,5 +1,6 @@
 """A client's tasks: it sends, sees, moves, cancels and retries its own, and never learns of another's."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,22 +16,27 @@ from gristmill.queue import (
     Envelope,
     Unique,
     Worker,
+    add_schedule,
     bind,
     cancel,
     dead,
     get_task,
     group_progress,
     history,
+    list_schedules,
     list_tasks,
     on,
     open_group,
+    remove_schedule,
     retry_tasks,
+    run_schedule,
     seal,
     send,
     send_many,
     set_foreground,
     set_position,
     set_priority,
+    set_queue,
     why,
 )
 from gristmill.queue.outcome import Bury
@@ -140,6 +146,86 @@ async def test_clients_with_the_same_unique_or_serial_key_do_not_meet(db: Databa
         assert [claim.id for claim in await claimed(tx, worker, 4)] == [tasks[1]]
 
 
+async def test_a_clients_cancel_reaches_the_group_and_the_follower_of_everybody(db: Database) -> None:
+    async with db.transaction() as tx:
+        own = await scope_id(tx, ACME)
+        group = await open_group(tx)
+        child = await send(tx, Grind(1), parent=group, scope=own)
+        await seal(tx, group)
+        follower = await send(tx, Grind(2), after=child)
+    async with db.transaction(seen_from=ACME) as tx:
+        await cancel(tx, [child])
+    async with db.transaction() as tx:
+        assert (await group_progress(tx, group)).status == "cancelled"
+        assert (await get_task(tx, follower)).status == "cancelled"
+
+
+async def test_a_notice_from_anybody_cancels_nothing(db: Database) -> None:
+    began, may = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: Grind) -> Done:
+        began.set()
+        await may.wait()
+        return Done()
+
+    async with db.transaction(seen_from=BETA) as tx:
+        task = await send(tx, Grind(1))
+        asked = await send(tx, Grind(2))
+    worker = Worker(db, bind(on(Grind, wait)), until_idle=True, maintenance=False)
+    running = asyncio.create_task(worker.run())
+    await began.wait()
+    async with db.transaction(seen_from=ACME) as tx:
+        await tx.one("SELECT pg_notify('gristmill', %(notice)s)", notice=f"cancel {task}")
+    async with db.transaction(seen_from=BETA) as tx:
+        await cancel(tx, [asked])
+    while True:  # notices come in their order: this one was heard after the false one
+        async with db.transaction() as tx:
+            if (await get_task(tx, asked)).status == "cancelled":
+                break
+        await asyncio.sleep(0.01)
+    may.set()
+    await running
+    async with db.transaction() as tx:
+        assert (await get_task(tx, task)).status == "completed"
+
+
+async def test_a_limit_that_others_have_taken_is_told_without_telling_who(db: Database) -> None:
+    async with db.transaction(seen_from=BETA) as tx:
+        await send(tx, Grind(1))
+    async with db.transaction() as tx:
+        await set_queue(tx, "mill", concurrency=1)
+        await claimed(tx, await registered(tx))
+    async with db.transaction(seen_from=ACME) as tx:
+        own = await send(tx, Grind(2))
+        assert (await why(tx, own)).state == "at its limit"
+
+
+async def test_schedules_of_two_clients_may_have_one_name(db: Database) -> None:
+    for scope in (ACME, BETA):
+        async with db.transaction(seen_from=scope) as tx:
+            await add_schedule(tx, "nightly", Grind(1), cron="0 3 * * *")
+    async with db.transaction() as tx:
+        await add_schedule(tx, "nightly", Grind(9), cron="0 4 * * *")
+        await add_schedule(tx, "nightly", Grind(8), cron="0 5 * * *", replace=True)
+    async with db.transaction(seen_from=ACME) as tx:
+        assert sorted((one.scope == GLOBAL_ID, one.payload) for one in await list_schedules(tx)) == [
+            (False, '{"grain": 1}'),
+            (True, '{"grain": 8}'),
+        ]
+        await remove_schedule(tx, "nightly")
+        with pytest.raises(Refused, match="There is no schedule “nightly”"):
+            await run_schedule(tx, "nightly")
+    async with db.transaction() as tx:
+        assert len(await list_schedules(tx)) == 2
+
+
+async def test_a_schedule_sends_for_its_client(db: Database) -> None:
+    async with db.transaction(seen_from=ACME) as tx:
+        await add_schedule(tx, "nightly", Grind(1), cron="0 3 * * *")
+        await run_schedule(tx, "nightly")
+    assert await scopes_of(db) == ["acme"]
+
+
 # --- whose a letter is
 
 
@@ -164,6 +250,19 @@ async def test_a_letter_belongs_to_whom_the_task_belongs_that_sent_it(db: Databa
         await send(tx, Grind(1))
     await Worker(db, bind(on(Grind, pass_on)), until_idle=True, maintenance=False).run()
     assert sorted(await scopes_of(db)) == ["GLOBAL", "acme", "acme", "acme", "acme"]
+
+
+async def test_who_works_for_a_client_sends_for_that_client(db: Database) -> None:
+    async def act(letter: Grind) -> Done:
+        if letter.grain == 1:
+            async with db.transaction(seen_from=ACME) as tx:
+                await send(tx, Grind(2))
+        return Done()
+
+    async with db.transaction() as tx:
+        await send(tx, Grind(1))
+    await Worker(db, bind(on(Grind, act)), until_idle=True, maintenance=False).run()
+    assert await scopes_of(db) == ["GLOBAL", "acme"]
 
 
 async def test_a_batch_of_several_clients_must_say_whose_its_letters_are(db: Database) -> None:

@@ -17,6 +17,9 @@ from gristmill.errors import Refused
 OLDEST_SERVER = 14
 OLDEST_VECTOR = (0, 8)  # of pgvector: an older one finds only some of the rows that pass a filter, or none
 INVOKER_VIEWS = 150_000  # the first server whose views can run with the rights of the user who asks
+LOCK_WAIT = "5s"  # for a table that others use: as long as we wait, everybody else waits behind us
+ATTEMPTS = 12
+REPLACED = re.compile(r"Use DROP FUNCTION (.+) first")  # what the server says of a function that it cannot replace
 LOCK = 0x6772_6973_746D  # "gristm": one number for every database, as advisory locks are per database
 
 CREATE_TABLES = """
@@ -33,6 +36,7 @@ CREATE TABLE IF NOT EXISTS gristmill_definition (
     name     text NOT NULL,
     checksum text NOT NULL,
     views    text[] NOT NULL,
+    functions text[] NOT NULL,
     PRIMARY KEY (room, name)
 )"""
 FOUND = """
@@ -40,11 +44,17 @@ SELECT to_regclass('gristmill_migration') IS NOT NULL,
        EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('gristmill_migration') AND attname = 'room')
 """
 APPLIED = "SELECT room, number, name, checksum FROM gristmill_migration ORDER BY applied_at, room, number"
-DEFINED = "SELECT room, name, checksum FROM gristmill_definition"
+DEFINED = "SELECT room, name, checksum, functions FROM gristmill_definition"
 VIEWS = "SELECT DISTINCT unnest(views) FROM gristmill_definition"
 RECORD = "INSERT INTO gristmill_migration (room, number, name, checksum) VALUES (%s, %s, %s, %s)"
 FORGET = "DELETE FROM gristmill_definition"
-DEFINE = "INSERT INTO gristmill_definition (room, name, checksum, views) VALUES (%s, %s, %s, %s)"
+DEFINE = "INSERT INTO gristmill_definition (room, name, checksum, views, functions) VALUES (%s, %s, %s, %s, %s)"
+# functions that are created now look for tables here, and for temporary ones of a caller last of all
+PIN_SEARCH_PATH = """
+SELECT set_config('search_path', (SELECT string_agg(quote_ident(name), ', ') FROM unnest(current_schemas(false)) name)
+                                 || ', pg_temp', true)
+"""
+SHARE_VIEW = "SELECT share(%s, 'SELECT')"
 VECTOR = """
 SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
        (SELECT default_version FROM pg_available_extensions WHERE name = 'vector')
@@ -76,6 +86,7 @@ class Applied:
 
     migrations: Sequence[Migration] = ()
     definitions: frozenset[tuple[str, str, str]] = frozenset()
+    functions: frozenset[str] = frozenset()
     older: bool = False
 
 
@@ -83,10 +94,10 @@ async def schema_state(connection: AsyncConnection[Any], schema: Schema | None =
     """Compare without changing anything."""
     ours = schema or read_schema()
     applied = await read_applied(connection)
-    tenant = await has_tenant(connection)
+    server = await look_at_server(connection)
     return SchemaState(
         applied=len(applied.migrations),
-        pending=tuple(map(str, (*find_missing(ours, applied), *find_outdated(ours, applied, tenant=tenant)))),
+        pending=tuple(map(str, (*find_missing(ours, applied), *find_outdated(ours, applied, server)))),
         unknown=tuple(map(str, find_unknown(ours, applied))),
         changed=tuple(map(str, find_changed(ours, applied))),
         older=applied.older,
@@ -104,7 +115,12 @@ async def migrate(
     if not await find_work(connection, ours):
         return []
     await ensure_vector(connection)
-    return await apply_all(connection, ours)
+    for _ in range(ATTEMPTS):
+        try:
+            return await apply_all(connection, ours)
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+            continue  # whoever waits behind us for these tables has its turn first
+    raise Refused("The tables are in use by long transactions: end them (gristmill doctor names them), then try again.")
 
 
 async def find_work(connection: AsyncConnection[Any], ours: Schema) -> tuple[list[Migration], list[Definition]] | None:
@@ -112,7 +128,7 @@ async def find_work(connection: AsyncConnection[Any], ours: Schema) -> tuple[lis
     applied = await read_applied(connection)
     refuse_strange(ours, applied)
     missing = find_missing(ours, applied)
-    outdated = find_outdated(ours, applied, tenant=await has_tenant(connection))
+    outdated = find_outdated(ours, applied, await look_at_server(connection))
     return (missing, outdated) if missing or outdated else None
 
 
@@ -125,16 +141,54 @@ async def apply_all(connection: AsyncConnection[Any], ours: Schema) -> list[str]
             return []
         missing, outdated = work
         await connection.execute(CREATE_TABLES, prepare=False)  # two statements at once
-        await drop_views(connection)
-        await connection.execute(FORGET)
-        tenant = await has_tenant(connection)
+        await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+        await connection.execute(PIN_SEARCH_PATH)
+        renews_views = bool(missing) or any(one.name == "views" for one in outdated)
+        if renews_views:
+            await drop_views(connection)
         for one in missing:
             await apply(connection, one)
             await connection.execute(RECORD, [one.room, one.number, one.name, one.checksum])
-        for one in ours.definitions:
-            await apply(connection, one)
-            await connection.execute(DEFINE, [one.room, one.name, mark_of(one, tenant=tenant), one.views])
+        await apply_definitions(connection, ours, outdated, renews_views=renews_views)
         return [str(one) for one in (*missing, *outdated)]
+
+
+async def apply_definitions(
+    connection: AsyncConnection[Any], ours: Schema, outdated: Sequence[Definition], *, renews_views: bool
+) -> None:
+    """Apply anew what has changed; of views all, because one may look at another."""
+    before, server = (await read_applied(connection)).functions, await look_at_server(connection)
+    for one in ours.definitions:
+        if one in outdated or (renews_views and one.name == "views"):
+            await (apply_functions if one.name == "functions" else apply)(connection, one)
+    if renews_views and "share" in functions_of(ours):
+        for view in (view for one in ours.definitions for view in one.views):
+            await connection.execute(SHARE_VIEW, [view])
+    await connection.execute(FORGET)
+    for one in ours.definitions:
+        await connection.execute(DEFINE, [one.room, one.name, mark_of(one, server), one.views, one.functions])
+    for name in before - functions_of(ours):
+        await connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}").format(sql.Identifier(name)))
+
+
+async def apply_functions(connection: AsyncConnection[Any], file: Definition) -> None:
+    """A function whose parameters or results changed cannot be replaced: the server names it, and we drop it first."""
+    while True:
+        try:
+            async with connection.transaction():
+                await run_file(connection, file)
+            return
+        except psycopg.errors.InvalidFunctionDefinition as error:
+            found = REPLACED.search(error.diag.message_hint or "")
+            if found is None:
+                raise explain_failure(file, error) from error
+            await connection.execute(sql.SQL(cast(LiteralString, f"DROP FUNCTION {found[1]}")))
+        except psycopg.Error as error:
+            raise explain_failure(file, error) from error
+
+
+def functions_of(schema: Schema) -> frozenset[str]:
+    return frozenset(name for one in schema.definitions for name in one.functions)
 
 
 async def drop_views(connection: AsyncConnection[Any]) -> None:
@@ -153,18 +207,28 @@ async def drop_views(connection: AsyncConnection[Any]) -> None:
 
 
 async def apply(connection: AsyncConnection[Any], file: Migration | Definition) -> None:
+    try:
+        await run_file(connection, file)
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+        raise
+    except psycopg.Error as error:
+        raise explain_failure(file, error) from error
+
+
+def explain_failure(file: Migration | Definition, error: psycopg.Error) -> Refused:
+    reason = error.diag.message_primary or str(error)
+    return Refused(
+        f"Migration {file} failed ({reason}), and nothing was changed: "
+        "mend the database or upgrade Gristmill, then try again."
+    )
+
+
+async def run_file(connection: AsyncConnection[Any], file: Migration | Definition) -> None:
     text = file.text
     if connection.info.server_version < INVOKER_VIEWS:
         text = text.replace(" WITH (security_invoker)", "")  # such a server is only used without row-level security
-    try:
-        # unprepared and without parameters, a whole file of statements goes to the server as it is
-        await connection.execute(sql.SQL(cast(LiteralString, text)), prepare=False)
-    except psycopg.Error as error:
-        reason = error.diag.message_primary or str(error)
-        raise Refused(
-            f"Migration {file} failed ({reason}), and nothing was changed: "
-            "mend the database or upgrade Gristmill, then try again."
-        ) from error
+    # unprepared and without parameters, a whole file of statements goes to the server as it is
+    await connection.execute(sql.SQL(cast(LiteralString, text)), prepare=False)
     if connection.info.transaction_status != TransactionStatus.INTRANS:
         raise ValueError(f"{file} ends its own transaction: leave BEGIN and COMMIT out")
 
@@ -181,12 +245,32 @@ async def read_applied(connection: AsyncConnection[Any]) -> Applied:
         await cursor.execute(APPLIED)
         migrations = [Migration(*row) for row in await cursor.fetchall()]
         await cursor.execute(DEFINED)
-        return Applied(migrations, frozenset(await cursor.fetchall()))
+        rows = await cursor.fetchall()
+        functions = frozenset(name for row in rows for name in row[3])
+        return Applied(migrations, frozenset(row[:3] for row in rows), functions)
 
 
-def mark_of(definition: Definition, *, tenant: bool) -> str:
-    """Its checksum; access rules are applied anew, too, when the role that they are for has come."""
-    return f"{definition.checksum} {TENANT}" if tenant and definition.name == "access" else definition.checksum
+@dataclass(frozen=True)
+class Server:
+    """What definitions depend on beside their text."""
+
+    has_tenant: bool
+    has_invoker_views: bool
+
+
+async def look_at_server(connection: AsyncConnection[Any]) -> Server:
+    return Server(await has_tenant(connection), connection.info.server_version >= INVOKER_VIEWS)
+
+
+def mark_of(definition: Definition, server: Server) -> str:
+    """Its checksum, and what it was applied for: with the role or without, with views of the caller's rights or not."""
+    match definition.name:
+        case "access" | "views" if server.has_tenant:
+            return f"{definition.checksum} {TENANT} {server.has_invoker_views}"
+        case "views":
+            return f"{definition.checksum} {server.has_invoker_views}"
+        case _:
+            return definition.checksum
 
 
 def find_missing(ours: Schema, applied: Applied) -> list[Migration]:
@@ -194,11 +278,9 @@ def find_missing(ours: Schema, applied: Applied) -> list[Migration]:
     return [migration for migration in ours.migrations if (migration.room, migration.number) not in done]
 
 
-def find_outdated(ours: Schema, applied: Applied, *, tenant: bool) -> list[Definition]:
+def find_outdated(ours: Schema, applied: Applied, server: Server) -> list[Definition]:
     """The definitions that the database does not have in this form."""
-    return [
-        one for one in ours.definitions if (one.room, one.name, mark_of(one, tenant=tenant)) not in applied.definitions
-    ]
+    return [one for one in ours.definitions if (one.room, one.name, mark_of(one, server)) not in applied.definitions]
 
 
 def find_unknown(ours: Schema, applied: Applied) -> list[Migration]:

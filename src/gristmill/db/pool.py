@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -31,6 +31,9 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 # a network that swallows what we send is found out within half a minute instead of after two hours
 WATCHFUL = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 PATIENCE = 20.0  # seconds until a connection is lent
+FIX_SEARCH_PATH = """
+SELECT set_config('search_path', string_agg(quote_ident(name), ', '), false) FROM unnest(current_schemas(false)) name
+"""
 LOOK_FROM = "SELECT set_config('gristmill.client', %s, false), set_config('gristmill.project', %s, false)"
 
 
@@ -103,13 +106,13 @@ class Database:
         return self
 
     async def _opened(self) -> _Pools:
-        role = {"role": TENANT} if self._row_security else {}
-        pools = _Pools(self._pool(), self._pool(), self._pool(**role), self._pool(**role))
+        tenant = _become_tenant if self._row_security else _observed
+        pools = _Pools(self._pool(_observed), self._pool(_observed), self._pool(tenant), self._pool(tenant))
         for pool in pools:
             await pool.open()
         return pools
 
-    def _pool(self, **session: str) -> Pool:
+    def _pool(self, configure: Callable[[Connection], Awaitable[None]]) -> Pool:
         return AsyncConnectionPool(
             self.url,
             connection_class=Connection,
@@ -117,13 +120,8 @@ class Database:
             max_size=self._size,
             open=False,
             timeout=PATIENCE,
-            configure=_observed,
-            kwargs={
-                "application_name": "gristmill",
-                "connect_timeout": 10,
-                "options": self._options(session),
-                **self.watchful,
-            },
+            configure=configure,
+            kwargs={"application_name": "gristmill", "connect_timeout": 10, **self.watchful},
         )
 
     async def __aexit__(
@@ -235,6 +233,22 @@ async def _observed(connection: Connection) -> None:
     with suppress(Error):  # not every system can
         await connection.execute("SET client_connection_check_interval = '500ms'")
     await connection.set_autocommit(autocommit)
+
+
+async def _become_tenant(connection: Connection) -> None:
+    """Bind the session to row-level security, and make sure that it is bound.
+
+    A start-up option would do the same, unless a proxy between us and the server drops it: then everything would be
+    seen. The search path is that of the owner: `$user` in it would name another schema.
+    """
+    await _observed(connection)
+    await connection.set_autocommit(True)
+    await connection.execute(FIX_SEARCH_PATH)
+    await connection.execute(f"SET ROLE {TENANT}")
+    found = await (await connection.execute("SELECT current_user::text")).fetchone()
+    if found != (TENANT,):
+        raise Refused(f"The server does not let us act as {TENANT}: connect to it without a proxy in between.")
+    await connection.set_autocommit(False)
 
 
 async def _look_from(connection: Connection, seen_from: Viewpoint) -> None:

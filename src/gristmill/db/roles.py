@@ -18,6 +18,7 @@ SELECT to_regrole(%(role)s) IS NOT NULL,
        CASE WHEN to_regrole(%(role)s) IS NOT NULL THEN pg_has_role(current_user, to_regrole(%(role)s), %(right)s) END,
        current_user
 """
+ATTEMPTS = 10  # other sessions may create the role, or be granted it, at the same moment
 SET_RIGHT = 160_000  # the first server on which a member of a role is not always allowed to act as it
 CREATE = sql.SQL("CREATE ROLE gristmill_tenant NOLOGIN")
 GRANT = sql.SQL("GRANT gristmill_tenant TO {}")
@@ -39,12 +40,12 @@ async def find_tenant(connection: AsyncConnection[Any]) -> tuple[bool, bool, str
 
 async def ensure_tenant(connection: AsyncConnection[Any]) -> None:
     """Create the role and let us act as it; roles belong to the whole server, so another database may have done it."""
-    there, member, user = await find_tenant(connection)
-    if not there:
-        await _try(connection, CREATE, user)
+    for _ in range(ATTEMPTS):
         there, member, user = await find_tenant(connection)
-    if not member:
-        await _try(connection, GRANT.format(sql.Identifier(user)), user)
+        if member:
+            return
+        await _try(connection, GRANT.format(sql.Identifier(user)) if there else CREATE, user)
+    raise Refused(f"Somebody else changes the role {TENANT} at this moment: try again.")
 
 
 async def _try(connection: AsyncConnection[Any], statement: sql.SQL | sql.Composed, user: str) -> None:

@@ -16,6 +16,7 @@ HOUSE = Path(__file__).parents[1]
 NUMBERED = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 DEFINED = ("functions.sql", "views.sql", "access.sql")  # in this order
 NEEDS = re.compile(r"^-- needs: ([a-z, ]+)$", re.MULTILINE)
+FUNCTION = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)", re.MULTILINE)
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.MULTILINE)
 
 
@@ -48,6 +49,10 @@ class Definition:
     @property
     def views(self) -> list[str]:
         return VIEW.findall(self.text)
+
+    @property
+    def functions(self) -> list[str]:
+        return FUNCTION.findall(self.text)
 
 
 @dataclass(frozen=True)

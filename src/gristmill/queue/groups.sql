@@ -16,8 +16,9 @@ SELECT id, sealed FROM task_group WHERE id = ANY (%(ids)s) ORDER BY id DESC FOR 
 
 -- name: joined
 -- a group's children grow by `counts`
-SELECT bubble(%(ids)s::bigint[], array_fill(NULL::task_status, ARRAY[cardinality(%(ids)s::bigint[])]),
-              array_fill('pending'::task_status, ARRAY[cardinality(%(ids)s::bigint[])]), %(counts)s::int[]);
+SELECT bubble(array_agg(g.id), array_agg(NULL::task_status), array_agg('pending'::task_status), array_agg(c.n))
+  FROM unnest(%(ids)s::bigint[], %(counts)s::int[]) AS c(id, n) JOIN task_group g ON g.id = c.id  -- those that the caller sees
+HAVING count(*) > 0;
 
 -- name: seal
 UPDATE task_group SET sealed = true WHERE id = %(id)s AND NOT sealed RETURNING id, parent, status, pending, processing;
@@ -35,4 +36,6 @@ UPDATE task t SET outcome = done.status, finished_at = done.finished_at, wait = 
 RETURNING t.id;
 
 -- name: conclude
-SELECT conclude(%(ids)s::bigint[], %(was)s::task_status);
+SELECT conclude(array_agg(t.id), %(was)s::task_status)
+  FROM task t WHERE t.id = ANY (%(ids)s::bigint[])  -- those that the caller sees
+HAVING count(*) > 0;

@@ -97,7 +97,8 @@ SELECT bool_and(awaited) FROM task WHERE id = ANY (%(ids)s);
 SELECT id, outcome FROM task WHERE id = ANY (%(ids)s) ORDER BY id FOR SHARE;
 
 -- name: admit
-SELECT admit(%(ids)s::bigint[]);
+SELECT admit(array_agg(t.id)) FROM task t WHERE t.id = ANY (%(ids)s::bigint[])  -- those that the caller sees
+HAVING count(*) > 0;
 
 -- name: admit_new
 -- a task that comes after one which is already done need not wait

@@ -28,12 +28,10 @@ def sending_for(scope: ScopeId) -> Generator[None]:
 
 
 async def find_sender(tx: Tx) -> ScopeId:
-    """The scope of the task that sends; outside of tasks that of the client who asks, and GLOBAL for operators."""
-    senders = _senders.get(frozenset())
-    if len(senders) == 1:
-        return next(iter(senders))
-    if senders:
-        raise Permanent("the tasks of this batch belong to several clients: name the scope on the envelope")
+    """The scope of the client for whom this transaction works, else of the task that sends, else GLOBAL."""
     if tx.seen_from is not None:
         return await scope_id(tx, Scope(tx.seen_from.client, tx.seen_from.project))
-    return GLOBAL_ID
+    senders = _senders.get(frozenset())
+    if len(senders) > 1:
+        raise Permanent("the tasks of this batch belong to several clients: name the scope on the envelope")
+    return next(iter(senders), GLOBAL_ID)

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 class Admin:
-    """What the orchestrator and operators may ask of the router itself."""
+    """The calls of orchestrators and operators about the router itself."""
 
     def __init__(self, settings: RouterSettings, scheduler: Scheduler, reload: Callable[[], Awaitable[Json]]) -> None:
         self._settings, self._scheduler, self._reload = settings, scheduler, reload

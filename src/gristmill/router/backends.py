@@ -1,4 +1,4 @@
-"""The backends themselves: what is sent to each kind, how it is probed, and how models come and go."""
+"""The backends themselves: the requests each kind gets, its probes, and its models that come and go."""
 
 import asyncio
 import re
@@ -38,7 +38,7 @@ from gristmill.settings import BackendSettings, ModelSettings, RouterSettings
 Json = dict[str, Any]
 TRUE = msgspec.Raw(b"true")
 INCLUDE_USAGE = msgspec.Raw(b'{"include_usage":true}')
-MOST_CONTEXT = 1024**2  # tokens: more than that is a mistake that must not become everybody's
+MOST_CONTEXT = 1024**2  # tokens: a larger wish is a mistake, and later requests must not inherit it
 UNSAID = ModelSettings(num_ctx=None, keep_alive=None, vram=None)
 
 
@@ -54,7 +54,7 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Seen:
-    """What a probe found."""
+    """The findings of a probe."""
 
     models: Mapping[str, ModelRow]
     loaded: dict[str, LoadedRow] = field(default_factory=dict[str, LoadedRow])
@@ -62,7 +62,7 @@ class Seen:
 
 
 class Pins:
-    """What every request for a model carries, so that no client makes a backend load it anew."""
+    """The context and keep_alive of every request for a model, so that no client makes a backend load it anew."""
 
     def __init__(self, settings: RouterSettings) -> None:
         self._largest: dict[str, int] = {}
@@ -88,7 +88,7 @@ class Pins:
         return self._keep_alive if pinned is None else pinned
 
     def concern(self, model: str) -> bool:
-        """Whether requests for a model get a context other than what they ask for."""
+        """Whether requests for a model get another context than the one they ask for."""
         return model in self._largest or self.of(model).num_ctx is not None
 
     def num_ctx(self, model: str, asked: Any = None) -> int | None:
@@ -101,7 +101,7 @@ class Pins:
 
 
 class Adapter:
-    """One backend: its client, what it serves, and how requests are put for it."""
+    """One backend: its HTTP client, its models, and the requests as it understands them."""
 
     def __init__(self, spec: BackendSettings, gpu: bool, settings: RouterSettings, pins: Pins) -> None:
         self.gpu, self._pins = gpu, pins
@@ -163,7 +163,7 @@ class Adapter:
         return model not in self.absent and self.own_name(model) is not None
 
     def own_name(self, model: str) -> str | None:
-        """What this backend calls a model: OpenAI's ids carry no tag, Ollama's names always do."""
+        """This backend's own name of a model: OpenAI's ids carry no tag, Ollama's names always do."""
         for name in (model, model.removesuffix(":latest")):
             if (
                 any(pattern.match(name) for pattern in self._patterns)
@@ -276,7 +276,7 @@ class Adapter:
     # ── probes and models ───────────────────────────────────────────────────
 
     async def probe(self) -> Seen:
-        """Ask whether it lives, what it serves and what is loaded; raises AttemptFailed when it does not."""
+        """Ask a backend for its models and the loaded ones; raises AttemptFailed when it does not answer."""
         if self._child is not None and not self._child.runs:
             await self._start_child(self._child)
         async with asyncio.timeout(max(1.0, self._settings.connect_timeout.total_seconds())):
@@ -305,7 +305,7 @@ class Adapter:
             listed = await self.ask("GET", "/v1/models")
         except AttemptFailed as failure:
             if self._patterns and 400 <= failure.status < 500 and failure.status not in (401, 403, 429):
-                return Seen({})  # no list, but it lives, and the settings say what it serves
+                return Seen({})  # it has no list, but it lives, and the settings name its models
             raise
         return Seen(_by_name(listed, "data", "id"))
 

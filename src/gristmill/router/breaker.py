@@ -98,7 +98,7 @@ class Breaker:
         return False
 
     def note_probe(self, alive: bool, now: float) -> bool:
-        """What the active probe saw; true when the breaker opens by it."""
+        """Count the result of an active probe; true when the breaker opens by it."""
         if not alive:
             return self.fail(Failure.PROBE, now)
         del self.in_a_row[Failure.PROBE]

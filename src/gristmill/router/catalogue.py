@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class Catalogue:
-    """Answers what clients ask about models."""
+    """Answers questions of clients about models."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -40,14 +40,14 @@ class Catalogue:
         }
 
     def list_loaded(self) -> dict[str, list[LoadedRow]]:
-        """/api/ps: what is in memory, and where."""
+        """/api/ps: the models in memory, and where they are."""
         rows = list[LoadedRow]()
         for adapter in self._scheduler.adapters.values():
             rows.extend(LoadedRow({**row, "backend": adapter.name}) for row in adapter.loaded.values())
         return {"models": rows}
 
     def version(self) -> dict[str, str]:
-        """/api/version: that of the backends, as clients decide by it what they may send."""
+        """/api/version: the oldest version of the backends, because clients choose their features by it."""
         versions = [adapter.version for adapter in self._scheduler.adapters.values() if adapter.version]
         return {"version": min(versions, key=_comparable) if versions else "0.0.0"}
 

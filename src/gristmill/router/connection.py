@@ -1,4 +1,4 @@
-"""One connection to a plain-HTTP backend: an asyncio.Protocol around httptools, and what is said on it."""
+"""One connection to a plain-HTTP backend: an asyncio.Protocol around httptools, and the exchanges on it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -59,14 +59,14 @@ class PlainExchange:
             except StaleConnection:
                 if self.again is None:
                     raise
-                # a kept connection that the backend had closed meanwhile: nobody is to blame
+                # the backend had closed a kept connection meanwhile, which is no failure
                 again, self.again, self._error = self.again, None, None
                 self._connection = await again(self)
                 if self._error is not None:  # told to stop meanwhile
                     self._connection.abort()
 
     def take(self) -> bytes | None:
-        if self._error is not None:  # told to stop: what came since is nobody's any more
+        if self._error is not None:  # the exchange was stopped: later data belongs to no client
             raise self._error
         if not self._arrived:
             return b"" if self.complete else None
@@ -111,7 +111,7 @@ class PlainExchange:
     def waits_for_backend(self) -> bool:
         return self._waiter is not None or not self.status
 
-    # ── what the connection reports ─────────────────────────────────────────
+    # ── reports of the connection ───────────────────────────────────────────
 
     def on_headers(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self.status, self.headers = status, headers
@@ -140,7 +140,7 @@ class PlainExchange:
         self.wake()
 
     def wake(self) -> None:
-        """Whoever reads may look again; once per packet, not per piece of it."""
+        """Let the reader look again; once per packet, not per piece of it."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -204,7 +204,7 @@ class Connection(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if (exchange := self.exchange) is None:  # nobody asked: whatever this is, it must not become the next answer
+        if (exchange := self.exchange) is None:  # data without a request must not become the next answer
             self.abort()
             return
         exchange.at = self.loop.time()

@@ -39,7 +39,7 @@ class Delta:
 
 @dataclass(slots=True)
 class Choice:
-    """What has come of one choice so far; without `n` or several prompts there is only one."""
+    """One choice as far as it has come; without `n` or several prompts there is only one."""
 
     texts: list[str] = field(default_factory=list[str])
     thinking: list[str] = field(default_factory=list[str])
@@ -50,7 +50,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Reply:
-    """What a backend has replied so far."""
+    """A backend's reply as far as it has come."""
 
     choices: dict[int, Choice] = field(default_factory=lambda: defaultdict(Choice))
     prompt: int = 0
@@ -191,7 +191,7 @@ def _add_to_tool_call(choice: Choice, call: Json) -> None:
 
 
 def _read_logprobs(said: Any) -> list[TokenLogprob]:
-    """A chat's, or those of a text completion in the shape of a chat's."""
+    """The logprobs of a chat, or those of a text completion in the same shape."""
     found = as_object(said)
     if found is None:
         return []
@@ -223,7 +223,7 @@ def read_piece(line: bytes) -> Json:
 
 
 def reader(call: Call, choices: int) -> OllamaReader | OpenAIReader:
-    """A reader for what a backend replies to this call."""
+    """A reader for a backend's reply to this call."""
     return OllamaReader(call, choices) if call.api == "ollama" else OpenAIReader(call, choices)
 
 
@@ -305,7 +305,7 @@ class OllamaWriter:
         }
 
 
-PIECEWISE = ("message", "response", "thinking", "logprobs")  # what the lines of a stream share out between them
+PIECEWISE = ("message", "response", "thinking", "logprobs")  # fields that each line of a stream holds a part of
 
 
 def _arguments(tool: ToolCall) -> Any:
@@ -405,7 +405,7 @@ def _whole_text(choice: Choice) -> Json:
 
 
 def _reasoning(text: str) -> Json:
-    """Nobody agreed on the name: Ollama says `reasoning`, vLLM and DeepSeek say `reasoning_content`."""
+    """Servers use two names for it: Ollama says `reasoning`, vLLM and DeepSeek say `reasoning_content`."""
     return {"reasoning": text, "reasoning_content": text}
 
 

@@ -1,4 +1,4 @@
-"""What the policy asks its owner to do; it does nothing itself."""
+"""The effects that the policy asks its owner to carry out."""
 
 import msgspec
 
@@ -24,7 +24,7 @@ class End(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """Stop the attempt, because the router stops; who has not seen a byte is refused besides."""
+    """Stop the attempt, because the router stops; a client that has not seen a byte is refused besides."""
 
     lease: Lease
 

@@ -23,7 +23,7 @@ class Child:
     def __init__(self, settings: BackendSettings, model: str) -> None:
         self._settings, self._model = settings, model
         self._process: asyncio.subprocess.Process | None = None
-        self._complaint = ""  # what was said last, so that every probe does not say it again
+        self._complaint = ""  # the last logged reason, so that not every probe logs it again
 
     @property
     def runs(self) -> bool:

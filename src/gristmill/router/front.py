@@ -17,7 +17,7 @@ MOST_HEAD = 64 * 1024  # bytes of a request's first line and headers
 MOST_AHEAD = 16  # requests that a client may send before the first of them is answered
 KEPT = 75.0  # seconds that a connection without a request is kept
 LINGER = 5.0  # seconds in which a refused client may read why before it is hung up on
-LAST_WORDS = 1.0  # seconds in which clients may take what they are still told when the router stops
+LAST_WORDS = 1.0  # seconds in which clients may read their last lines when the router stops
 LENGTH = (b"Content-Length", b"content-length")  # as good as every client spells it
 UPGRADES = (b"upgrade", b"connection", b"http2-settings")
 NO_HEAD = Head("GET", "/", [])
@@ -55,7 +55,7 @@ class Front:
             connection.forget_head()
 
     async def close(self) -> None:
-        """Part with everybody; who is being told something may read it within a moment."""
+        """Close every connection; clients may read the rest of their answers for a moment."""
         self._timer.cancel()
         if self._server is not None:
             self._server.close()
@@ -81,7 +81,7 @@ class Front:
 
 
 class ClientConnection(asyncio.Protocol):
-    """One client's connection; the client's end of it is the end of what it asked for."""
+    """One client's connection; when the client closes it, its request ends."""
 
     __slots__ = (
         "_arrival",
@@ -119,23 +119,23 @@ class ClientConnection(asyncio.Protocol):
         self._plain = b""
         self._url, self._headers = b"", list[tuple[bytes, bytes]]()
         self._length = 0  # of the body, as far as the client says it: the header that differs from request to request
-        self._said: Said | None = None  # what the last head was made of
+        self._said: Said | None = None  # the raw parts of the last head
         self._head = NO_HEAD
         self._body: bytes | bytearray = b""
         self._size = 0  # of the head while it comes, then of the body
         self._request: Request | None = None  # whose body is coming
         self._ready: deque[Request] = deque()
-        self._arrival: asyncio.Future[None] | None = None  # what the worker waits for between requests
+        self._arrival: asyncio.Future[None] | None = None  # wakes the worker when the next request is there
         self._serving = False
-        self._wrong: BadRequest | None = None  # what the client is told once its earlier requests are answered
+        self._wrong: BadRequest | None = None  # the refusal, sent once the earlier requests are answered
         self._parting = False  # nothing more is read
-        self._since = front.now  # when it began to do what it is doing now
+        self._since = front.now  # when its present state began
         self._unsent: int = 0
         self._waiter: asyncio.Future[None] | None = None
         self.full = False
         self.worker: asyncio.Task[None] | None = None  # one for all requests: making one costs more than waking it
 
-    # ── what requests use ───────────────────────────────────────────────────
+    # ── for requests ─────────────────────────────────────────────────────────
 
     def write(self, data: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -154,7 +154,7 @@ class ClientConnection(asyncio.Protocol):
         self._said = None
 
     def part(self) -> None:
-        """Hang up once what is being answered is answered."""
+        """Hang up once the present request is answered."""
         self._parting = True
         if not self._serving and not self._ready and self._transport is not None:
             self._transport.close()
@@ -214,7 +214,7 @@ class ClientConnection(asyncio.Protocol):
             data = self._read(data)
 
     def _read(self, data: bytes) -> bytes:
-        """Take in what came; what is to be read again, because a request in it offered another protocol."""
+        """Parse data; returns the part to parse again, after a request in it that offered another protocol."""
         if self._request is None:
             self._size += len(data)
         else:
@@ -254,7 +254,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._request is not None:
-            return  # a trailer, which nobody here needs
+            return  # a trailer, which the router does not use
         if name in LENGTH:
             self._length = int(value)
         else:
@@ -334,7 +334,7 @@ class ClientConnection(asyncio.Protocol):
         self._hand_over(request)
 
     def _hand_over(self, request: Request) -> None:
-        """It is the turn of a request once those before it are answered."""
+        """Queue a request: it is served when the earlier ones are answered."""
         self._ready.append(request)
         if self._arrival is not None:
             self._arrival.set_result(None)
@@ -358,7 +358,7 @@ class ClientConnection(asyncio.Protocol):
             try:
                 await self._front.handle(request)
             except ConnectionResetError:
-                pass  # nobody is there to be told
+                pass  # the client is gone
             finally:
                 self._serving = False
                 self._end_request(request)
@@ -382,7 +382,7 @@ class ClientConnection(asyncio.Protocol):
             self._tell(wrong)
 
     def _tell(self, wrong: BadRequest) -> None:
-        """Say what is wrong and stop listening, but let the client read it before hanging up."""
+        """Send the refusal and stop listening, but let the client read it before hanging up."""
         known = self._url if self._url.startswith(b"/") else b"/"  # it may be the address that is wrong
         request = self._request or Request(self, Head("GET", _path_and_query(known)[0], []))
         request.keeps = False

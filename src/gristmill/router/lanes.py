@@ -45,7 +45,7 @@ class Lanes:
         return self._pump(now)
 
     def _retire(self, backend: Backend, now: float) -> None:
-        """Let whoever waits for a model there wait for another place."""
+        """Requests that wait for a model on this backend wait for another place instead."""
         backend.switch = None
         backend.reservations.clear()
         for lease in [lease for lease in backend.leases if lease.phase is Phase.LOADING]:
@@ -67,7 +67,7 @@ class Lanes:
             return self._answer(Refuse(ticket, 503, "the router is draining", 5))
         if ticket.priority is Priority.CRITICAL:
             self.memory.touch(ticket.session, now)
-        if not self.waiting.lanes:  # nobody waits: no need to look at the queue
+        if not self.waiting.lanes:  # the queue is empty: no need to go through it
             offer = self._place(ticket, NOBODY_WAITS, now)
             if offer.act in READY:
                 self._accept(ticket, offer, now)
@@ -182,7 +182,7 @@ class Lanes:
         return self._pump(now)
 
     def drain(self, name: str | None, on: bool, now: float) -> list[Effect]:
-        """Take no new work, the whole router or one backend; what was accepted is done."""
+        """Take no new work, on the whole router or one backend; accepted requests are finished."""
         if name is None:
             self.draining = on
         else:
@@ -190,7 +190,7 @@ class Lanes:
         return self._pump(now)
 
     def close(self) -> list[Effect]:
-        """The time to finish what was accepted is over: everybody who is still here is told."""
+        """The time for accepted requests is over: every client that is still here is told."""
         self.draining = True
         for ticket in list(self.waiting):
             self.waiting.remove(ticket)
@@ -237,7 +237,7 @@ class Lanes:
         return self._pump(now)
 
     def note_load_failed(self, name: str, model: str, now: float, *, blame: bool) -> list[Effect]:
-        """A load failed, or was stopped on our word (then nobody is to blame)."""
+        """A load failed, or was stopped on our word, which is not the backend's failure."""
         backend = self.backends[name]
         for lease in self.memory.note_load_failed(backend, model, blame=blame):
             self._vacate(lease)
@@ -255,7 +255,7 @@ class Lanes:
         return self._pump(now)
 
     def note_memory(self, name: str, models: dict[str, int], asked: float, now: float) -> list[Effect]:
-        """What /api/ps listed, and when it was asked."""
+        """The list of /api/ps, and when it was asked for."""
         backend = self.backends[name]
         if not backend.manages:
             return []
@@ -299,13 +299,13 @@ class Lanes:
 
     def _pump(self, now: float) -> list[Effect]:
         while self.waiting.lanes and self._go_through_queue(now):
-            pass  # whoever was told to make way may find a place of its own
+            pass  # a preempted request may find another place
         if self.memory.unsettled and self.waiting.counts.total() == self.waiting.counts[Priority.BACKGROUND]:
             self.memory.keep_house(now)
         return self._flush()
 
     def _go_through_queue(self, now: float) -> bool:
-        """Go through the queue once; true when that sent somebody back into it."""
+        """Go through the queue once; true when that sent a request back into it."""
         sent_back = False
         for ticket, offer in self._consider(now):
             if offer.act in READY:
@@ -364,7 +364,7 @@ class Lanes:
         for victim in offer.victims:
             self._preempt(victim, now)
         if offer.act is Act.CANCEL and offer.backend is not None:
-            for lease in self.memory.stop_switch(offer.backend):  # who waited for the load waits in the queue instead
+            for lease in self.memory.stop_switch(offer.backend):  # they waited for the load
                 self._vacate(lease)
                 self.waiting.add(lease.ticket, now, front=True)
 

@@ -30,14 +30,14 @@ def is_library_call(method: str, path: str) -> bool:
 
 
 class Library:
-    """Passes these calls on to the backend that is named, and lets the router know of what they changed."""
+    """Passes these calls on to the backend that is named, and tells the router of the change."""
 
     def __init__(self, settings: RouterSettings, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._limits = aiohttp.ClientTimeout(
             total=None,
             sock_connect=settings.connect_timeout.total_seconds(),
-            sock_read=settings.load_timeout.total_seconds(),  # a backend is silent while it checks what it pulled
+            sock_read=settings.load_timeout.total_seconds(),  # a backend is silent while it checks a pulled file
         )
 
     async def serve(self, request: Request) -> None:
@@ -74,7 +74,7 @@ class Library:
             return
         request.begin(kind)
         async for piece in reply.content.iter_any():
-            if b'"success"' in piece:  # whoever reads this may ask the model at once
+            if b'"success"' in piece:  # the client may ask the model as soon as it reads this
                 await self._scheduler.look_again(adapter)
             await request.write(piece)
         await self._scheduler.look_again(adapter)

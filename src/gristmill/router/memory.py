@@ -1,4 +1,4 @@
-"""What is in each GPU's memory: models that come and go on our word, and the sets GPUs go back to."""
+"""The memory of each GPU: models that come and go on our word, and the set that a GPU goes back to."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -45,7 +45,7 @@ class Memory:
         self._emit(Load(backend.name, switch.model, embeds))
 
     def stop_switch(self, backend: Backend) -> list[Lease]:
-        """Somebody more urgent needs this backend; the leases that waited for the load."""
+        """Stop a load for more urgent work; returns the leases that waited for it."""
         switch = backend.switch
         if switch is None or switch.cancelled:
             return []
@@ -53,7 +53,7 @@ class Memory:
         return [lease for lease in backend.leases_of(switch.model) if lease.phase is Phase.LOADING]
 
     def drop_needless_load(self, backend: Backend) -> None:
-        """Nobody waits for this load any more, and it is of no set."""
+        """Stop a load that no request waits for any more, unless its model is of a set."""
         switch = backend.switch
         if switch is None or switch.cancelled or switch.model in backend.wants or any(backend.leases_of(switch.model)):
             return
@@ -88,7 +88,7 @@ class Memory:
                 self._load_or_stop(backend, switch)
 
     def note_memory(self, backend: Backend, models: dict[str, int], asked: float, now: float) -> None:
-        """What /api/ps listed; what we did ourselves since it was asked is newer than what it says."""
+        """Learn from the list of /api/ps; our own loads and unloads since it was asked for are newer."""
         going = backend.switch.leaving if backend.switch else set[str]()
         for model in [
             model
@@ -121,7 +121,7 @@ class Memory:
         self._end_where(lambda _, name, __: session in ("", name))
 
     def expire(self, now: float) -> None:
-        """End what was held for too long, or idle for too long."""
+        """End reservations that were held or idle for too long."""
         self._end_where(lambda backend, name, held: self._over(backend, name, held, now))
 
     def _end_where(self, over: Callable[[Backend, str, Reservation], bool]) -> None:
@@ -144,7 +144,7 @@ class Memory:
             backend.wants = tuple(sorted(self._rules.orchestrator)) if orchestrates else self._rules.background
 
     def keep_house(self, now: float) -> None:
-        """Load what a GPU should hold, one model at a time, when nobody needs it for anything else."""
+        """Load the set of a GPU, one model at a time, while no request needs the GPU."""
         self.unsettled = any(backend.wants for backend in self._backends)
         for backend in self._backends:
             idle = backend.switch is None and not backend.leases and not backend.reservations

@@ -1,4 +1,4 @@
-"""What is counted: plain numbers on the way, Prometheus' text only when somebody asks."""
+"""The router's figures: plain numbers while it works, Prometheus' text only when it is asked for."""
 
 from bisect import bisect_left
 from collections import Counter

@@ -17,18 +17,18 @@ METHODS = b"GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"
 
 
 class Origins:
-    """Refuses what a foreign web page sends, and names that only DNS rebinding leads here by."""
+    """Refuses requests of foreign web pages, and names that only DNS rebinding could lead here."""
 
     def __init__(self, settings: RouterSettings) -> None:
         local = [f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in LOCAL_NAMES for port in PORTS]
         self._origins = _any_of((*local, *APPS, *settings.origins))
         self._hosts = _any_of(settings.hosts)
-        # whoever listens to the world is called by names that nobody here knows, unless they are configured
+        # a router for the world cannot know its own names, unless they are configured
         self._checks_host = is_loopback(settings.host) or bool(settings.hosts)
         self._own_name = socket.gethostname().lower()
 
     def check(self, head: Head) -> None:
-        """Refuse a foreign host or origin; note what the browser of an allowed page must be told."""
+        """Refuse a foreign host or origin; note the header lines for the browser of an allowed page."""
         host = (head.header(b"host") or "").strip().lower()
         if self._checks_host and not self._is_known(_without_port(host)):
             raise BadRequest("the router is not called by this name: add it to the setting router.hosts", 403)
@@ -46,7 +46,7 @@ class Origins:
             address = ipaddress.ip_address(host.strip("[]"))
         except ValueError:
             return False
-        # no name was looked up for a bare address, so nobody can have rebound it
+        # a bare address is not looked up, so DNS cannot lead it elsewhere
         return address.is_loopback or address.is_private or address.is_unspecified
 
 

@@ -1,4 +1,4 @@
-"""Where a request could go now, and what would have to happen first: pure decisions over the pool."""
+"""The places that a request could take now, and the steps before it: pure decisions over the pool."""
 
 import math
 from collections import Counter
@@ -36,7 +36,7 @@ class Rules:
 
 
 class Act(IntEnum):
-    """What placing a request on a backend takes, from nothing to patience."""
+    """The step that places a request on a backend, the cheapest first."""
 
     RUN = 0
     JOIN = 1  # its model is being loaded there
@@ -66,7 +66,7 @@ NOWHERE = Offer((math.inf,), Act.WAIT, None, "no backend that serves this model 
 
 @dataclass(slots=True)
 class Standing:
-    """What more urgent tickets have already been promised while the queue is gone through once."""
+    """The promises to more urgent tickets while the queue is gone through once."""
 
     held: set[str] = field(default_factory=set[str])
     promised: Counter[str] = field(default_factory=Counter[str])
@@ -129,7 +129,7 @@ def _cpu_will_do(ticket: Ticket, gpus: Iterable[Backend], gpu_up: bool, now: flo
 
 
 def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
-    """What it takes to serve a P0 here: whatever background work is in the way goes."""
+    """The step that serves a P0 here: background work that is in the way goes."""
     taste = (gpu.breaker.unsure(now), ticket.session not in gpu.reservations, len(gpu.leases) / gpu.slots)
     if gpu.holds(ticket.model):
         if gpu.free > 0 and standing.promised[gpu.name]:
@@ -216,7 +216,7 @@ def _behind_switch(
 
 
 def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
-    """What it takes to serve anything but a P0 here; nothing that runs is disturbed."""
+    """The step that serves any other request here; running requests are not disturbed."""
     model = ticket.model
     taste = (backend.breaker.unsure(now), len(backend.leases) / backend.slots)
     if standing.held and backend.name in standing.held:

@@ -1,4 +1,4 @@
-"""What the policy knows of each backend: slots, models in memory, who holds it, whether it is trusted."""
+"""The policy's knowledge of each backend: slots, models in memory, reservations, trust."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ class Lease(msgspec.Struct, eq=False):
     phase: Phase
     since: float
     end_by: float = math.inf
-    tries: bool = False  # whether the breaker waits for what comes of it
+    tries: bool = False  # whether the breaker waits for its result
 
     @property
     def yielding(self) -> bool:
@@ -85,7 +85,7 @@ class Reservation:
 
     since: float
     seen: float
-    models: set[str] = field(default_factory=set[str])  # those its P0 requests asked for
+    models: set[str] = field(default_factory=set[str])  # the models of its P0 requests
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +109,7 @@ class Backend:
     unloaded: dict[str, float] = field(default_factory=dict[str, float])
 
     def configure(self, new: "Backend") -> None:
-        """Go by the settings of a new backend at the same place; what is known of this one stays known."""
+        """Go by the settings of a new backend at the same place; knowledge about this one stays."""
         self.slots, self.vram, self.role = new.slots, new.vram, new.role
         self.breaker.threshold, self.breaker.cooldown = new.breaker.threshold, new.breaker.cooldown
 
@@ -131,7 +131,7 @@ class Backend:
 
     def evictions(self, model: str, movable: Callable[[str], bool]) -> tuple[str, ...] | None:
         """The models that must go before this one fits, least recently used first; None when they cannot."""
-        if self.vram is None:  # nobody told us how much fits: the backend makes space by itself
+        if self.vram is None:  # the memory is not configured: the backend makes space by itself
             return ()
         spare, need, going = self.free_vram(), self.sizes.get(model, 0), list[str]()
         for other in sorted(self.resident, key=lambda name: self.resident[name].used):

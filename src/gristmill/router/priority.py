@@ -1,4 +1,4 @@
-"""How urgent a request is: by its header, its model or its nature, never above what its sender may ask."""
+"""How urgent a request is: by its header, its model or its nature, never above the limit of its sender."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ LEVELS = {f"P{level.value}": level for level in Priority}
 
 
 class Sender(NamedTuple):
-    """Who asks: a name for status, the highest priority allowed, and whether /router/* is open to it."""
+    """The sender of a request: a name for status, the highest priority allowed, and whether /router/* is open to it."""
 
     name: str
     ceiling: Priority
@@ -39,7 +39,7 @@ class Sender(NamedTuple):
 
 
 class Urgency(NamedTuple):
-    """A priority, and whether nobody asked for it: then a CPU will do as soon as no GPU is free."""
+    """A priority, and whether it is a default: then a CPU will do as soon as no GPU is free."""
 
     priority: Priority
     auto: bool
@@ -95,7 +95,7 @@ class Senders:
         self._from = lru_cache(maxsize=4096)(self._of_address)
 
     def find(self, authorization: str | None, address: str | None) -> Sender | None:
-        """Who sent this, or None when the key it presents is not one of ours."""
+        """The sender of a request, or None when its key is not one of ours."""
         if not self._keys or authorization is None:
             return self._from(address) if self._networks else self._anonymous
         scheme, _, token = authorization.partition(" ")
@@ -111,5 +111,5 @@ class Senders:
 
 
 def digest(key: str) -> bytes:
-    """What is kept of a key, so that a look at the memory's tables shows none."""
+    """The digest of a key: keys themselves are not kept in memory."""
     return hashlib.sha256(key.encode()).digest()

@@ -1,4 +1,4 @@
-"""One request from its first byte to its last: its turn, its attempts, and what its client sees."""
+"""One request from its first byte to its last: its turn, its attempts, and the answer that its client sees."""
 
 import itertools
 import time
@@ -32,7 +32,7 @@ from gristmill.router.wire import (
 from gristmill.settings import RouterSettings
 
 MOST_ERROR = 64 * 1024
-MISSHAPEN = (TypeError, AttributeError, LookupError, ValueError)  # what a number where a text should be leads to
+MISSHAPEN = (TypeError, AttributeError, LookupError, ValueError)  # the errors that a value of a wrong type leads to
 MOST_KEPT = 256 * 1024**2  # bytes of an answer of which nothing can be passed on yet
 GIVEN_UP = {Failure.HEADER_TIMEOUT: 504, Failure.IDLE_TIMEOUT: 504, Failure.CONNECT: 502, Failure.BROKEN: 502}
 
@@ -169,11 +169,19 @@ class Relay:
                 lease = None
 
     async def _attempt(self, visit: Visit, lease: Lease) -> None:
-        adapter = self._scheduler.adapter_of(lease)
-        attempt = Attempt(visit, lease, adapter, adapter.prepare(visit.question))
-        outgoing = attempt.outgoing
-        exchange = await self._begin_exchange(attempt, outgoing.body)
-        into = sink(visit.question, outgoing.call, outgoing.usage, outgoing.choices)
+        scheduler, question = self._scheduler, visit.question
+        adapter = scheduler.adapter_of(lease)
+        outgoing = adapter.prepare(question)
+        attempt = Attempt(visit, lease, adapter, outgoing)
+        # most requests find a connection: sending here saves them a coroutine
+        exchange = adapter.send_at_once(question, outgoing.call, outgoing.body)
+        if exchange is None:
+            exchange = await adapter.send(question, outgoing.call, outgoing.body)
+        scheduler.attach(lease, exchange)
+        await exchange.wait_for_headers()
+        if exchange.status != 200:
+            await self._sort_refusal(lease, exchange)
+        into = sink(question, outgoing.call, outgoing.usage, outgoing.choices)
         outcome = "aborted"
         try:
             await self._pass_on(attempt, exchange, into)
@@ -184,16 +192,6 @@ class Relay:
         finally:
             tally = into.tally()
             self._metrics.count_tokens(visit.ticket.model, tally.prompt, tally.completion, outcome)
-
-    async def _begin_exchange(self, attempt: Attempt, body: bytes) -> Exchange:
-        """Send one request to the backend; its reply, once it has begun to come."""
-        question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
-        exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
-        self._scheduler.attach(attempt.lease, exchange)
-        await exchange.wait_for_headers()
-        if exchange.status != 200:
-            await self._sort_refusal(attempt.lease, exchange)
-        return exchange
 
     async def _sort_refusal(self, lease: Lease, exchange: Exchange) -> None:
         """The backend answered with something else than 200: its own failure, or the client's."""
@@ -208,18 +206,18 @@ class Relay:
             )
         ours = status in (401, 403, 408)  # our key or our set-up, not the client's request
         strange = status < 400  # neither an answer nor a refusal, and some of these may have no body
-        if ours or strange or (status >= 500 and status != 501):  # 501: it never does what was asked for, and says so
+        if ours or strange or (status >= 500 and status != 501):  # 501: it does not support this call at all
             raise AttemptFailed(Failure.STATUS, text or f"it said {status}", status=status if status >= 500 else 502)
         if status == 404:
             raise AttemptFailed(Failure.ABSENT, text, status=status)
         self._scheduler.finish(lease)
-        raise BadRequest(text, status)  # the client gets the backend's words and nobody else is asked
+        raise BadRequest(text, status)  # the client gets the backend's words; no other backend is asked
 
     async def _pass_on(self, attempt: Attempt, exchange: Exchange, into: Sink) -> None:
-        """Take the backend's reply to its end, and give the client what it becomes."""
+        """Read the backend's reply to its end, and write the client's answer."""
         visit, lease = attempt.visit, attempt.lease
         request, held, size, kept = visit.request, list[bytes](), 0, 0
-        more = list(attempt.outgoing.more)
+        more = attempt.outgoing.more
         while True:
             if (data := exchange.take()) is None:
                 await exchange.wait_for_data()
@@ -231,7 +229,8 @@ class Relay:
             except MISSHAPEN as error:
                 raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
             if not data:
-                exchange = await self._begin_next_part(attempt, more.pop(0))
+                exchange = await self._begin_next_part(attempt, more[0])
+                more = more[1:]
             if not visit.first:
                 self._note_first(visit)
             if not out:
@@ -266,7 +265,13 @@ class Relay:
         """The next of several choices, from a backend that gives one at a time."""
         if attempt.lease.phase is Phase.LEAVING:
             raise Preempted
-        return await self._begin_exchange(attempt, body)
+        question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
+        exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)
+        self._scheduler.attach(attempt.lease, exchange)
+        await exchange.wait_for_headers()
+        if exchange.status != 200:
+            await self._sort_refusal(attempt.lease, exchange)
+        return exchange
 
     def _note_first(self, visit: Visit) -> None:
         visit.first = self._now()
@@ -296,7 +301,7 @@ class Relay:
 
 
 def _about_silent(adapters: list[Adapter]) -> str:
-    """What somebody can do whose model may be on a backend that has never answered."""
+    """Advice for a client whose model may be on a backend that has never answered."""
     if not all(adapter.trouble for adapter in adapters):
         return "a backend has not told yet which models it serves; try again in a moment"
     troubles = "; ".join(f"{adapter.name}: {adapter.trouble}" for adapter in adapters)

@@ -1,4 +1,4 @@
-"""What becomes of an answer on its way to the client: relayed, translated, or collected into one body."""
+"""Replies on their way to the client: passed on, translated, or collected into one body."""
 
 import array
 import base64
@@ -138,7 +138,7 @@ class EventSplitter:
         self._tail = b""  # the last bytes of the parts: a blank line may be cut in two
 
     def split(self, data: bytes) -> bytes:
-        """Everything up to the last blank line; an event passed on without its own would swallow what follows it."""
+        """Everything up to the last blank line; without its own, an event would swallow the next one."""
         seen = self._tail + data if self._tail else data
         end = _end_of_events(seen)
         if end < 0:
@@ -382,7 +382,7 @@ SAID_ONCE = frozenset(("index", "role", "id", "type", "finish_reason"))
 
 
 def combine(whole: Json, piece: Json) -> None:
-    """Add a piece of a stream to what came before it: texts and lists grow, and the rest is replaced."""
+    """Add a piece of a stream to the earlier ones: texts and lists grow, other values are replaced."""
     for name, value in piece.items():
         before = whole.get(name)
         if before is None or name in SAID_ONCE:
@@ -547,7 +547,7 @@ def _pack(vector: list[float]) -> str:
 
 
 def sink(question: Question, backend: Call, usage: bool, choices: int) -> Sink:
-    """What a backend's reply to its call becomes for the client who asked."""
+    """The sink that turns a backend's reply to its call into the answer to the client's call."""
     call = question.call
     if call.shape == "vectors":
         return Vectors(question, backend)
@@ -564,7 +564,7 @@ def sink(question: Question, backend: Call, usage: bool, choices: int) -> Sink:
 
 
 def end_part(into: Sink) -> bytes:
-    """What is left for the client of one of several parts; only a translation has any."""
+    """End one of several parts; only a translation has parts."""
     assert isinstance(into, Translated)
     return into.end_part()
 

@@ -32,7 +32,7 @@ class Outlet(Protocol):
 
 
 class Head:
-    """What a request's first line and headers say; a client mostly says the same again on its connection."""
+    """The first line and the headers of a request; most clients repeat them on their connection."""
 
     __slots__ = (
         "_session",
@@ -66,7 +66,7 @@ class Head:
         self.passed_on = headers_to_backend(headers)
         self.expects = self.fields.get(b"expect", b"").lower() == b"100-continue"  # to be told to send the body
         self.priority = self.header(b"x-ollama-priority")
-        self.sender: Sender | None = None  # who asks, once that is known
+        self.sender: Sender | None = None  # set once the request is admitted
         self.streams_body = False  # whether the call takes its body while it comes
         self.cors = b""  # header lines of the answer that a browser needs
         self._session = (self.header(b"x-router-session") or "")[:200]
@@ -77,7 +77,7 @@ class Head:
         return None if value is None else value.decode("latin-1")
 
     def session(self, sender: Sender) -> str:
-        """Whose GPU a P0 reserves: what the client calls itself, else who and where it is."""
+        """The session a P0 reserves a GPU for: the client's own name for it, else its key and address."""
         if not self._session:
             self._session = f"{sender.name}@{self.remote}"
         return self._session
@@ -117,7 +117,7 @@ class BodyPieces:
 
 
 class Request:
-    """What a client asked, and the only way to answer it."""
+    """A client's request, and the only way to answer it."""
 
     __slots__ = ("_outlet", "_start", "body", "ended", "head", "keeps", "path", "pieces", "status")
 
@@ -159,7 +159,7 @@ class Request:
         self._start = b"%b%b%b%b%b\r\n" % (start, framing, _date(int(time.time())), self.head.cors, _lines(more))
 
     async def write(self, data: bytes) -> None:
-        """A piece of the answer; waits for a client who reads slowly."""
+        """A piece of the answer; waits for a client that reads slowly."""
         self._outlet.write(self._start + self._frame(data))
         self._start = b""
         if self._outlet.full:

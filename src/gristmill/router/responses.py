@@ -11,7 +11,7 @@ from gristmill.router.dialects import Choice, Delta, Json, Reply, ToolCall, chat
 from gristmill.router.rows import TokenLogprob
 from gristmill.router.wire import BadRequest, Question, as_list, as_object
 
-LOGPROBS = "message.output_text.logprobs"  # what `include` says to get them
+LOGPROBS = "message.output_text.logprobs"  # the word in `include` that asks for them
 SAME_NAMES = (
     "model",
     "temperature",
@@ -24,7 +24,7 @@ SAME_NAMES = (
     "frequency_penalty",
     "presence_penalty",
 )
-# what a client is told about its own request
+# fields of the request that the response repeats
 ECHOED: Json = {
     "instructions": None,
     "max_output_tokens": None,
@@ -283,7 +283,7 @@ class ResponsesWriter:
 
 
 class _Reasoning:
-    """An output item for what the model thinks before it speaks."""
+    """An output item for the thoughts of the model."""
 
     def __init__(self, index: int) -> None:
         self._id, self._index = f"rs_{secrets.token_hex(12)}", index
@@ -324,7 +324,7 @@ class _Reasoning:
 
 
 class _Message:
-    """An output item for what the model says."""
+    """An output item for the words of the model."""
 
     def __init__(self, index: int) -> None:
         self._id, self._index = f"msg_{secrets.token_hex(12)}", index

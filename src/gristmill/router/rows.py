@@ -4,7 +4,7 @@ from typing import NotRequired, TypedDict
 
 
 class ModelDetails(TypedDict):
-    """What Ollama knows of a model's making."""
+    """Ollama's facts about a model file."""
 
     parent_model: str
     format: str

@@ -127,7 +127,7 @@ class Scheduler:
         return self.lanes.backends.get(backend.name) is backend
 
     async def finish_work(self) -> None:
-        """Take nothing more, let what was accepted end within the bound, and tell everybody else."""
+        """Take no more requests, let accepted ones end within the bound, and tell the other clients."""
         self.drain(None, True)
         deadline = self._now() + self._settings.stop.total_seconds()
         while self.busy and self._now() < deadline:  # noqa: ASYNC110 the router is stopping
@@ -149,7 +149,7 @@ class Scheduler:
     def busy(self) -> bool:
         return bool(self.lanes.waiting.lanes) or bool(self.lanes.every_lease())
 
-    # ── what requests say ───────────────────────────────────────────────────
+    # ── for requests ─────────────────────────────────────────────────────────
 
     def submit(self, ticket: Ticket) -> Lease | None:
         """Take a request in; its lease, when it is its turn at once."""
@@ -210,7 +210,7 @@ class Scheduler:
 
     def over(self, ticket: Ticket) -> None:
         """The request is over; if that is because its client went away, its backend is told at once."""
-        if self._refusals:  # nobody asked for it: the answer had begun, or the client left first
+        if self._refusals:  # it was not fetched: the answer had begun, or the client left first
             self._refusals.pop(ticket, None)
         if ticket.ended:
             return
@@ -222,7 +222,7 @@ class Scheduler:
         else:
             self._carry_out(self.lanes.cancel(ticket, self._now()))
 
-    # ── what administrators say ─────────────────────────────────────────────
+    # ── for administrators ───────────────────────────────────────────────────
 
     def release(self, session: str) -> None:
         self._carry_out(self.lanes.release(session, self._now()))
@@ -235,12 +235,12 @@ class Scheduler:
         await self._probe(adapter)
 
     def may_unload(self, adapter: Adapter, model: str) -> bool:
-        """Whether a model is in a backend's memory and nobody uses it or waits for it."""
+        """Whether a model is in a backend's memory and no request uses it or waits for it."""
         backend = self.lanes.backends[adapter.name]
         return backend.manages and model in backend.resident and not any(backend.leases_of(model))
 
     async def unload(self, adapter: Adapter, model: str) -> None:
-        """Take a model out of a backend's memory because somebody asked for it."""
+        """Take a model out of a backend's memory on a client's word."""
         await self._unload(adapter.name, model)
 
     # ── effects ─────────────────────────────────────────────────────────────
@@ -284,7 +284,7 @@ class Scheduler:
             waiter.set_exception(TurnedAway(refusal))
 
     def _stop(self, lease: Lease, why: Exception) -> None:
-        # done here and not by whoever relays: that one may be waiting for a slow client
+        # done here and not in the relay, which may be waiting for a slow client
         if (exchange := self._exchanges.pop(lease, None)) is not None:
             exchange.interrupt(why)
             self._do(self._confirm(lease, exchange))
@@ -307,7 +307,7 @@ class Scheduler:
         except AttemptFailed as failed:
             vram, failure = None, failed
         if not self._is_current(backend):
-            return  # whoever waited for it waits for another place already
+            return  # the requests that waited for it have another place already
         if vram is not None:
             self.metrics.swaps[name,] += 1
             log.info("model loaded", backend=name, model=model, seconds=round(self._now() - began, 3))
@@ -360,7 +360,7 @@ class Scheduler:
         self._note_breaker(backend)
 
     def _learn_memory(self, backend: Backend, seen: Seen) -> None:
-        """What a backend holds that the policy is about to get."""
+        """Note the memory of a backend that the policy is about to get."""
         self._learn_sizes(backend, seen)
         if backend.manages:
             now = self._now()

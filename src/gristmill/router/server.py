@@ -70,7 +70,7 @@ class Server:
         self._admin.configure(settings)
 
     def admit(self, head: Head) -> None:
-        """Refuse what can be refused before its body has come."""
+        """Refuse a request, if possible, before its body has come."""
         self._origins.check(head)
         if head.fields.get(b"content-encoding", b"identity") != b"identity":
             raise BadRequest("bodies must come as they are, without Content-Encoding", 415)
@@ -117,7 +117,7 @@ class Server:
         elif path == "/readyz" and method == "GET":
             self._ready(request)
         elif path == "/" and method == "GET":
-            request.answer(200, b"Ollama is running", "text/plain; charset=utf-8")  # what Ollama's clients look for
+            request.answer(200, b"Ollama is running", "text/plain; charset=utf-8")  # Ollama's clients look for this
         else:
             _json(request, await self._asked_of_a_model(request, method, path))
 
@@ -136,7 +136,7 @@ class Server:
         reason = "ok" if ready else "draining" if lanes.draining else "no backend is up"
         _json(request, {"status": reason}, 200 if ready else 503)
 
-    # ── who may ─────────────────────────────────────────────────────────────
+    # ── rights ──────────────────────────────────────────────────────────────
 
     def _sender(self, head: Head) -> Sender:
         sender = self._senders.find(head.header(b"authorization"), head.remote)
@@ -145,7 +145,7 @@ class Server:
         return sender._replace(admin=True) if self._open_to_loopback else sender
 
     def _administrator(self, head: Head, *, pages: bool = False) -> Sender:
-        """Who may command the router; `pages` lets the web pages in whose origin is allowed."""
+        """The sender, if it may command the router; `pages` also admits web pages of an allowed origin."""
         sender = self._senders.find(head.header(b"authorization"), head.remote)
         if sender is not None and sender.admin:
             return sender
@@ -256,7 +256,7 @@ async def serve(
             loop.add_signal_handler(signal.SIGHUP, hang_up)
         if listening is not None:
             listening(served.port)
-        # what lives now lives on, and requests leave few cycles behind: collecting seldom costs least
+        # objects of the start live on, and requests leave few cycles: rare collections cost least
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         await stop.wait()

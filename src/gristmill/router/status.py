@@ -1,4 +1,4 @@
-"""The answer to GET /router/status: what runs, what waits and why, and how every backend is."""
+"""The answer to GET /router/status: running requests, waiting ones with the reason, and every backend."""
 
 import hashlib
 

@@ -33,7 +33,7 @@ class TlsExchange:
         self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
     async def _get_response(self) -> aiohttp.ClientResponse:
-        # kept the moment it is there: whoever waits for it may be stopped in that same moment
+        # kept at once: the waiting task may be cancelled in this same moment
         self._response = await self._request
         return self._response
 

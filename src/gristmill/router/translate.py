@@ -337,5 +337,5 @@ def _turn(message: Any) -> Json:
 
 
 def _only(body: Json) -> Json:
-    """A body without what was not said."""
+    """A body without its empty fields."""
     return {name: value for name, value in body.items() if value is not None}

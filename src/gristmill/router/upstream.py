@@ -1,4 +1,4 @@
-"""What every HTTP client of ours can do for the router, whichever way it reaches its backend."""
+"""The interface of our HTTP clients, over plain connections and over TLS."""
 
 import os
 from typing import NamedTuple, Protocol
@@ -43,7 +43,7 @@ class Exchange(Protocol):
         ...
 
     def take(self) -> bytes | None:
-        """What has come since the last call: empty at the end, None when nothing has come yet."""
+        """The data since the last call: empty at the end, None when there is none yet."""
         ...
 
     async def wait_for_data(self) -> None:
@@ -51,7 +51,7 @@ class Exchange(Protocol):
         ...
 
     def interrupt(self, error: BaseException) -> None:
-        """Wake whoever reads, with this error."""
+        """Wake the reader with this error."""
         ...
 
     async def stop(self, patience: float) -> bool:

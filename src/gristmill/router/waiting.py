@@ -14,7 +14,7 @@ TRICKLE = 0.5  # behind P0, before everything else
 
 
 class Waiting:
-    """Tickets without a place; whoever of a lane must wait, the others behind it must too."""
+    """Tickets without a place; when the first ticket of a lane must wait, the others behind it must, too."""
 
     def __init__(self, rules: Rules, in_memory: Callable[[str], bool]) -> None:
         self.rules, self._in_memory = rules, in_memory

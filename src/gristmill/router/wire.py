@@ -1,4 +1,4 @@
-"""What goes over the wire: calls and bodies, headers that may pass, errors in the style of each API."""
+"""The wire: calls and bodies, headers that may pass, errors in the style of each API."""
 
 import time
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ HOP_BY_HOP = frozenset(
         b"upgrade",
     )
 )
-# ours to set, or nobody's business on the other side
+# the router sets these itself, or keeps them from the other side
 NOT_FORWARDED = HOP_BY_HOP | {
     b"accept",
     b"accept-encoding",
@@ -95,7 +95,7 @@ class BadRequest(Exception):
 
 
 def model_missing(model: str, available: Iterable[str]) -> BadRequest:
-    """What a client is told who asks for a model that nobody serves."""
+    """The refusal of a request for a model that no backend serves."""
     names = ", ".join(sorted(available)) or "none"
     text = f"model {model.removesuffix(':latest')[:200]!r} not found; available: {names}"
     return BadRequest(text, 404, MODEL_NOT_FOUND)
@@ -124,10 +124,10 @@ _flag = msgspec.json.Decoder(bool | None)
 
 
 def read_question(call: Call, body: bytes) -> Question:
-    """What a body asks, or a sentence about what is wrong with it."""
+    """Read a body; raises BadRequest with a sentence about its fault."""
     try:
         if not body.isascii():
-            body.decode()  # what passes as it came is not looked at any more
+            body.decode()  # fields that pass as they are get no other check
         fields = _fields.decode(body)
     except msgspec.ValidationError:
         raise BadRequest("the body must be a JSON object") from None
@@ -162,8 +162,8 @@ def asks_nothing(question: Question) -> bool:
 
 
 def _is_empty(raw: msgspec.Raw | None) -> bool:
-    # the length first: what is said may be many megabytes, which are not copied for this
-    return raw is None or (memoryview(raw).nbytes <= 4 and bytes(raw) in EMPTY)
+    # the length first: a field may have many megabytes, which are not copied for this
+    return raw is None or (len(raw) <= 4 and bytes(raw) in EMPTY)
 
 
 def unloads(question: Question) -> bool:
@@ -172,7 +172,7 @@ def unloads(question: Question) -> bool:
 
 
 def nothing_said(question: Question, reason: str) -> bytes:
-    """What Ollama answers when it only loads or unloads."""
+    """Ollama's answer when it only loads or unloads."""
     said = {"message": {"role": "assistant", "content": ""}} if question.call is CHAT else {"response": ""}
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return orjson.dumps({"model": question.model, "created_at": stamp, **said, "done": True, "done_reason": reason})
@@ -270,7 +270,7 @@ def error_line(call: Call, message: str) -> bytes:
 
 
 def error_text(body: bytes) -> str:
-    """The sentence inside an error body of either API, or what there is of it."""
+    """The sentence inside an error body of either API, else the body itself."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -6,4 +6,4 @@ SELECT protect('chunk'), protect('embedding'), protect('fresh_terms'), protect('
 SELECT protect('alias', seen => $$ client IN ('', seen_from_client()) $$,
                         own => $$ client = seen_from_client() AND seen_from_project() = '' $$);
 -- models are the machines', and no client's
-SELECT share('embedding_model', 'SELECT'), share('node', 'SELECT'), share('edge', 'SELECT');
+SELECT share('embedding_model', 'SELECT');

@@ -20,7 +20,7 @@ SELECT c.now, v.id, v.queue, v.kind, v.status, v.wait, v.created_at, v.run_at, v
                                    AND (o.lane, o.seq, o.id) < (k.lane, k.seq, k.id)
                                  ORDER BY o.lane DESC, o.seq DESC, o.id DESC LIMIT %(most)s + 1) x) END AS ahead,
        CASE WHEN q.concurrency IS NOT NULL THEN
-         (SELECT count(*) FROM leased o WHERE o.queue = q.name) END AS running,
+         count_running(q.name) END AS running,
        (SELECT count(*) FROM worker s WHERE s.state = 'live' AND NOT s.solo AND v.queue = ANY (s.queues)
            AND s.heartbeat_at >= c.now - s.lease_for) AS workers,
        (SELECT count(*) FROM worker s WHERE s.state = 'live' AND s.solo AND v.queue = ANY (s.queues)

@@ -229,7 +229,7 @@ CREATE TABLE task_failure (
 CREATE INDEX task_failure_by_task ON task_failure (task);
 
 CREATE TABLE schedule (
-  name        text PRIMARY KEY CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
+  name        text NOT NULL CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
   kind        text NOT NULL,
   queue       text NOT NULL,
   scope       int NOT NULL DEFAULT 1,              -- whose tasks it sends
@@ -237,13 +237,15 @@ CREATE TABLE schedule (
   cron        text,
   zone        text NOT NULL DEFAULT 'UTC',
   once_at     timestamptz,
-  follows     text REFERENCES schedule ON DELETE CASCADE,
+  follows     text,                                -- another schedule of the same scope
   delay       interval,
   enabled     boolean NOT NULL DEFAULT true,
   next_at     timestamptz,
   last_at     timestamptz,
   last_task   bigint,
   created_at  timestamptz NOT NULL DEFAULT clock(),
+  PRIMARY KEY (scope, name),
+  FOREIGN KEY (scope, follows) REFERENCES schedule (scope, name) ON DELETE CASCADE,
   CHECK (num_nonnulls(cron, once_at, follows) = 1),
   CHECK ((follows IS NULL) = (delay IS NULL))
 );

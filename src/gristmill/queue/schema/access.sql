@@ -1,7 +1,7 @@
 -- Who sees which tasks.
 
-SELECT protect('task'), protect('task_group'), protect('queue_tally'), protect('task_progress'), protect('task_failure'), protect('serial_head'),
-       protect('schedule');
+SELECT protect('task'), protect('task_group'), protect('task_progress'), protect('task_failure'), protect('serial_head'),
+       protect('schedule'), protect('queue_tally', rights => 'SELECT, INSERT, UPDATE');
 -- a ticket has no scope of its own: it is a place in line, and seen with its task
 SELECT protect('ticket', seen => 'EXISTS (SELECT FROM task t WHERE t.id = ticket.id)',
                          own => 'EXISTS (SELECT FROM task t WHERE t.id = ticket.id AND t.scope = ANY ((SELECT own_scopes())::int[]))');
@@ -10,5 +10,5 @@ SELECT protect('ticket', seen => 'EXISTS (SELECT FROM task t WHERE t.id = ticket
 DROP POLICY added ON ticket; CREATE POLICY added ON ticket FOR INSERT WITH CHECK (NOT is_foreign_task(id));
 
 -- What belongs to the machines and to no client. Leases name nothing but numbers of tasks.
-SELECT share('queue', 'SELECT, INSERT'), share('worker', 'SELECT'), share('lease', 'SELECT'), share('tasks', 'SELECT'),
-       share('leased', 'SELECT'), share('task_id', 'USAGE');
+SELECT share('queue', 'SELECT, INSERT (name)'), share('lease', 'SELECT'), share('task_id', 'USAGE'),
+       share('worker', 'SELECT (id, name, queues, concurrency, solo, state, lease_for, started_at, heartbeat_at)');

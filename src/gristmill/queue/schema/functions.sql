@@ -13,7 +13,7 @@ RETURNS task_status LANGUAGE sql IMMUTABLE AS $$
 -- for everybody. Returns the groups that reached an end.
 CREATE OR REPLACE FUNCTION bubble(groups bigint[], olds task_status[], news task_status[], counts int[])
 RETURNS bigint[] LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   ended bigint[] := '{}';
   ends bigint[];
@@ -74,7 +74,7 @@ END $$;
 
 -- Lets open tasks into the line, unless their time has not come or another task of their serial key is before them.
 CREATE OR REPLACE FUNCTION admit(ids bigint[]) RETURNS void LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   moment timestamptz := clock();
   heads bigint[];
@@ -113,7 +113,7 @@ END $$;
 
 -- Those behind tasks and groups that have come to an end may go: the next of their serial key, and what came after them.
 CREATE OR REPLACE FUNCTION follow(ended bigint[]) RETURNS void LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   next_ids bigint[];
   stranded bigint[];
@@ -159,7 +159,7 @@ END $$;
 
 -- What follows when tasks have come to an end: their groups count, those behind them may go.
 CREATE OR REPLACE FUNCTION conclude(ids bigint[], was task_status) RETURNS void LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   ended bigint[];
 BEGIN
@@ -182,3 +182,10 @@ CREATE OR REPLACE FUNCTION is_foreign_task(task_ bigint) RETURNS boolean LANGUAG
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
   SELECT EXISTS (SELECT FROM task t WHERE t.id = task_ AND t.scope <> ALL (own_scopes()))
 $$;
+
+-- How many tasks of a queue run now, whoever they belong to: a limit is shared by all clients.
+CREATE OR REPLACE FUNCTION count_running(of_queue text) RETURNS bigint LANGUAGE plpgsql STABLE
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  RETURN (SELECT count(*) FROM leased WHERE queue = of_queue);
+END $$;

@@ -77,9 +77,11 @@ async def add_schedule(
 ) -> None:
     """Send this letter at `cron`, at `once_at` (if that has passed: now), or `delay` after another schedule.
 
+    Its tasks belong to `scope`, without it to the scope of the sender; a name means one schedule of a scope.
     Replacing keeps the history and whether it is enabled. While its times stay the same it keeps its next run
     too, so that a program that states its schedules at every start loses nothing it missed while it was off.
     """
+    own = await _scope_of(tx, scope)
     kind, queue, payload = _unpack_letter(letter)
     if follows is not None:
         delay = delay or timedelta(0)
@@ -87,8 +89,8 @@ async def add_schedule(
     _check(wanted)
     await tx.one(SQL["lock"])
     if follows is not None:
-        await _check_leader(tx, name, follows)
-    old = await _find(tx, name)
+        await _check_leader(tx, own, name, follows)
+    old = await _find(tx, own, name)
     if old and not replace:
         raise Refused(f"There is already a schedule “{name}”: replace it, or choose another name.")
     enabled, next_at = await _next_state(tx, old, wanted)
@@ -97,7 +99,7 @@ async def add_schedule(
         name=name,
         kind=kind,
         queue=queue,
-        scope=await find_sender(tx) if scope is None else scope,
+        scope=own,
         payload=payload,
         cron=cron,
         zone=zone,
@@ -110,36 +112,40 @@ async def add_schedule(
     await tx.one(SQL["tell"])
 
 
-async def remove_schedule(tx: Tx, name: str, *, cascade: bool = False) -> list[str]:
+async def remove_schedule(tx: Tx, name: str, *, cascade: bool = False, scope: ScopeId | None = None) -> list[str]:
     """Remove a schedule, and with `cascade` all that follow it; the names of those removed."""
+    own = await _scope_of(tx, scope)
     await tx.one(SQL["lock"])
-    await _get_schedule(tx, name)
-    followers = [row.name for row in await tx.all(SQL["followers"], name=name)]
+    await _get_schedule(tx, own, name)
+    followers = [row.name for row in await tx.all(SQL["followers"], scope=own, name=name)]
     if followers and not cascade:
         raise Refused(f"The schedule “{name}” is followed by {', '.join(followers)}: remove those first, or all.")
-    await tx.execute(SQL["remove"], name=name)  # the table takes the followers along
+    await tx.execute(SQL["remove"], scope=own, name=name)  # the table takes the followers along
     return [name, *followers]
 
 
-async def enable_schedule(tx: Tx, name: str, enabled: bool) -> None:
+async def enable_schedule(tx: Tx, name: str, enabled: bool, *, scope: ScopeId | None = None) -> None:
     """Let it fire, from its next run after now; or let it rest."""
+    own = await _scope_of(tx, scope)
     await tx.one(SQL["lock"])
-    schedule = await _get_schedule(tx, name)
+    schedule = await _get_schedule(tx, own, name)
     if schedule.enabled == enabled:
         return  # and a missed run stays missed, to be fired
     now = await tx.value(SQL["now"])
     if enabled and schedule.once_at and schedule.once_at <= now:
         raise Refused(f"The time of “{name}” has passed: give it a new one, or run it now.")
-    await tx.execute(SQL["enable"], name=name, enabled=enabled, next_at=schedule.next(now) if enabled else None)
+    next_at = schedule.next(now) if enabled else None
+    await tx.execute(SQL["enable"], scope=own, name=name, enabled=enabled, next_at=next_at)
     await tx.one(SQL["tell"])
 
 
-async def run_schedule(tx: Tx, name: str) -> TaskId:
+async def run_schedule(tx: Tx, name: str, *, scope: ScopeId | None = None) -> TaskId:
     """Send its letter now, also if it is disabled; its next run stays where it is, and nothing follows it."""
+    own = await _scope_of(tx, scope)
     await tx.one(SQL["lock"])
-    schedule = await _get_schedule(tx, name)
+    schedule = await _get_schedule(tx, own, name)
     task = await _post(tx, schedule)
-    await tx.execute(SQL["ran"], name=name, task=task)
+    await tx.execute(SQL["ran"], scope=own, name=name, task=task)
     return task
 
 
@@ -176,8 +182,9 @@ async def _fire(tx: Tx, schedule: Schedule, now: datetime) -> Fired:
         problem = str(refused)
     enabled = problem is None and schedule.once_at is None
     task = await _post(tx, schedule)
-    await tx.execute(SQL["fired"], name=schedule.name, now=now, task=task, next_at=next_at, enabled=enabled)
-    await tx.execute(SQL["follow"], name=schedule.name, now=now)
+    which = {"scope": schedule.scope, "name": schedule.name}
+    await tx.execute(SQL["fired"], **which, now=now, task=task, next_at=next_at, enabled=enabled)
+    await tx.execute(SQL["follow"], **which, now=now)
     return Fired(schedule.name, task, due, now, next_at, problem)
 
 
@@ -244,12 +251,16 @@ def _check_times(schedule: Schedule) -> None:
         raise Refused("A delay cannot be negative: nothing runs before what it follows.")
 
 
-async def _check_leader(tx: Tx, name: str, follows: str) -> None:
-    leaders = [row.name for row in await tx.all(SQL["leaders"], name=follows)]
+async def _scope_of(tx: Tx, scope: ScopeId | None) -> ScopeId:
+    return await find_sender(tx) if scope is None else scope
+
+
+async def _check_leader(tx: Tx, scope: ScopeId, name: str, follows: str) -> None:
+    leaders = [row.name for row in await tx.all(SQL["leaders"], scope=scope, name=follows)]
     if name == follows:
         raise Refused(f"“{name}” cannot follow itself.")
     if not leaders:
-        await _get_schedule(tx, follows)
+        await _get_schedule(tx, scope, follows)
     if name in leaders:
         way = " → ".join([name, *leaders[: leaders.index(name) + 1]])
         raise Refused(f"“{name}” cannot follow “{follows}”, which follows it: {way}.")
@@ -264,15 +275,14 @@ async def _next_state(tx: Tx, old: Schedule | None, wanted: Schedule) -> tuple[b
     return enabled, wanted.next(await tx.value(SQL["now"])) if enabled else None
 
 
-async def _find(tx: Tx, name: str) -> Schedule | None:
-    row = await tx.one(SQL["one"], name=name)
-    return None if row is None else Schedule(*row)
+async def _find(tx: Tx, scope: ScopeId, name: str) -> Schedule | None:
+    return await tx.one(SQL["one"], Schedule, scope=scope, name=name)
 
 
-async def _get_schedule(tx: Tx, name: str) -> Schedule:
-    schedule = await _find(tx, name)
+async def _get_schedule(tx: Tx, scope: ScopeId, name: str) -> Schedule:
+    schedule = await _find(tx, scope, name)
     if schedule is None:
-        near = get_close_matches(name, [row.name for row in await tx.all(SQL["names"])], n=2)
+        near = get_close_matches(name, [row.name for row in await tx.all(SQL["names"], scope=scope)], n=2)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise Refused(f"There is no schedule “{name}”.{hint}")
     return schedule

@@ -294,9 +294,7 @@ class Shift:
         await self._reload()
         async with self._db.transaction() as tx:
             await self._claimer.look(tx, self._queues)
-            cancelled = [row.id for row in await tx.all(SQL["cancelled_in_hand"], worker=self.worker)]
-        for task in cancelled:
-            self._cancel(task)
+        await self._cancel_asked()
         self._claim_soon.set()
 
     async def _handle_notice(self, payload: str) -> None:
@@ -304,8 +302,8 @@ class Shift:
             case ["ready", queue, *place] if queue in self._configs and INTEGERS.fullmatch(" ".join(place)):
                 self._lane_marks.note_ready(queue, int(place[0]), int(place[1]))
                 self._claim_soon.set()
-            case ["cancel", task] if task.isdecimal():
-                self._cancel(TaskId(int(task)))
+            case ["cancel", task] if task.isdecimal() and self._workload.holds(TaskId(int(task))):
+                await self._cancel_asked()
             case ["queue", queue] if queue in self._configs:
                 await self._reload()
                 self._claim_soon.set()
@@ -315,6 +313,13 @@ class Shift:
                 self._claim_soon.set()
             case _:
                 pass
+
+    async def _cancel_asked(self) -> None:
+        """Cancel what the database says; a notice alone proves nothing, because every session may send one."""
+        async with self._db.transaction() as tx:
+            cancelled = [row.id for row in await tx.all(SQL["cancelled_in_hand"], worker=self.worker)]
+        for task in cancelled:
+            self._cancel(task)
 
     def _cancel(self, task: TaskId) -> None:
         claim = self._workload.running.get(task)

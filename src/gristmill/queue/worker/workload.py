@@ -80,6 +80,10 @@ class Workload:
         self.waiting.clear()
         return claims
 
+    def holds(self, task: TaskId) -> bool:
+        """Whether this task runs here, or waits here to be started."""
+        return task in self.running or any(claim.id == task for claim in self.waiting)
+
     def take(self, ids: Iterable[TaskId]) -> Iterator[Claim]:
         """Take these tasks out, as far as they have not begun."""
         wanted = set(ids)

@@ -17,13 +17,13 @@ CREATE OR REPLACE FUNCTION seen_from_project() RETURNS text LANGUAGE sql STABLE 
 $$;
 
 -- The scopes that this session sees.
-CREATE OR REPLACE FUNCTION seen_scopes() RETURNS int[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION seen_scopes() RETURNS int[] LANGUAGE sql STABLE PARALLEL SAFE SET search_path FROM CURRENT AS $$
   SELECT visible_scopes(seen_from_client(), seen_from_project())
 $$;
 
 -- The scopes whose rows this session may change: its own client's, or of a project that project alone. GLOBAL is changed
 -- only from GLOBAL.
-CREATE OR REPLACE FUNCTION own_scopes() RETURNS int[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION own_scopes() RETURNS int[] LANGUAGE sql STABLE PARALLEL SAFE SET search_path FROM CURRENT AS $$
   SELECT coalesce(array_agg(s.id), '{}') FROM scope s
    WHERE s.client = seen_from_client() AND (seen_from_project() = '' OR s.project = seen_from_project())
 $$;
@@ -31,7 +31,8 @@ $$;
 -- Puts a table under policies: `seen` decides which rows can be read, `own` which can be written. The owner of the tables
 -- (workers, migrations, the operator's commands) is not bound by them; the role gristmill_tenant is.
 CREATE OR REPLACE FUNCTION protect(of text, seen text DEFAULT 'scope = ANY ((SELECT seen_scopes())::int[])',
-                                   own text DEFAULT 'scope = ANY ((SELECT own_scopes())::int[])')
+                                   own text DEFAULT 'scope = ANY ((SELECT own_scopes())::int[])',
+                                   rights text DEFAULT 'SELECT, INSERT, UPDATE, DELETE')
 RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', of);
@@ -39,14 +40,28 @@ BEGIN
   EXECUTE format('DROP POLICY IF EXISTS added ON %1$I; CREATE POLICY added ON %1$I FOR INSERT WITH CHECK (%2$s)', of, own);
   EXECUTE format('DROP POLICY IF EXISTS changed ON %1$I; CREATE POLICY changed ON %1$I FOR UPDATE USING (%2$s)', of, own);
   EXECUTE format('DROP POLICY IF EXISTS removed ON %1$I; CREATE POLICY removed ON %1$I FOR DELETE USING (%2$s)', of, own);
-  PERFORM share(of, 'SELECT, INSERT, UPDATE, DELETE');
+  PERFORM share(of, rights);
 END $$;
 
--- Lets gristmill_tenant use a table, if that role is there.
+-- Lets gristmill_tenant use a table, a view or a sequence, if that role is there.
 CREATE OR REPLACE FUNCTION share(of text, rights text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF to_regrole('gristmill_tenant') IS NOT NULL THEN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO gristmill_tenant', current_schema());
     EXECUTE format('REVOKE ALL ON %I FROM gristmill_tenant', of);
     EXECUTE format('GRANT %s ON %I TO gristmill_tenant', rights, of);
   END IF;
+END $$;
+
+-- Functions that run with the rights of the owner are for gristmill_tenant, and for nobody else who may log in here.
+CREATE OR REPLACE FUNCTION guard_definers() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  one regprocedure;
+BEGIN
+  FOR one IN SELECT oid FROM pg_proc WHERE prosecdef AND pronamespace = current_schema()::regnamespace LOOP
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', one);
+    IF to_regrole('gristmill_tenant') IS NOT NULL THEN
+      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO gristmill_tenant', one);
+    END IF;
+  END LOOP;
 END $$;
