@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps -r
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types imports pytest corpora external test-clients lock clean
+.PHONY: help run demo test lint types imports pytest docs corpora external test-clients lock clean
 .DELETE_ON_ERROR:
 
 help: ## what one can do here
@@ -34,6 +34,9 @@ pytest: $(VENV)/dev.stamp
 
 corpora: $(VENV)/dev.stamp ## read every odd file of the public collections (GRISTMILL_CORPORA, or ../shared/corpora)
 	@GRISTMILL_CORPORA=$${GRISTMILL_CORPORA:-$(abspath ../shared/corpora)} $(BIN)/python -m pytest -q -n 2 tests/documents/test_reading_corpora.py
+
+docs: $(VENV)/dev.stamp ## write the outputs and options of docs/cli.md anew, from the program
+	@REWRITE_DOCS=1 $(BIN)/python -m pytest -q tests/cli/test_cli_manual.py
 
 external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: PostgreSQL 16, or GRISTMILL_EXTERNAL_URL
 	@$(BIN)/python tests/external.py

@@ -45,7 +45,7 @@ def list_(
     kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Only of this cluster.")] = None,
     since: Annotated[str | None, typer.Option(help="Only those that died since, such as 2026-12-01T08:00.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 50,
     json: Json = False,
 ) -> None:
     """Dead letters, the latest first.

@@ -30,7 +30,6 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 LEAST_NAME = 24  # characters of the first name in a row, however narrow the screen …
 LEAST_OTHER = 8  # … and of the other names in it
 LONGEST_WORD = 12  # characters that are not broken in the last column
-GAP = 1  # columns between two columns of a table that is set closely
 NARROW = 100  # columns below which tables are set closely
 PAPER = 160  # columns where there is no terminal to ask
 # What a terminal would obey instead of showing: controls, and what turns the direction of writing.
@@ -195,7 +194,8 @@ def _least_widths(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> li
         widths[place] = min(LEAST_OTHER, widths[place])
     for place in names[:1]:
         last = min(LONGEST_WORD, max((row[-1].cell_len for row in cells), default=0))
-        left = out.width - (sum(widths[:-1]) - widths[place]) - last - GAP * (len(columns) - 1)
+        gaps = (1 if is_narrow() else 2) * (len(columns) - 1)
+        left = out.width - (sum(widths[:-1]) - widths[place]) - last - gaps
         widths[place] = min(widths[place], max(min(left, LEAST_NAME), LEAST_OTHER))
     return widths
 

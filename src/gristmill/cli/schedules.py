@@ -179,7 +179,7 @@ def _table(found: list[Schedule]) -> RenderableType:
         )
         for one in found
     ]
-    columns = ("schedule", "kind", "payload", "when", "zone", "enabled", "next", "last", "last task")
+    columns = ("~schedule", "~kind", "~payload", "when", "zone", "enabled", "next", "last", "last task")
     return table(columns, rows, empty="There are no schedules: gristmill schedule add --help shows how to make one.")
 
 

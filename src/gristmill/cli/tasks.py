@@ -51,7 +51,7 @@ def list_(
         str | None, typer.Option(help="pending, processing, completed, failed, skipped or cancelled.")
     ] = None,
     group: Annotated[int | None, typer.Option(help="Only children of this group.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 50,
     before: Annotated[int | None, typer.Option(help="Only older than this task: the next page.")] = None,
     json: Json = False,
 ) -> None:
