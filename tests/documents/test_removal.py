@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from gristmill.db import Database, Tx
-from gristmill.documents import Removed, add_again, add_file, load_documents, remove
+from gristmill.documents import Item, Removed, Staged, add_again, add_file, load_documents, remove, take_in
+from gristmill.documents.blobs import hash_of
 from gristmill.documents.phases import opening
 from gristmill.documents.reading import Part
 from gristmill.documents.take_in import add_part
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
 
@@ -101,6 +103,24 @@ async def test_a_document_that_is_removed_while_another_makes_it_anew_leaves_the
     await removing
     async with db.transaction() as tx:
         assert list(await load_documents(tx, [document, new])) == [new]
+
+
+async def test_staged_bytes_whose_last_document_is_removed_meanwhile_must_be_staged_again(
+    db: Database, tmp_path: Path
+) -> None:
+    document = await added(db, tmp_path / "note.md", "Good day.")
+    staged = Staged(hash_of(b"Good day."), 9, UUID(int=7))  # its pin was used up
+
+    async def bring() -> None:
+        async with db.transaction() as tx:
+            await take_in(tx, Item("urn:other", "other.md", staged))
+
+    async with db.transaction() as tx:
+        await remove(tx, [document])
+        await tx.flush()
+        bringing = await held_up(db, bring())
+    with pytest.raises(Transient, match="stage them again"):
+        await bringing
 
 
 async def test_a_version_is_complete_also_when_somebody_else_just_removed_the_one_before(

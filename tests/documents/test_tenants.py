@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg.errors import InsufficientPrivilege
 
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database, Tx
@@ -14,6 +15,7 @@ from gristmill.documents import (
     Note,
     WholeText,
     add_again,
+    blobs,
     count_documents,
     find_with_parts,
     list_documents,
@@ -31,6 +33,7 @@ from gristmill.documents import (
     store,
     take_in,
 )
+from gristmill.documents.blobs import hash_of
 from gristmill.documents.letters import ReadPage
 from gristmill.documents.model import owner_of
 from gristmill.documents.notebook import prepare_note, prepare_text
@@ -39,7 +42,7 @@ from gristmill.errors import GristmillError, Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.models import FakeEmbedder, ModelPool
 from gristmill.queue import on
-from gristmill.scopes import GLOBAL, Scope
+from gristmill.scopes import GLOBAL, Scope, scope_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ACME, ZENITH = Scope("acme"), Scope("zenith")
@@ -110,7 +113,55 @@ async def test_nobody_gets_the_bytes_of_another_by_their_hash(db: Database) -> N
         await brought(db, ACME, staged)  # its pin was used up
 
 
-WRITES = ("INSERT INTO blob VALUES (sha256('x'), 1)", "DELETE FROM blob", "DELETE FROM blob_piece", "TABLE staged_blob")
+MAKE = """
+INSERT INTO document (scope, urn, version, hash, name, task, opening)
+VALUES (%(own)s, 'urn:copy', 1, %(hash)s, 'copy', 0, 0) RETURNING id
+"""
+REFUSAL = "bytes that its client has handed in"
+
+
+async def test_a_client_makes_no_document_of_a_hash_that_it_merely_knows(db: Database) -> None:
+    await brought(db, ZENITH)
+    for hash_ in (hash_of(NOTE), hash_of(b"bytes that nobody has")):
+        with pytest.raises(InsufficientPrivilege, match=REFUSAL):
+            async with db.transaction(seen_from=ACME) as tx:
+                await tx.value(MAKE, own=await scope_id(tx, ACME), hash=hash_)
+
+
+async def test_a_client_changes_no_document_of_its_own_to_a_hash_that_it_merely_knows(db: Database) -> None:
+    await brought(db, ZENITH)
+    ours = await brought(db, ACME, b"# Ours")
+    with pytest.raises(InsufficientPrivilege, match=REFUSAL):
+        async with db.transaction(seen_from=ACME) as tx:
+            await tx.execute("UPDATE document SET hash = %(hash)s WHERE id = %(id)s", id=ours, hash=hash_of(NOTE))
+
+
+async def test_a_claim_ends_with_its_transaction(db: Database) -> None:
+    await brought(db, ZENITH)
+    async with db.transaction(seen_from=ACME) as tx:
+        await blobs.keep_bytes(tx, NOTE)
+    with pytest.raises(InsufficientPrivilege, match=REFUSAL):
+        async with db.transaction(seen_from=ACME) as tx:
+            await tx.value(MAKE, own=await scope_id(tx, ACME), hash=hash_of(NOTE))
+    await blobs.clear_staged(db)
+    async with db.transaction() as tx:
+        assert await tx.value("SELECT count(*) FROM claimed_blob") == 0
+
+
+async def test_a_client_makes_another_document_of_bytes_that_it_sees(db: Database) -> None:
+    await brought(db, GLOBAL)
+    async with db.transaction(seen_from=ACME) as tx:
+        document = await tx.value(MAKE, own=await scope_id(tx, ACME), hash=hash_of(NOTE))
+        assert await read(tx, document) == [NOTE]
+
+
+WRITES = (
+    "INSERT INTO blob VALUES (sha256('x'), 1)",
+    "DELETE FROM blob",
+    "DELETE FROM blob_piece",
+    "TABLE staged_blob",
+    "TABLE claimed_blob",
+)
 
 
 @pytest.mark.parametrize("statement", WRITES)

@@ -94,7 +94,7 @@ class Starts:
             os.close(handle)
 
     @classmethod
-    def journal_of(cls, n: int) -> bool:
+    def noted(cls, n: int) -> bool:
         """Whether it began before."""
         lines = cls.path.read_text().splitlines() if cls.path is not None and cls.path.exists() else []
         return any(line.startswith(f"{n} ") for line in lines)

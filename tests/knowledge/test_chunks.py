@@ -4,7 +4,7 @@ from hashlib import sha256
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from shelf import chunked, placed
 
@@ -62,7 +62,6 @@ PAGES = st.lists(BLOCKS, max_size=12).map("\n\n".join)
 
 
 @given(PAGES, st.sampled_from([24, 64, 256]), st.sampled_from(["", "A title", "word " * 90]))
-@settings(deadline=None)
 def test_all_that_is_not_blank_is_covered_once_and_in_order_and_fits(text: str, limit: int, title: str) -> None:
     pieces = chunks.split(text, title=title, limit=limit)
     for before, after in pairwise(pieces):

@@ -184,3 +184,40 @@ async def somebody_waits(db: Database) -> None:
     async with await db.connect("test") as watching:
         while not await (await watching.execute(SOMEBODY_WAITS)).fetchone():  # noqa: ASYNC110 no event says so
             await asyncio.sleep(0.01)
+
+
+# --- a project removes the evidence of its whole client
+
+
+async def removed_by(db: Database, scope: Scope, chunk: ChunkId) -> tuple[int, int]:
+    """How many nodes went, and how many lost some of their evidence, when a project removed this chunk's document."""
+    async with db.transaction(seen_from=scope) as tx:
+        gone = await remove(tx, [await document_of(tx, chunk)])
+    return gone.nodes, gone.nodes_weaker
+
+
+async def test_what_a_client_stated_goes_with_the_last_evidence_that_its_project_removes(db: Database) -> None:
+    (chunk,) = await shelve(db, "Seven.", client="acme", project="red")
+    await stated(db, chunk, scope=ACME)
+    assert await removed_by(db, RED, chunk) == (1, 0)
+    assert await statements_of(db) == []
+
+
+async def test_what_a_client_stated_stays_with_evidence_that_the_removing_project_cannot_see(db: Database) -> None:
+    (red,) = await shelve(db, "Seven.", client="acme", project="red")
+    (blue,) = await shelve(db, "Seven.", client="acme", project="blue")
+    await stated(db, red, blue, scope=ACME)
+    assert await removed_by(db, RED, red) == (0, 1)
+    assert await statements_of(db) == ["acme"]
+    assert await removed_by(db, BLUE, blue) == (1, 0)
+    assert await statements_of(db) == []
+
+
+async def test_nobody_retracts_a_statement_of_another_that_has_evidence(db: Database) -> None:
+    (chunk,) = await shelve(db, "Seven.", client="acme")
+    await stated(db, chunk, scope=ACME)
+    async with db.transaction() as tx:
+        own = await scope_id(tx, ACME)
+    async with db.transaction(seen_from=Scope("zenith")) as tx:
+        await graph.retract_statements(tx, [statements.Statement(own, "ticket::7")])
+    assert await statements_of(db) == ["acme"]

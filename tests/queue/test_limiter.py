@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import make_conninfo
 
@@ -98,7 +98,6 @@ def test_turns_are_given_in_order(limit, gap, arrivals, expected):
     assert list(turns(limit, arrivals, gap)) == expected
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 8),
     st.integers(0, 3),

@@ -84,7 +84,7 @@ def happen(world: World, name: str, number: int, model: str, pick: int, seconds:
 
 
 @given(worlds, st.lists(step, max_size=120))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_whatever_happens_slots_balance_and_every_request_has_exactly_one_end(make, steps) -> None:
     world = make()
     world.do(world.lanes.start(world.now))
@@ -106,7 +106,7 @@ def test_whatever_happens_slots_balance_and_every_request_has_exactly_one_end(ma
 
 
 @given(worlds, st.lists(step, max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whenever_the_router_stops_every_request_is_told_once_and_every_slot_given_back(make, steps) -> None:
     world = make()
     world.do(world.lanes.start(world.now))
@@ -123,7 +123,7 @@ def test_whenever_the_router_stops_every_request_is_told_once_and_every_slot_giv
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(("bg7", "eyes", "orch"))), min_size=1, max_size=4),
     st.sampled_from(("bg7", "bg14")),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_background_work_ends_however_much_more_urgent_work_keeps_coming(urgent, model) -> None:
     world = World.of(gpu(slots=1))
     for priority, other in urgent:  # there is always more urgent work than there are slots
@@ -145,7 +145,7 @@ def test_background_work_ends_however_much_more_urgent_work_keeps_coming(urgent,
 
 
 @given(st.integers(1, 6), st.integers(1, 4), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_critical_request_runs_as_soon_as_background_work_has_let_go(background, critical, begun) -> None:
     world = World.of(gpu(slots=4)).with_resident("bg7")
     for _ in range(background):

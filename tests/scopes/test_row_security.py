@@ -8,10 +8,13 @@ import psycopg
 import pytest
 from neighbour import NUMBER, SECRET, SPECIAL, VALUES, move_in
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
-from gristmill.db import Connection, Database
+from gristmill.db import Connection, Database, open_database, pool
+from gristmill.errors import Refused
 from gristmill.queue.settle import LEASE_LOST
 from gristmill.scopes import GLOBAL, Scope, scope_id
+from gristmill.settings import Settings
 from statements import PARAMETER, PLACEHOLDER, is_copy, parameters_of, prepare_as, read_statements
 
 ACME, MILL, BETA = Scope("acme"), Scope("acme", "mill"), Scope("beta")
@@ -26,6 +29,7 @@ WITHOUT_SCOPE = {
     "blob": "bytes are kept once, whoever has them: they are seen with a document",
     "blob_piece": "as blob",
     "staged_blob": "a pin is a secret that its stager alone knows; no tenant sees the table",
+    "claimed_blob": "which bytes a transaction has had in its hands; no tenant sees the table",
     "queue": "settings of the machine",
     "queue_health": "the health of the machine",
     "sweep": "where the janitor of the machine goes on",
@@ -45,6 +49,7 @@ UNSEEN = {
     "limiter",
     "limiter_hold",
     "staged_blob",
+    "claimed_blob",
 }
 
 COLUMNS = """
@@ -156,6 +161,51 @@ async def test_without_row_security_only_the_program_keeps_clients_apart(url: st
         await mark_scopes(db)
         async with db.reading(seen_from=ACME) as tx:
             assert len(await tx.all(SEEN)) == 5
+
+
+@pytest.mark.parametrize("path", ["mill,public", '"$user",public'])
+async def test_clients_are_kept_apart_in_any_schema(empty_url: str, path: str) -> None:
+    async with await psycopg.AsyncConnection.connect(empty_url, autocommit=True) as connection:
+        await connection.execute("CREATE EXTENSION vector")
+        await connection.execute(
+            f'CREATE SCHEMA "{"mill" if path.startswith("mill") else connection.info.user}"'.encode()
+        )
+    url = make_conninfo(empty_url, options=f"-csearch_path={path}")
+    async with open_database(Settings(database_url=url)) as db:
+        await mark_scopes(db)
+        async with db.transaction(seen_from=BETA) as tx:
+            assert [row.key for row in await tx.all(SEEN)] == ["GLOBAL", "beta"]
+
+
+async def test_a_session_that_does_not_become_a_tenant_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy may swallow what we say to the server: then nothing is lent."""
+    monkeypatch.setattr(pool, "BECOME_TENANT", "SELECT 'swallowed'")
+    async with await Database(url).connect("test") as connection:
+        with pytest.raises(Refused, match="does not let us act as gristmill_tenant"):
+            await pool._become_tenant(connection)  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_temporary_table_of_a_client_deceives_no_policy(db: Database) -> None:
+    await mark_scopes(db)
+    async with db.transaction(seen_from=ACME) as tx:
+        await tx.execute(
+            "CREATE TEMP TABLE scope AS SELECT id, 'acme' AS client, '' AS project FROM generate_series(1, 9) id"
+        )
+        seen = {row.key for row in await tx.all("SELECT key FROM entity")}
+    assert "beta" not in seen
+
+
+async def test_functions_with_the_owners_rights_are_for_tenants_alone(db: Database) -> None:
+    async with db.transaction() as tx:
+        definers = await tx.all(
+            "SELECT oid, proname, proconfig FROM pg_proc WHERE prosecdef AND proowner = 'gristmill'::regrole"
+        )
+        assert len(definers) > 5
+        for one in definers:
+            assert not await tx.value("SELECT has_function_privilege('public', %(oid)s, 'EXECUTE')", oid=one.oid), (
+                one.proname
+            )
+            assert any(setting.endswith("pg_temp") for setting in one.proconfig), one.proname
 
 
 # --- what can be changed

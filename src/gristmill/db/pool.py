@@ -34,6 +34,7 @@ PATIENCE = 20.0  # seconds until a connection is lent
 FIX_SEARCH_PATH = """
 SELECT set_config('search_path', string_agg(quote_ident(name), ', '), false) FROM unnest(current_schemas(false)) name
 """
+BECOME_TENANT = f"SET ROLE {TENANT}"
 LOOK_FROM = "SELECT set_config('gristmill.client', %s, false), set_config('gristmill.project', %s, false)"
 
 
@@ -244,7 +245,7 @@ async def _become_tenant(connection: Connection) -> None:
     await _observed(connection)
     await connection.set_autocommit(True)
     await connection.execute(FIX_SEARCH_PATH)
-    await connection.execute(f"SET ROLE {TENANT}")
+    await connection.execute(BECOME_TENANT)
     found = await (await connection.execute("SELECT current_user::text")).fetchone()
     if found != (TENANT,):
         raise Refused(f"The server does not let us act as {TENANT}: connect to it without a proxy in between.")

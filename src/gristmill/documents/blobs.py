@@ -114,8 +114,17 @@ async def keep_bytes(tx: Tx, content: Staged | bytes) -> None:
     """Let these bytes be there when a document of this transaction refers to them."""
     if isinstance(content, bytes):
         await tx.one(SQL["keep_bytes"], content=content)
-    elif not await tx.value(SQL["claim"], pin=content.pin, hash=content.hash):
+    elif not await tx.value(SQL["claim"], pin=content.pin, hash=content.hash) and not await _hold_seen(tx, content):
         raise Transient("the staged bytes were left too long and have been removed: stage them again")
+
+
+async def _hold_seen(tx: Tx, content: Staged) -> bool:
+    """Whether a document that the caller sees has these bytes: that shows as well as a pin that they are the caller's.
+
+    They are held before that is asked: the document may be removed meanwhile, and its bytes with it.
+    """
+    await hold_bytes(tx, content.hash)
+    return await tx.value(SQL["has_document"], hash=content.hash)
 
 
 async def hold_bytes(tx: Tx, hash_: bytes) -> None:
@@ -135,6 +144,7 @@ async def drop_unused_bytes(tx: Tx, hashes: Sequence[bytes]) -> None:
 async def clear_staged(db: Database) -> None:
     """Remove bytes that were staged long ago and that no document took in: their stager died, or thought better."""
     async with db.transaction() as tx:
+        await tx.execute(SQL["forget_claims"])
         left = [row.blob for row in await tx.all(SQL["unpin_abandoned"], age=ABANDONED)]
         if left:
             await tx.execute(SQL["drop_unfinished"], blobs=left)

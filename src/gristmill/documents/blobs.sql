@@ -34,8 +34,10 @@ UPDATE staged_blob SET blob = %(kept)s WHERE pin = %(pin)s;
 DELETE FROM blob WHERE id = %(staged)s AND hash IS NULL;
 
 -- name: claim
--- the pin, or else a document that the caller sees, shows that he has had the bytes
-SELECT claim_staged(%(pin)s, %(hash)s) OR EXISTS (SELECT FROM document d WHERE d.hash = %(hash)s);
+SELECT claim_staged(%(pin)s, %(hash)s);
+
+-- name: has_document
+SELECT EXISTS (SELECT FROM document d WHERE d.hash = %(hash)s);
 
 -- name: hold
 SELECT hold_blob(%(hash)s);
@@ -54,3 +56,7 @@ DELETE FROM blob b WHERE b.id = ANY (%(blobs)s) AND b.hash IS NULL;
 
 -- name: drop_abandoned
 SELECT drop_unused_blobs(ARRAY (SELECT hash FROM blob WHERE id = ANY (%(blobs)s) AND hash IS NOT NULL));
+
+-- name: forget_claims
+-- of transactions that have ended
+DELETE FROM claimed_blob WHERE transaction < pg_snapshot_xmin(pg_current_snapshot());

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from gristmill.db import Database, Row, Tx
+from gristmill.db import Database, Tx
 from gristmill.documents import store
 from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
 from gristmill.documents.progress import find_with_parts
 from gristmill.documents.store import SQL
 from gristmill.errors import Refused
-from gristmill.ids import DocumentId
+from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import graph, lexicon
 from gristmill.queue import cancel, forget_owners, send_many
 from gristmill.scopes import Scope, find_scope
@@ -51,6 +52,12 @@ class Account:
         self.nodes_weaker = self.nodes_weaker.union(losses.nodes_weaker) - self.nodes
         self.edges_weaker = self.edges_weaker.union(losses.edges_weaker) - self.edges
 
+    def keep(self, stated: Iterable[graph.NodeRef]) -> None:
+        """Statements with evidence that only others see: their nodes are weaker, and not gone."""
+        kept = self.nodes.intersection(stated)
+        self.nodes -= kept
+        self.nodes_weaker |= kept
+
     def sum_up(self) -> Removed:
         return Removed(
             self.documents,
@@ -62,6 +69,25 @@ class Account:
             len(self.nodes_weaker),
             len(self.edges_weaker),
         )
+
+
+class _DeletedRow(NamedTuple):
+    documents: int
+    scopes: list[ScopeId]
+
+
+class _ContentsRow(NamedTuple):
+    pages: int
+    chunks: list[ChunkId]
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How many documents there still were, in which scopes, and the statements that lost some of their evidence."""
+
+    documents: int
+    scopes: Sequence[ScopeId]
+    stated: Sequence[graph.NodeRef]
 
 
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
@@ -143,10 +169,11 @@ def _portions(ids: Sequence[DocumentId]) -> Iterator[Sequence[DocumentId]]:
 
 async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     meant, tasks = await _stop_work(tx, ids)
-    contents = await tx.one(SQL["contents"], ids=meant)
+    contents = await tx.one(SQL["contents"], _ContentsRow, ids=meant)
     assert contents is not None
     account.lose(await graph.find_losses(tx, contents.chunks))
     gone = await _delete(tx, meant)
+    account.keep(gone.stated)
     await send_many(tx, [lexicon.fold_letter(scope) for scope in gone.scopes])
     account.documents += gone.documents
     account.pages += contents.pages
@@ -154,18 +181,15 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
     account.tasks += tasks
 
 
-async def _delete(tx: Tx, ids: Sequence[DocumentId]) -> Row:
-    """Delete documents, with the bytes and statements that nothing else needs.
-
-    The row says how many documents there still were, and in which scopes.
-    """
+async def _delete(tx: Tx, ids: Sequence[DocumentId]) -> Deleted:
+    """Delete documents, with the bytes and statements that nothing else needs."""
     hashes = [row.hash for row in await tx.all(SQL["hashes_of"], ids=ids)]
     await lock_bytes(tx, hashes)  # before the documents: every removal locks in this order
     stated = await graph.statements_at_stake(tx, ids)
-    gone = await tx.one(SQL["delete_documents"], ids=ids)
+    gone = await tx.one(SQL["delete_documents"], _DeletedRow, ids=ids)
+    assert gone is not None
     await drop_unused_bytes(tx, hashes)
-    await graph.retract_statements(tx, stated)
-    return gone
+    return Deleted(gone.documents, gone.scopes, await graph.retract_statements(tx, stated))
 
 
 async def _stop_work(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId], int]:

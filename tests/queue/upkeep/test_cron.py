@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.errors import Refused
@@ -163,7 +163,6 @@ EXPRESSIONS = st.sampled_from(
 MOMENTS = st.integers(0, 280 * 24 * 60).map(lambda minutes: utc("2026-03-01 00:00") + timedelta(minutes=minutes))
 
 
-@settings(deadline=None)
 @given(ZONES, EXPRESSIONS, MOMENTS, st.integers(0, 999))
 def test_between_two_runs_everybody_is_told_the_same(zone, expression, moment, thousandths):
     plan = parse(expression, zone)
@@ -218,7 +217,6 @@ def test_a_mistake_is_pointed_at(expression, there, reason):
     assert pointed(expression) == (there, reason)
 
 
-@settings(deadline=None)
 @given(st.text("0123456789*/-,LW#@: \tMONJAx²é", max_size=20))
 def test_any_text_is_a_plan_or_refused(text):
     with suppress(Refused):  # and nothing else

@@ -118,7 +118,7 @@ def unique_positions(sent: list[Sent]) -> bool:
     return len(positions) == len(set(positions))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     sent=st.lists(SENT, min_size=1, max_size=12).filter(unique_positions),
     retries_first=st.booleans(),

@@ -25,6 +25,14 @@ CREATE TABLE staged_blob (
 );
 CREATE INDEX staged_blob_by_blob ON staged_blob (blob);
 
+-- Which bytes a client has had in its hands, for as long as its transaction lasts: it may make documents of these bytes.
+-- Functions of the owner write this table, because a client could write any setting of its session itself.
+CREATE UNLOGGED TABLE claimed_blob (
+  transaction xid8 NOT NULL,
+  hash        bytea NOT NULL,
+  PRIMARY KEY (transaction, hash)
+);
+
 -- One version of one source. Its phases are groups of tasks, which know how far they are.
 CREATE TABLE document (
   id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -32,7 +40,7 @@ CREATE TABLE document (
   urn          text NOT NULL,                      -- where it comes from: file:///…, message-id:…, document:7#attachment=2
   version      int NOT NULL CHECK (version > 0),
   hash         bytea NOT NULL REFERENCES blob (hash),
-  container    bigint REFERENCES document ON DELETE CASCADE,  -- the mail it was attached to, the mailbox it lay in
+  container    bigint,                             -- the mail it was attached to, the mailbox it lay in
   name         text NOT NULL,                      -- the name of its file
   type         text COLLATE "C",                   -- by content: pdf, image, markdown, mail …; null until it was opened
   title        text,
@@ -44,11 +52,12 @@ CREATE TABLE document (
   pages        int,                                -- null until it was opened
   task         bigint NOT NULL,                    -- the group of all its work; 0: a program wrote it down as a whole
   opening      bigint NOT NULL,                    -- the task that opens it
-  UNIQUE (scope, urn, version)
+  UNIQUE (scope, urn, version),
+  UNIQUE (scope, id),                              -- rows that belong to a document have its scope: their keys name both
+  FOREIGN KEY (container, scope) REFERENCES document (id, scope) ON DELETE CASCADE
 );
 CREATE INDEX document_by_container ON document (container) WHERE container IS NOT NULL;
 CREATE INDEX document_by_hash ON document (hash);
-CREATE INDEX document_by_scope ON document (scope, id);
 CREATE INDEX document_incomplete ON document (id) WHERE completed_at IS NULL;
 
 -- The phases that documents go through, in this order. A row here and a handler for its letter are all that a phase is: the
@@ -72,25 +81,27 @@ VALUES ('ocr', 10, 'ocr', 'page', 'ocr.read', true, 'skipped'),
 -- The group of each phase of a document. Place, unit and visibility stand here as well: listing many documents would take half
 -- as long again if they were looked up for each.
 CREATE TABLE phase (
-  document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  document bigint NOT NULL,
   ordinal  smallint NOT NULL,
   name     text COLLATE "C" NOT NULL REFERENCES phase_kind,
   unit     text COLLATE "C" NOT NULL,
   shown    boolean NOT NULL,
   scope    int NOT NULL,
   task     bigint NOT NULL,
-  PRIMARY KEY (document, ordinal)                  -- in this order they are listed
+  PRIMARY KEY (document, ordinal),                 -- in this order they are listed
+  FOREIGN KEY (document, scope) REFERENCES document (id, scope) ON DELETE CASCADE
 );
 
 CREATE TABLE page (
-  document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  document bigint NOT NULL,
   number   int NOT NULL CHECK (number > 0),
   scope    int NOT NULL,
   method   text COLLATE "C" NOT NULL,              -- text: it carried its text; ocr: it was read from its picture
   text     text NOT NULL,                          -- Markdown
   key      bytea NOT NULL,                         -- what it was derived from: input, code, model, parameters
   divided  bytea,                                  -- and its chunks; null until there are any
-  PRIMARY KEY (document, number)
+  PRIMARY KEY (document, number),
+  FOREIGN KEY (document, scope) REFERENCES document (id, scope) ON DELETE CASCADE
 );
 ALTER TABLE page ALTER text SET STORAGE EXTERNAL;  -- to compress a page takes longer than to write it
 CREATE INDEX page_by_key ON page (key);
@@ -102,10 +113,11 @@ CREATE INDEX task_unit ON task (owner, kind, ((payload ->> 'page')::int), ((payl
 
 -- Which parts a new version of a container has as they are: they become its own when it takes the place of the older one.
 CREATE TABLE kept_part (
-  container bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  container bigint NOT NULL,
   urn       text NOT NULL,                         -- of the part, whichever version of it is there then
   scope     int NOT NULL,
-  PRIMARY KEY (container, urn)
+  PRIMARY KEY (container, urn),
+  FOREIGN KEY (container, scope) REFERENCES document (id, scope) ON DELETE CASCADE
 );
 
 -- A filter of a search that leaves few documents finds them without looking at all of a scope.

@@ -36,7 +36,34 @@ END $$;
 -- The functions below are for clients, too, who cannot touch the tables of bytes: two clients may have the same bytes, and
 -- neither may be kept from its own, or learn of the other. Each function does one thing that needs no trust in its caller.
 
--- Keeps these bytes; their hash is reckoned here, so that nobody can lay claim to bytes that he does not have.
+-- Remembers that the caller has had these bytes in its hands. The owner may make documents of all bytes, and needs no proof.
+CREATE OR REPLACE FUNCTION note_claim(digest bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF coalesce(nullif(current_setting('role'), 'none'), session_user) <> current_user THEN
+    INSERT INTO claimed_blob VALUES (pg_current_xact_id(), digest) ON CONFLICT DO NOTHING;
+  END IF;
+END $$;
+
+-- Whether this transaction has had these bytes in its hands.
+CREATE OR REPLACE FUNCTION has_claimed(digest bytea) RETURNS boolean LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM claimed_blob c WHERE c.transaction = pg_current_xact_id() AND c.hash = digest);
+END $$;
+
+-- A client makes documents only of bytes that it has had in its hands, or that a document has which it sees: whoever has a
+-- document may read its bytes. The answer is the same whether nobody has such bytes or another client.
+CREATE OR REPLACE FUNCTION demand_claim() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF NOT has_claimed(NEW.hash) AND NOT EXISTS (SELECT FROM document d WHERE d.hash = NEW.hash) THEN
+    RAISE insufficient_privilege USING MESSAGE = 'a document is made of bytes that its client has handed in';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER document_claims BEFORE INSERT OR UPDATE OF hash ON document
+  FOR EACH ROW WHEN (row_security_active('document'::regclass)) EXECUTE FUNCTION demand_claim();
+
+-- Keeps these bytes; their hash is reckoned here, so that nobody can lay claim to bytes that it does not have: see `demand_claim`.
 CREATE OR REPLACE FUNCTION keep_bytes(content bytea) RETURNS bytea LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -49,6 +76,7 @@ BEGIN
     SELECT kept, i, substr(content, i * piece + 1, piece) FROM generate_series(0, (length(content) - 1) / piece) AS i
     ON CONFLICT DO NOTHING;
   END IF;
+  PERFORM note_claim(digest);
   RETURN digest;
 END $$;
 
@@ -60,8 +88,12 @@ DECLARE
   kept bigint;
 BEGIN
   DELETE FROM staged_blob s USING blob b WHERE s.pin = pin_ AND b.id = s.blob AND b.hash = digest RETURNING b.id INTO kept;
+  IF kept IS NULL THEN
+    RETURN false;
+  END IF;
   PERFORM FROM blob WHERE id = kept FOR KEY SHARE;
-  RETURN FOUND;
+  PERFORM note_claim(digest);
+  RETURN true;
 END $$;
 
 -- Keeps bytes that a document has from being removed until the transaction ends.

@@ -8,6 +8,7 @@ import orjson
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
+from gristmill.knowledge.graph.contributions import NodeRef
 from gristmill.knowledge.keys import block_alias_changes, resolve_keys
 from gristmill.models import make_relation_type
 from gristmill.scopes import Scope, scope_id
@@ -79,14 +80,26 @@ async def hand_down_statements(tx: Tx, documents: Sequence[DocumentId]) -> None:
 async def statements_at_stake(tx: Tx, documents: Sequence[DocumentId]) -> list[Statement]:
     """The statements that lose evidence with these documents; locked, so that the remaining evidence stays as it is."""
     await block_alias_changes(tx)
-    return await tx.all(SQL["statements_at_stake"], Statement, documents=list(documents))
+    found = await tx.all(SQL["statements_at_stake"], Statement, documents=list(documents))
+    if found:
+        await tx.one(SQL["lock_statements"], **_columns_of(found))
+    return found
 
 
-async def retract_statements(tx: Tx, statements: Sequence[Statement]) -> None:
-    """Removes those of these statements that have no evidence left; statements without any evidence are never given."""
-    if statements:
-        scopes, keys = zip(*statements, strict=True)
-        await tx.execute(SQL["retract_statements"], scopes=list(scopes), keys=list(keys))
+async def retract_statements(tx: Tx, statements: Sequence[Statement]) -> list[NodeRef]:
+    """Removes those of these statements that have no evidence left; the nodes of the others.
+
+    Statements without any evidence are never given.
+    """
+    if not statements:
+        return []
+    columns = _columns_of(statements)
+    await tx.one(SQL["retract_statements"], **columns)
+    return await tx.all(SQL["find_statements"], NodeRef, **columns)
+
+
+def _columns_of(statements: Sequence[Statement]) -> dict[str, list[Any]]:
+    return {"scopes": [one.scope for one in statements], "keys": [one.key for one in statements]}
 
 
 async def _refuse_foreign_chunks(tx: Tx, scope: Scope, own: ScopeId, chunks: Sequence[ChunkId]) -> None:

@@ -54,17 +54,20 @@ SELECT DISTINCT ON (h.heir, r.source, r.type, r.target) h.heir, r.source, r.type
    SET stated = true, properties = known.properties || excluded.properties;
 
 -- name: statements_at_stake
--- The statements with evidence in these documents. They are locked: when two transactions remove the last two pieces of
--- evidence at the same time, the second must see that the first is gone.
+-- The statements with evidence in these documents.
 SELECT e.scope, e.key
   FROM entity e JOIN scope s ON s.id = e.scope
  WHERE e.linked
    AND EXISTS (SELECT FROM chunk c JOIN mention m ON m.chunk = c.id JOIN scope o ON o.id = m.scope
-                WHERE c.document = ANY(%(documents)s) AND m.key = e.key AND may_rest_on(s, o))
- ORDER BY e.key, e.scope FOR UPDATE OF e;
+                WHERE c.document = ANY(%(documents)s) AND m.key = e.key AND may_rest_on(s, o));
+
+-- name: lock_statements
+SELECT lock_statements(%(scopes)s, %(keys)s);
 
 -- name: retract_statements
-DELETE FROM entity e
- USING unnest(%(scopes)s::int[], %(keys)s::text[]) AS lost (scope, key), scope s
- WHERE e.scope = lost.scope AND e.key = lost.key AND s.id = e.scope
-   AND NOT EXISTS (SELECT FROM mention m JOIN scope o ON o.id = m.scope WHERE m.key = e.key AND may_rest_on(s, o));
+SELECT retract_statements(%(scopes)s, %(keys)s);
+
+-- name: find_statements
+SELECT DISTINCT s.client, e.key
+  FROM unnest(%(scopes)s::int[], %(keys)s::text[]) AS lost (scope, key)
+  JOIN entity e ON e.scope = lost.scope AND e.key = lost.key JOIN scope s ON s.id = e.scope;

@@ -4,7 +4,7 @@
 CREATE TABLE chunk (
   id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   scope    int NOT NULL REFERENCES scope,
-  document bigint NOT NULL REFERENCES document ON DELETE CASCADE,
+  document bigint NOT NULL,
   page     int NOT NULL,
   ordinal  int NOT NULL,                           -- its place on the page, from 0
   start    int NOT NULL CHECK (start >= 0),        -- where in the page's text it begins …
@@ -16,6 +16,8 @@ CREATE TABLE chunk (
   text     text NOT NULL,
   hash     bytea NOT NULL,                         -- of heading and text, as they are embedded
   UNIQUE (document, page, ordinal),
+  UNIQUE (id, scope),                              -- rows that belong to a chunk have its scope: their keys name both
+  FOREIGN KEY (document, scope) REFERENCES document (id, scope) ON DELETE CASCADE,
   CHECK (stop >= start)
 );
 CREATE INDEX chunk_by_hash ON chunk (hash);
@@ -33,20 +35,22 @@ CREATE UNIQUE INDEX embedding_model_current ON embedding_model (current) WHERE c
 -- Each model has its own HNSW index over its own rows, made when the model is first used.
 CREATE TABLE embedding (
   model  smallint NOT NULL REFERENCES embedding_model ON DELETE CASCADE,
-  chunk  bigint NOT NULL REFERENCES chunk ON DELETE CASCADE,
+  chunk  bigint NOT NULL,
   scope  int NOT NULL,
   vector vector NOT NULL,
-  PRIMARY KEY (chunk, model)
+  PRIMARY KEY (chunk, model),
+  FOREIGN KEY (chunk, scope) REFERENCES chunk (id, scope) ON DELETE CASCADE
 );
 
 -- Terms for BM25. A chunk's terms are written with the chunk, as one row. In the background, many such rows are gathered into
 -- a segment, in which each term has all its postings side by side. Segments are made and removed, but never changed.
 CREATE TABLE fresh_terms (
-  chunk    bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
+  chunk    bigint PRIMARY KEY,
   scope    int NOT NULL,
   language text COLLATE "C",
   length   int NOT NULL CHECK (length >= 0),       -- in words
-  terms    jsonb NOT NULL                          -- term → how often it stands there
+  terms    jsonb NOT NULL,                         -- term → how often it stands there
+  FOREIGN KEY (chunk, scope) REFERENCES chunk (id, scope) ON DELETE CASCADE
 ) WITH (toast_tuple_target = 8160);
 CREATE INDEX fresh_terms_by_scope ON fresh_terms (scope, chunk);
 
@@ -57,17 +61,18 @@ CREATE TABLE segment (
   length    bigint NOT NULL,                       -- of all its chunks, in words
   languages text[] NOT NULL,
   chunks    bytea NOT NULL,                        -- their ids, eight bytes each
+  UNIQUE (scope, id),
   CHECK (length(chunks) = 8 * size)
 );
-CREATE INDEX segment_by_scope ON segment (scope);
 ALTER TABLE segment ALTER chunks SET STORAGE EXTERNAL;
 
 CREATE TABLE posting (
-  segment bigint NOT NULL REFERENCES segment ON DELETE CASCADE,
+  segment bigint NOT NULL,
   term    text COLLATE "C" NOT NULL,
   scope   int NOT NULL,
   data    bytea NOT NULL,                          -- chunk, its length and the count of the term, nine bytes each
-  PRIMARY KEY (segment, term)
+  PRIMARY KEY (segment, term),
+  FOREIGN KEY (segment, scope) REFERENCES segment (id, scope) ON DELETE CASCADE
 );
 ALTER TABLE posting ALTER data SET STORAGE EXTERNAL;
 
@@ -111,7 +116,7 @@ CREATE TABLE entity (
 CREATE INDEX entity_by_name ON entity (plain_name(key), scope);
 
 CREATE TABLE mention (
-  chunk      bigint NOT NULL REFERENCES chunk ON DELETE CASCADE,
+  chunk      bigint NOT NULL,
   key        text COLLATE "C" NOT NULL,            -- namespace::name, normalised
   scope      int NOT NULL,                         -- of the chunk
   type       text COLLATE "C" NOT NULL,
@@ -120,6 +125,7 @@ CREATE TABLE mention (
   stated     boolean NOT NULL DEFAULT false,       -- somebody linked it: another extraction does not undo that
   properties jsonb NOT NULL DEFAULT '{}',
   PRIMARY KEY (chunk, key),
+  FOREIGN KEY (chunk, scope) REFERENCES chunk (id, scope) ON DELETE CASCADE,
   CHECK (count > 0 OR (stated AND count = 0))
 );
 CREATE INDEX mention_by_key ON mention (key, scope);
@@ -148,12 +154,13 @@ CREATE INDEX relation_chunk_target ON relation (chunk, target);  -- for the casc
 
 -- That a chunk was extracted, and from which input: for the same key, the result is reused.
 CREATE TABLE extraction (
-  chunk   bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
+  chunk   bigint PRIMARY KEY,
   scope   int NOT NULL,
   key     bytea NOT NULL,                          -- of client, text, context, code and model
   silent  boolean,                                 -- the LLM that was asked found nothing; null: none was asked
   dropped int NOT NULL DEFAULT 0,                  -- how many of its answers do not stand in the text
-  at      timestamptz NOT NULL DEFAULT clock()
+  at      timestamptz NOT NULL DEFAULT clock(),
+  FOREIGN KEY (chunk, scope) REFERENCES chunk (id, scope) ON DELETE CASCADE
 );
 CREATE INDEX extraction_by_key ON extraction (key);
 CREATE INDEX extraction_by_llm ON extraction (at) WHERE silent IS NOT NULL;

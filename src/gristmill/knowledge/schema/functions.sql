@@ -55,6 +55,28 @@ CREATE OR REPLACE FUNCTION may_rest_on(stated scope, shown scope) RETURNS boolea
   SELECT stated.client = shown.client AND (stated.project = '' OR shown.project IN ('', stated.project))
 $$;
 
+-- Statements outlive no evidence, whoever removes it: a project may remove the last chunk that a statement of its whole client
+-- rests on, and may neither change that statement nor see the chunks of other projects. So the two functions below have the
+-- rights of the owner. Neither needs any trust in its caller: the second removes only what has no evidence anywhere.
+
+-- When two transactions remove the last two pieces of evidence at the same time, the second waits here, and then sees that the
+-- first piece is gone.
+CREATE OR REPLACE FUNCTION lock_statements(scopes int[], keys text[]) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM FROM unnest(scopes, keys) AS lost (scope, key) JOIN entity e ON e.scope = lost.scope AND e.key = lost.key
+    ORDER BY e.key, e.scope FOR UPDATE OF e;
+END $$;
+
+CREATE OR REPLACE FUNCTION retract_statements(scopes int[], keys text[]) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM lock_statements(scopes, keys);
+  DELETE FROM entity e USING unnest(scopes, keys) AS lost (scope, key), scope s
+   WHERE e.scope = lost.scope AND e.key = lost.key AND e.linked AND s.id = e.scope
+     AND NOT EXISTS (SELECT FROM mention m JOIN scope o ON o.id = m.scope WHERE m.key = e.key AND may_rest_on(s, o));
+END $$;
+
 -- Every node in some scopes: the one place that decides on its type and name. A statement goes first, and of several the one
 -- in the nearest scope; then comes what was extracted from text, and in the end the key itself.
 CREATE OR REPLACE FUNCTION nodes_in(scopes int[])

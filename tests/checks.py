@@ -1,0 +1,137 @@
+"""Runs every check at once (`make test`), or those of one room (`make test-ROOM`), and says which failed.
+
+The checks that need no database run beside pytest: on two cores the type checker alone would keep one of them idle.
+Each is shown as one piece when it ends; pytest is seen while it runs. The server of somebody else
+comes last, for it is tried by the same tests.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+SRC = ROOT / "src" / "gristmill"
+TESTS = ROOT / "tests"
+RULES = TESTS / "test_rules.py"
+# one more than there are cores: some tests wait, but each process imports everything and may load models of its own
+PROCESSES = str((os.cpu_count() or 1) + 1)
+
+
+@dataclass
+class Check:
+    """A command that runs, and where its words are kept until it ends."""
+
+    name: str
+    command: list[str | Path]
+    words: IO[bytes] | None = None
+    began: float = field(default_factory=time.monotonic)
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH")))),
+        }
+        self.process = subprocess.Popen(self.command, cwd=ROOT, env=env, stdout=self.words, stderr=self.words)
+
+    def wait(self) -> "Ended":
+        """How it ended; what it said is shown now, if it was kept."""
+        code = self.process.wait()
+        ended = Ended(self.name, code, time.monotonic() - self.began)
+        if self.words is not None:
+            self.words.seek(0)
+            said = self.words.read().decode(errors="replace").strip()
+            sys.stdout.write(f"\n--- {self.name}\n{said}\n")
+            sys.stdout.flush()
+        return ended
+
+
+@dataclass(frozen=True)
+class Ended:
+    name: str
+    code: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {'passed' if self.code == 0 else f'FAILED ({self.code})'} in {self.seconds:.0f} s"
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end ends the checks, too
+    room = orders().room
+    if room and not tests_of(room):
+        sys.stderr.write(f"There is no room “{room}”: neither tests/{room} nor tests/test_{room}.py is here.\n")
+        return 2
+    try:
+        ended = list(run_checks(room))
+    except KeyboardInterrupt:
+        return 130
+    sys.stdout.write("\n".join(["---", *map(str, ended)]) + "\n")
+    return 1 if any(one.code for one in ended) else 0
+
+
+def orders() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("room", nargs="?", help="only what this room needs, without the tests that are marked as slow")
+    return parser.parse_args()
+
+
+def run_checks(room: str | None) -> Iterator[Ended]:
+    quiet = {
+        "ruff check": [BIN / "ruff", "check", "."],
+        "ruff format": [BIN / "ruff", "format", "--check", "."],
+        "imports": [BIN / "lint-imports", "--no-cache"],
+        "types": [BIN / "basedpyright", "--warnings", *typed_of(room)],
+    }
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as threads, ended_at_last() as running:
+        for number, (name, command) in enumerate(quiet.items()):
+            running.append(Check(name, command, (Path(folder) / str(number)).open("w+b")))
+        running.append(Check("pytest", [sys.executable, "-m", "pytest", "-q", "-n", PROCESSES, *pytest_of(room)]))
+        yield from threads.map(Check.wait, list(running))
+        if room is None:
+            running.append(Check("external", [sys.executable, TESTS / "external.py"]))
+            yield running[-1].wait()
+
+
+@contextmanager
+def ended_at_last() -> Iterator[list[Check]]:
+    """Checks that are ended, and waited for, when something goes wrong before they end by themselves."""
+    running: list[Check] = []
+    try:
+        yield running
+    finally:
+        for check in running:
+            if check.process.poll() is None:
+                check.process.send_signal(signal.SIGINT)
+        for check in running:
+            check.process.wait()
+            if check.words is not None:
+                check.words.close()
+
+
+def tests_of(room: str) -> list[Path]:
+    return [path for path in (TESTS / room, TESTS / f"test_{room}.py") if path.exists()]
+
+
+def typed_of(room: str | None) -> list[Path]:
+    """What the type checker reads; it follows imports by itself."""
+    return [path for path in (SRC / room, SRC / f"{room}.py") if path.exists()] if room else []
+
+
+def pytest_of(room: str | None) -> list[str | Path]:
+    return ["-m", "not slow", *tests_of(room), RULES] if room else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
