@@ -12,7 +12,7 @@ endif
 install = $(UV) $(LOCKED) $(1) $(2) || $(PIP) $(LOCKED) $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types imports pytest corpora external test-clients lock clean
+.PHONY: help run demo test lint types imports pytest docs corpora external test-clients lock clean
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes are started here, and each would compile every module anew
 .DELETE_ON_ERROR:
 
@@ -45,6 +45,9 @@ pytest: $(VENV)/dev.stamp
 
 corpora: $(VENV)/dev.stamp ## read every odd file of the public collections (GRISTMILL_CORPORA, or ../shared/corpora)
 	@GRISTMILL_CORPORA=$${GRISTMILL_CORPORA:-$(abspath ../shared/corpora)} $(BIN)/python -m pytest -q -n 2 tests/documents/test_reading_corpora.py
+
+docs: $(VENV)/dev.stamp ## write the outputs and options of docs/cli.md anew, from the program
+	@REWRITE_DOCS=1 $(BIN)/python -m pytest -q tests/cli/test_cli_manual.py
 
 external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: PostgreSQL 16, or GRISTMILL_EXTERNAL_URL
 	@$(BIN)/python tests/external.py

@@ -1,6 +1,7 @@
 """What tests of the command line have in common."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,21 @@ from gristmill.db import Database, Tx
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MILL = f"{EXAMPLES}/mill.py:handlers"
+PATIENCE = 120.0  # seconds for what comes true sooner wherever it comes true at all
 
 
 def within(url: str, work: Callable[[Tx], Awaitable[Any]]) -> Any:
     """Do something in one transaction."""
 
-    async def done() -> Any:
+    async def run_work() -> Any:
         async with Database(url) as db, db.transaction() as tx:
             return await work(tx)
 
-    return asyncio.run(done())
+    return asyncio.run(run_work())
+
+
+def wait_until(is_true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.05)

@@ -164,7 +164,7 @@ def test_an_unexpected_error_shows_where_only_to_those_who_ask(cli, monkeypatch)
     def broken(**_):
         raise ZeroDivisionError("no mill without a stone")
 
-    monkeypatch.setattr("gristmill.cli.session.load", broken)
+    monkeypatch.setattr("gristmill.cli.session.load_settings", broken)
     said = cli("task", "list")
     assert said.code == 1
     assert "ZeroDivisionError: no mill without a stone" in said.err
@@ -196,6 +196,6 @@ def test_an_interruption_is_quiet(cli, monkeypatch):
     def interrupted(**_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gristmill.cli.session.load", interrupted)
+    monkeypatch.setattr("gristmill.cli.session.load_settings", interrupted)
     said = cli("task", "list")
     assert (said.code, said.out, said.err) == (130, "", "")

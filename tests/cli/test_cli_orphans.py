@@ -5,16 +5,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import psutil
 import pytest
-from desk import MILL
+from desk import MILL, PATIENCE, wait_until
 
 from gristmill.db.embedded import Embedded
 from gristmill.processes import gone_processes, process_key
 
-PATIENCE = 60.0  # seconds for what comes true sooner wherever it comes true at all
 SOON_AFTER = [1.5, 1.2, 1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.0]  # seconds from the first child to the kill
 
 
@@ -23,13 +21,6 @@ def start_worker(embedded: Embedded, *words: str) -> psutil.Popen:
     environment.pop("GRISTMILL_DATABASE_URL", None)
     command = [sys.executable, "-m", "gristmill", "worker", "--app", MILL, *words]
     return psutil.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def wait_until(is_true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)
 
 
 def find_workers(parent: psutil.Process) -> list[psutil.Process]:

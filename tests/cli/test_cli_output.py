@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.progress import Progress, TextColumn
 
-from gristmill.cli.output import UNSHOWN, Screen, facts, out, say_json, table
+from gristmill.cli.output import UNSHOWN, Screen, make_facts, make_table, out, say_json
 
 NASTY = "\x1b]0;owned\x07[/x] :smile: \x9b2J\u202egpj\u206a\ufeff\U000e0041.exe"
 SHOWN = "]0;owned[/x] :smile: 2Jgpj.exe"
@@ -14,8 +14,8 @@ SHOWN = "]0;owned[/x] :smile: 2Jgpj.exe"
 def test_names_are_neither_markup_nor_commands_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     screen = Screen()
     screen.print(NASTY)
-    screen.print(table(("file", "state"), [(NASTY, "done")], empty=""))
-    screen.print(facts([("file", NASTY)]))
+    screen.print(make_table(("file", "state"), [(NASTY, "done")], empty=""))
+    screen.print(make_facts([("file", NASTY)]))
     with Progress(TextColumn("{task.description}", markup=False), console=screen) as bar:
         bar.add_task(NASTY)
     shown = capsys.readouterr().out
@@ -38,7 +38,7 @@ def test_on_a_narrow_screen_names_are_cut_and_words_are_not(
     monkeypatch.setattr(out, "width", 80)
     columns = (">id", "~file", "type", "~client", "status", "ocr", "vector", "graph", "")
     row = (12345, name, "markdown", "acme/mill-restoration", "processing", "12/12", "40/152", "40/152")
-    out.print(table(columns, [(*row, "12 pages, 40 of 152 chunks")], empty=""))
+    out.print(make_table(columns, [(*row, "12 pages, 40 of 152 chunks")], empty=""))
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert all(word in lines[1].split() for word in ("12,345", "markdown", "processing", "12/12", "40/152", "pages,"))

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from desk import EXAMPLES, within
+from desk import EXAMPLES, PATIENCE, wait_until, within
 
-PATIENCE = 120.0  # seconds for what comes true sooner wherever it comes true at all
 AT_ONCE = 10.0  # seconds that a second Ctrl-C may take on a busy machine; the first waits up to 20 for a page
 SCANS = ("letter-harrow-trust.tiff", "receipt-photo.jpg")
 
@@ -48,13 +47,6 @@ def start_up(url: str) -> Iterator[Start]:
         if process.is_running():
             process.kill()
         process.communicate()
-
-
-def wait_until(is_true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)
 
 
 RUNNING_SCANS = "SELECT count(*) FROM tasks WHERE queue = 'ocr' AND status = 'processing'"

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
-from desk import MILL, within
+from desk import MILL, PATIENCE, wait_until, within
 
 from mill import Extract, ReadPage, Render
 
@@ -42,7 +41,6 @@ handlers = bind(on(Sleep, sleep))
 """
 COMMAND = [sys.executable, "-m", "gristmill", "worker", "--app", MILL]
 Start = Callable[..., subprocess.Popen[str]]
-PATIENCE = 120.0  # seconds for what comes true sooner wherever it comes true at all
 
 
 @pytest.fixture
@@ -68,13 +66,6 @@ def start(url: str) -> Iterator[Start]:
             process.communicate(timeout=PATIENCE)
         process.kill()
         process.communicate()
-
-
-def eventually(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)
 
 
 def free_port() -> int:
@@ -105,7 +96,7 @@ def test_once_ends_when_all_is_done(cli, start, sent):
 def test_it_tells_how_it_is_and_stops_when_told(cli, start):
     port = free_port()
     process = start("--port", port, "--queues", "demo-extract", "--name", "the miller")
-    eventually(lambda: page(port, "/readyz")[0] == 200)
+    wait_until(lambda: page(port, "/readyz")[0] == 200)
     assert page(port, "/healthz")[0] == 200
     assert "worker_active_jobs" in page(port, "/metrics")[1]
     assert cli("queue", "list", "--json").json[0]["workers"] == ["the miller"]
@@ -133,7 +124,7 @@ def test_a_handler_that_will_not_be_interrupted_does_not_hold_up_the_stop(cli, s
     app = f"{tmp_path}/stubborn.py:handlers"
     task = cli("task", "send", "slow.sleep", '{"seconds": 1000}', "--app", app, "--json").json["task"]
     process = start("--app", app)
-    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
+    wait_until(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
@@ -143,7 +134,7 @@ def test_a_handler_that_will_not_be_interrupted_does_not_hold_up_the_stop(cli, s
 def test_a_running_task_is_finished_before_it_stops(cli, start, sent):
     (task,) = sent(ReadPage(1))
     process = start()
-    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] != "pending")
+    wait_until(lambda: cli("task", "show", task, "--json").json["task"]["status"] != "pending")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
@@ -155,9 +146,9 @@ def test_the_second_signal_stops_it_at_once(cli, start, url, tmp_path):
     app = f"{tmp_path}/slow.py:handlers"
     task = cli("task", "send", "slow.sleep", '{"seconds": 1000}', "--app", app, "--json").json["task"]
     process = start("--app", app)
-    eventually(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
+    wait_until(lambda: cli("task", "show", task, "--json").json["task"]["status"] == "processing")
     process.send_signal(signal.SIGINT)
-    eventually(lambda: within(url, lambda tx: tx.value("SELECT state FROM worker")) == "stopping")
+    wait_until(lambda: within(url, lambda tx: tx.value("SELECT state FROM worker")) == "stopping")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
@@ -179,9 +170,9 @@ def test_what_kills_its_process_ends_in_the_dead_letters_and_its_neighbours_do_n
 
 def test_processes_whose_supervisor_was_killed_stop_by_themselves(cli, start):
     process = start("--queues", "demo-extract")
-    eventually(lambda: [len(queue["workers"]) for queue in cli("queue", "list", "--json").json] == [1])
+    wait_until(lambda: [len(queue["workers"]) for queue in cli("queue", "list", "--json").json] == [1])
     process.kill()
-    eventually(lambda: [len(queue["workers"]) for queue in cli("queue", "list", "--json").json] == [0])
+    wait_until(lambda: [len(queue["workers"]) for queue in cli("queue", "list", "--json").json] == [0])
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ async def test_a_fourth_phase_is_seen_wherever_phases_are(mill: Mill) -> None:
     assert [(phase.name, phase.status) for phase in page.phases][2:] == [("graph", "completed"), ("language", "failed")]
     assert page.phases[3].error == "nobody speaks it"
     seen = await shown_of(mill, one)
-    for view in (seen, printed(draw_board([one], rows=9)), printed(shown_list._view([one], ""))):  # pyright: ignore[reportPrivateUsage]
+    for view in (seen, printed(draw_board([one], rows=9)), printed(shown_list.documents_view([one], ""))):
         assert "languages" in view
     assert [line for line in seen.splitlines() if "languages" in line and "failed" in line]
     assert "nobody speaks it" in seen
@@ -132,8 +132,8 @@ async def test_a_fourth_phase_is_seen_wherever_phases_are(mill: Mill) -> None:
 async def shown_of(mill: Mill, one: Progress) -> str:
     """As `document show` prints it."""
     async with mill.db.transaction() as tx:
-        seen = await shown_document._look(tx, one.id)  # pyright: ignore[reportPrivateUsage]
-    return printed(shown_document._view(seen))  # pyright: ignore[reportPrivateUsage]
+        seen = await shown_document._load_seen(tx, one.id)  # pyright: ignore[reportPrivateUsage]
+    return printed(shown_document._document_view(seen))  # pyright: ignore[reportPrivateUsage]
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ async def test_documents_that_are_older_than_a_phase_are_listed_beside_newer_one
         ["skipped", "completed", "skipped", "skipped"],
         ["skipped", "completed", "completed", "completed"],
     ]
-    assert printed(shown_list._view(found, "")).count("·") == 1  # pyright: ignore[reportPrivateUsage]
+    assert printed(shown_list.documents_view(found, "")).count("·") == 1
 
 
 async def test_the_views_of_the_requirements_say_the_same_as_the_rows_that_they_are_made_of(mill: Mill) -> None:

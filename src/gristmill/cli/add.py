@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, follow, hint_at_workers
-from gristmill.cli.output import COLOURS, Json, emit, err, out, say_json, short, table, warn
+from gristmill.cli.output import COLOURS, Json, emit, err, make_table, out, say_json, shorten, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import Session, run, session
 from gristmill.documents import Progress as Document
@@ -92,11 +92,11 @@ def _added_view(added: Sequence[Taken]) -> RenderableType:
     counts = Counter(one.status for one in added)
     line = ", ".join(f"{counts[status]} {status}" for status in OUTCOMES if counts[status])
     rows = [
-        (one.document and str(one.document), short(one.name, 60), one.status, one.reason or "")
+        (one.document and str(one.document), shorten(one.name, 60), one.status, one.reason or "")
         for one in added[:MOST_ROWS]
     ]
     more = [Text(f"… and {len(added) - MOST_ROWS} more", style="dim")] if len(added) > MOST_ROWS else []
-    return Group(table((">document", "~file", "", ""), rows, empty=""), *more, Text(line))
+    return Group(make_table((">document", "~file", "", ""), rows, empty=""), *more, Text(line))
 
 
 def outcomes_view(found: Sequence[Document]) -> RenderableType:
@@ -104,13 +104,13 @@ def outcomes_view(found: Sequence[Document]) -> RenderableType:
     rows: list[tuple[Any, ...]] = [
         (
             str(one.id),
-            short(one.name, 60),
+            shorten(one.name, 60),
             one.type or "–",
             Text(one.status, style=COLOURS.get(one.status, "")),
             one.summary,
         )
         for one in found[:MOST_ROWS]
     ]
-    grid = table((">document", "~file", "type", "status", ""), rows, empty="")
+    grid = make_table((">document", "~file", "type", "status", ""), rows, empty="")
     rest = len(found) - MOST_ROWS
     return Group(grid, Text(f"… and {rest:,} more: gristmill documents", style="dim")) if rest > 0 else grid

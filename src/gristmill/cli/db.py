@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.output import Json, emit, err, facts, say, say_json
-from gristmill.cli.session import load, run
+from gristmill.cli.output import Json, emit, err, make_facts, say, say_json
+from gristmill.cli.session import load_settings, run
 from gristmill.db import (
     Database,
     Embedded,
@@ -37,12 +37,12 @@ def status(json: Json = False) -> None:
 
     Example: gristmill db status --json
     """
-    settings = load()
+    settings = load_settings()
     embedded = None if settings.database_url else Embedded(settings.data).status()
     running = embedded is None or embedded.running
-    schema = run(_schema(_url(settings))) if running else None
-    data = {"where": _where(settings), "embedded": asdict(embedded) if embedded else None, "schema": schema}
-    emit(json, data, lambda: _status(settings, embedded, schema))
+    schema = run(_load_schema(_url_of(settings))) if running else None
+    data = {"where": _describe_place(settings), "embedded": asdict(embedded) if embedded else None, "schema": schema}
+    emit(json, data, lambda: _status_view(settings, embedded, schema))
 
 
 @app.command()
@@ -51,7 +51,7 @@ def start(json: Json = False) -> None:
 
     Example: gristmill db start
     """
-    embedded = _embedded(load())
+    embedded = _require_embedded(load_settings())
     with err.status("Starting PostgreSQL …"):
         was = embedded.running()
         embedded.start()
@@ -69,7 +69,7 @@ def stop(
 
     Example: gristmill db stop
     """
-    embedded = _embedded(load())
+    embedded = _require_embedded(load_settings())
     with err.status("Stopping PostgreSQL …"):
         was = embedded.stop("immediate" if immediate else "fast")
     emit(json, {"stopped": was}, lambda: "PostgreSQL has stopped." if was else "PostgreSQL was not running.")
@@ -81,9 +81,9 @@ def migrate(json: Json = False) -> None:
 
     Example: gristmill db migrate
     """
-    settings = load()
+    settings = load_settings()
     with err.status("Migrating …"):
-        applied = run(_migrate(_started(settings)))
+        applied = run(_migrate(_start_server(settings)))
     sentence = f"Applied {', '.join(applied)}." if applied else "The schema is up to date."
     emit(json, {"applied": applied}, lambda: sentence)
 
@@ -96,7 +96,7 @@ def url(
 
     Example: psql "$(gristmill db url --secret)"
     """
-    found = _url(load())
+    found = _url_of(load_settings())
     shown = found if secret else without_secret(found)[0]
     say_json({"url": shown}) if json else say(shown)
 
@@ -110,11 +110,11 @@ def psql(
 
     Example: gristmill db psql -- -c "SELECT count(*) FROM tasks"
     """
-    settings = load()
+    settings = load_settings()
     binary = programs_for(None, settings.data) / "psql"
     if not binary.exists():
         raise Refused('There is no psql here: install postgresql-client, then psql "$(gristmill db url --secret)".')
-    url, secret = without_secret(_started(settings))
+    url, secret = without_secret(_start_server(settings))
     command = [str(binary), url, *(words or [])]
     if json:
         say_json({"command": command})
@@ -123,8 +123,8 @@ def psql(
         os.execve(binary, command, environment(PGPASSWORD=secret) if secret else environment())
 
 
-def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaState | None) -> RenderableType:
-    rows: list[tuple[str, Any]] = [("where", _where(settings))]
+def _status_view(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaState | None) -> RenderableType:
+    rows: list[tuple[str, Any]] = [("where", _describe_place(settings))]
     if embedded:
         running = f"yes, pid {embedded.pid}" if embedded.running else "no; it starts when it is needed"
         rows += [
@@ -133,10 +133,10 @@ def _status(settings: Settings, embedded: EmbeddedStatus | None, schema: SchemaS
             ("size", f"{embedded.size / 2**20:,.0f} MB"),
             ("log", embedded.log),
         ]
-    return facts([*rows, ("schema", described(schema) if schema else None)])
+    return make_facts([*rows, ("schema", describe_schema(schema) if schema else None)])
 
 
-def described(schema: SchemaState) -> str:
+def describe_schema(schema: SchemaState) -> str:
     if schema.older:
         return "made before the first release: start with an empty database"
     if schema.unknown:
@@ -149,28 +149,28 @@ def described(schema: SchemaState) -> str:
     return f"up to date ({schema.applied} migrations)"
 
 
-def _where(settings: Settings) -> str:
+def _describe_place(settings: Settings) -> str:
     return Database(settings.database_url).shown if settings.database_url else f"embedded in {settings.data}"
 
 
-def _url(settings: Settings) -> str:
+def _url_of(settings: Settings) -> str:
     return settings.database_url or Embedded(settings.data).url()
 
 
-def _started(settings: Settings) -> str:
+def _start_server(settings: Settings) -> str:
     if settings.database_url:
         return settings.database_url
     with err.status("Starting PostgreSQL …"):
         return Embedded(settings.data).start()
 
 
-def _embedded(settings: Settings) -> Embedded:
+def _require_embedded(settings: Settings) -> Embedded:
     if settings.database_url:
         raise Refused("GRISTMILL_DATABASE_URL names another server: it is started and stopped where it runs.")
     return Embedded(Path(settings.data))
 
 
-async def _schema(url: str) -> SchemaState:
+async def _load_schema(url: str) -> SchemaState:
     with plainly():
         async with await Database(url).connect("status") as connection:
             return await schema_state(connection)

@@ -8,8 +8,20 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, Yes, cell, confirm_removal, emit, err, facts, plain, short, table
-from gristmill.cli.session import duration, instant, load, run, session
+from gristmill.cli.output import (
+    Json,
+    Misused,
+    Yes,
+    confirm_removal,
+    emit,
+    err,
+    format_cell,
+    make_facts,
+    make_table,
+    shorten,
+    to_plain,
+)
+from gristmill.cli.session import load_settings, parse_instant, parse_span, run, session
 from gristmill.db import Tx
 from gristmill.documents import names_of
 from gristmill.durations import format_duration
@@ -34,8 +46,8 @@ def stats(json: Json = False) -> None:
 
     Example: gristmill dead stats
     """
-    threshold = load().queue.dead_alert
-    found = run(_stats(threshold))
+    threshold = load_settings().queue.dead_alert
+    found = run(_load_stats(threshold))
     emit(json, {**_as_dict(found), "threshold": threshold}, lambda: _stats_view(found, threshold))
 
 
@@ -45,17 +57,17 @@ def list_(
     kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Only of this cluster.")] = None,
     since: Annotated[str | None, typer.Option(help="Only those that died since, such as 2026-12-01T08:00.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 50,
     json: Json = False,
 ) -> None:
     """Dead letters, the latest first.
 
     Example: gristmill dead list --queue extract --limit 20
     """
-    wanted = {"queue": queue, "kind": kind, "fingerprint": cluster, "since": instant(since) if since else None}
-    found, names = run(_list({**wanted, "limit": limit}))
-    told = [{**plain(one), "document": names.get(one.owner or "")} for one in found]
-    emit(json, told, lambda: _letters(found, names))
+    wanted = {"queue": queue, "kind": kind, "fingerprint": cluster, "since": parse_instant(since) if since else None}
+    found, names = run(_load_letters({**wanted, "limit": limit}))
+    told = [{**to_plain(one), "document": names.get(one.owner or "")} for one in found]
+    emit(json, told, lambda: _letters_table(found, names))
 
 
 @app.command()
@@ -64,8 +76,8 @@ def show(task: Annotated[int, typer.Argument(help="The id of the task.")], json:
 
     Example: gristmill dead show 113
     """
-    found, events = run(_show(TaskId(task)))
-    emit(json, {"task": found, "history": events}, lambda: _one(found, events))
+    found, events = run(_load_letter(TaskId(task)))
+    emit(json, {"task": found, "history": events}, lambda: _letter_view(found, events))
 
 
 @app.command()
@@ -74,13 +86,13 @@ def clusters(queue: Queue = None, json: Json = False) -> None:
 
     Example: gristmill dead clusters
     """
-    found = run(_clusters(queue))
+    found = run(_load_clusters(queue))
     rows = [
         (one.fingerprint, one.count, ", ".join(one.queues), one.last, ", ".join(map(str, one.examples)), one.error)
         for one in found
     ]
     columns = ("cluster", ">letters", "queues", "last", "such as", "error")
-    emit(json, found, lambda: table(columns, rows, empty=NOTHING))
+    emit(json, found, lambda: make_table(columns, rows, empty=NOTHING))
 
 
 @app.command()
@@ -98,7 +110,7 @@ def replay(
     if not (tasks or queue or cluster or every):
         raise Misused("Say which dead letters to replay: their ids, --queue, --cluster or --all.")
     n = run(_replay([TaskId(task) for task in tasks or []], queue, cluster, every))
-    emit(json, {"replayed": n}, lambda: _replayed(n))
+    emit(json, {"replayed": n}, lambda: _describe_replay(n))
 
 
 @app.command()
@@ -112,8 +124,8 @@ def purge(
 
     Example: gristmill dead purge --older-than 30d --keep 5000 --yes
     """
-    settings = load().queue
-    age, most = duration(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
+    settings = load_settings().queue
+    age, most = parse_span(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
     what = f"dead letters older than {format_duration(age)}, and all but the newest {most:,}"
     confirm_removal(what, yes=yes, as_json=json)
     n = run(_purge(age, most))
@@ -123,19 +135,19 @@ def purge(
     emit(json, {"purged": n}, lambda: f"Removed {format_count(n, LETTER)}." if n else nothing)
 
 
-async def _stats(threshold: int) -> dead.DeadStats:
+async def _load_stats(threshold: int) -> dead.DeadStats:
     async with session() as at, at.db.transaction() as tx:
         return await dead.stats(tx, threshold=threshold)
 
 
-async def _list(wanted: dict[str, Any]) -> tuple[list[dead.DeadLetter], dict[str, str]]:
+async def _load_letters(wanted: dict[str, Any]) -> tuple[list[dead.DeadLetter], dict[str, str]]:
     """The letters, and the names of the documents they belong to."""
     async with session() as at, at.db.transaction() as tx:
         found = await dead.dead_letters(tx, **wanted)
         return found, await names_of(tx, {one.owner for one in found})
 
 
-async def _show(task: TaskId) -> tuple[Task, list[Event]]:
+async def _load_letter(task: TaskId) -> tuple[Task, list[Event]]:
     async with session() as at, at.db.transaction() as tx:
         found = await get_task(tx, task)
         if found.status != "failed":
@@ -143,7 +155,7 @@ async def _show(task: TaskId) -> tuple[Task, list[Event]]:
         return found, await history(tx, task)
 
 
-async def _clusters(queue: str | None) -> list[dead.Cluster]:
+async def _load_clusters(queue: str | None) -> list[dead.Cluster]:
     async with session() as at, at.db.transaction() as tx:
         return await dead.clusters(tx, queue)
 
@@ -169,7 +181,7 @@ async def _refuse_unknown(tx: Tx, tasks: Sequence[TaskId], queue: str | None, cl
         raise Refused(f"No dead letters are in the cluster “{cluster}”: gristmill dead clusters lists them all.")
 
 
-def _replayed(n: int) -> str:
+def _describe_replay(n: int) -> str:
     if not n:
         return "There was no dead letter to replay."
     return f"{format_count(n, LETTER)} {'is' if n == 1 else 'are'} pending again."
@@ -195,7 +207,7 @@ def _as_dict(found: dead.DeadStats) -> dict[str, Any]:
 
 def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
     rows = [(queue, n) for queue, n in found.by_queue.items()]
-    grid = table(("queue", ">dead letters"), rows, empty=NOTHING)
+    grid = make_table(("queue", ">dead letters"), rows, empty=NOTHING)
     if not found.alert:
         return grid
     many = format_count(found.total, LETTER)
@@ -203,7 +215,7 @@ def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
     return Group(grid, Text(alarm, style="bold red"))
 
 
-def _letters(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -> RenderableType:
+def _letters_table(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -> RenderableType:
     named = bool(names)  # those of other programs belong to no document
     rows = [
         (
@@ -212,18 +224,18 @@ def _letters(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -> Rend
             one.kind,
             one.died_at,
             one.attempts,
-            *[short(names.get(one.owner or "", "–"), 40)] * named,
-            short(one.error, 100),
+            *[shorten(names.get(one.owner or "", "–"), 40)] * named,
+            shorten(one.error, 100),
         )
         for one in found
     ]
     columns = ("task", "~queue", "~kind", "died", ">attempts", *["~document"] * named, "error")
-    return table(columns, rows, empty=NOTHING)
+    return make_table(columns, rows, empty=NOTHING)
 
 
-def _one(found: Task, events: Sequence[Event]) -> RenderableType:
+def _letter_view(found: Task, events: Sequence[Event]) -> RenderableType:
     rows = [(one.at, one.what, one.attempt, one.worker, one.text or "") for one in events]
-    top = facts(
+    top = make_facts(
         [
             ("task", str(found.id)),
             ("kind", found.kind),
@@ -231,8 +243,10 @@ def _one(found: Task, events: Sequence[Event]) -> RenderableType:
             ("attempts", found.attempts),
             ("died", found.finished_at),
             ("cluster", found.fingerprint),
-            ("payload", short(found.payload, 400)),
-            ("error", cell(found.error)),
+            ("payload", shorten(found.payload, 400)),
+            ("error", format_cell(found.error)),
         ]
     )
-    return Group(top, "", table(("when", "what", ">attempt", ">worker", ""), rows, empty="Nothing is known of it."))
+    return Group(
+        top, "", make_table(("when", "what", ">attempt", ">worker", ""), rows, empty="Nothing is known of it.")
+    )

@@ -6,8 +6,8 @@ import typer
 from rich.console import RenderableType
 
 from gristmill.app import ROOMS
-from gristmill.cli.output import Json, emit, err, table
-from gristmill.cli.session import load, run
+from gristmill.cli.output import Json, emit, err, make_table
+from gristmill.cli.session import load_settings, run
 from gristmill.errors import GristmillError
 from gristmill.rooms import examine
 from gristmill.telemetry import Check, set_up_logs
@@ -19,7 +19,7 @@ def doctor(json: Json = False) -> None:
     Ends with 1 if anything fails. Example: gristmill doctor --json
     """
     with err.status("Looking …"):
-        checks = _look()
+        checks = _run_checks()
     failed = any(check.verdict == "fail" for check in checks)
     emit(json, {"healthy": not failed, "checks": checks}, lambda: _checks_view(checks))
     if failed:
@@ -30,9 +30,9 @@ def register(root: typer.Typer, text: str) -> None:
     root.command("doctor")(doctor)
 
 
-def _look() -> list[Check]:
+def _run_checks() -> list[Check]:
     try:
-        settings = load()
+        settings = load_settings()
         set_up_logs(settings.log)
     except GristmillError as error:
         return [Check("settings", "fail", str(error), "Mend it, then ask again.")]
@@ -41,4 +41,4 @@ def _look() -> list[Check]:
 
 def _checks_view(checks: Sequence[Check]) -> RenderableType:
     rows = [(check.verdict, check.name, f"{check.sentence} {check.advice}".strip()) for check in checks]
-    return table(("", "", ""), rows, empty="")
+    return make_table(("", "", ""), rows, empty="")

@@ -11,9 +11,10 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, hint_at_workers
-from gristmill.cli.output import Json, Yes, confirm_removal, emit, err, facts, plain, short, table
+from gristmill.cli.output import Json, Yes, confirm_removal, emit, err, make_facts, make_table, shorten, to_plain
+from gristmill.cli.scopes import format_scope
 from gristmill.cli.session import run, session
-from gristmill.cli.tasks import revived
+from gristmill.cli.tasks import describe_revival
 from gristmill.db import Database, Tx
 from gristmill.documents import (
     MOST_FAILURES,
@@ -74,16 +75,16 @@ def show(document: Id, json: Json = False) -> None:
 
     Example: gristmill document show 12
     """
-    seen = run(_show(DocumentId(document)))
+    seen = run(_open_and_load(DocumentId(document)))
     data = {
         **as_dict(seen.document),
-        "skipped": plain(seen.skipped),
+        "skipped": to_plain(seen.skipped),
         "parts": [{**as_dict(part), "error": seen.errors.get(part.id)} for part in seen.parts],
-        "page_status": plain(seen.pages),
-        "setbacks": plain(seen.setbacks),
-        "failures": plain(seen.failures),
+        "page_status": to_plain(seen.pages),
+        "setbacks": to_plain(seen.setbacks),
+        "failures": to_plain(seen.failures),
     }
-    emit(json, data, lambda: _view(seen))
+    emit(json, data, lambda: _document_view(seen))
 
 
 @app.command()
@@ -148,20 +149,22 @@ def rm(
     emit(json, gone, lambda: _removal_view(gone))
 
 
-async def _show(id_: DocumentId) -> Seen:
+async def _open_and_load(id_: DocumentId) -> Seen:
     async with session() as at, at.db.transaction(snapshot=True) as tx:
-        return await _look(tx, id_)
+        return await _load_seen(tx, id_)
 
 
-async def _look(tx: Tx, id_: DocumentId) -> Seen:
+async def _load_seen(tx: Tx, id_: DocumentId) -> Seen:
     found = await load_progress(tx, await find_with_parts(tx, [id_]))
-    one = _the(found, id_)
+    one = _pick_document(found, id_)
     parts = [part for part in found if part.id != id_]
     troubles = await list_setbacks(tx, id_), await list_failures(tx, id_)
-    return Seen(one, parts, await _errors(tx, parts), await list_pages(tx, id_), await list_skipped(tx, id_), *troubles)
+    return Seen(
+        one, parts, await _load_errors(tx, parts), await list_pages(tx, id_), await list_skipped(tx, id_), *troubles
+    )
 
 
-async def _errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
+async def _load_errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, str]:
     failed = [part.id for part in parts if part.status == "failed"][:MOST_PAGES]
     told = {one: await list_failures(tx, one, limit=1) for one in failed}
     return {one: place_error(found[0].page, found[0].error) for one, found in told.items() if found}
@@ -176,7 +179,7 @@ async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
                 raise typer.BadParameter(f"a phase is one of {', '.join(shown)}", param_hint="--phase")
             document = (await load_documents(tx, [id_])).get(id_)
             if document is None:
-                raise _unknown(id_)
+                raise _refuse_unknown(id_)
             (seen,) = await load_progress(tx, [id_])
             done = await retry_document(tx, document, phase)
         if done.tasks:
@@ -192,7 +195,7 @@ async def _reindex(id_: DocumentId) -> DocumentId:
 async def _load_text(id_: DocumentId, page: int | None) -> dict[int, str]:
     """The texts of the pages that were read, by number."""
     async with session() as at, at.db.transaction() as tx:
-        one = _the(await load_progress(tx, [id_]), id_)
+        one = _pick_document(await load_progress(tx, [id_]), id_)
         if page is not None and one.pages is not None and page > one.pages:
             raise Refused(f"There is no page {page}: document {id_} has {format_count(one.pages, 'page')}.")
         numbers = [page] if page is not None else range(1, (one.pages or 0) + 1)
@@ -207,11 +210,11 @@ async def _name_removal(db: Database, ids: Sequence[DocumentId]) -> str:
     async with db.transaction() as tx:
         found = {one.id: one for one in await load_progress(tx, ids)}
         for id_ in ids:
-            _the(list(found.values()), id_)
+            _pick_document(list(found.values()), id_)
         parts = len(await find_with_parts(tx, ids)) - len(ids)
     if len(ids) + parts == 1:
         return ""
-    names = [f"{id_} {short(found[id_].name, 40)}" for id_ in ids[:MOST_NAMED]]
+    names = [f"{id_} {shorten(found[id_].name, 40)}" for id_ in ids[:MOST_NAMED]]
     names += [f"{len(ids) - MOST_NAMED:,} more"] if len(ids) > MOST_NAMED else []
     within = f" with {format_count(parts, 'part')}" if parts else ""
     return f"{format_count(len(ids), 'document')} ({', '.join(names)}){within}"
@@ -231,27 +234,26 @@ async def _remove(ids: list[DocumentId], confirm: Callable[[str], None]) -> Remo
         return gone
 
 
-def _the(found: list[Progress], id_: DocumentId) -> Progress:
+def _pick_document(found: list[Progress], id_: DocumentId) -> Progress:
     for one in found:
         if one.id == id_:
             return one
-    raise _unknown(id_)
+    raise _refuse_unknown(id_)
 
 
-def _unknown(id_: DocumentId) -> Refused:
+def _refuse_unknown(id_: DocumentId) -> Refused:
     return Refused(f"There is no document {id_}: gristmill documents lists them.")
 
 
-def _view(seen: Seen) -> RenderableType:
+def _document_view(seen: Seen) -> RenderableType:
     one = seen.document
-    scope = f"{one.client}/{one.project}" if one.project else one.client or "GLOBAL"
-    top = facts(
+    top = make_facts(
         [
             ("document", f"{one.id}, version {one.version}"),
             ("title", one.title),
             ("file", one.name),
             ("type", one.type),
-            ("whose", scope),
+            ("whose", format_scope(one.client, one.project)),
             ("source", one.urn),
             ("status", one.status),
             ("", one.summary),
@@ -259,7 +261,7 @@ def _view(seen: Seen) -> RenderableType:
             ("took", one.completed_at - one.added_at if one.completed_at else None),
         ]
     )
-    phases = table(
+    phases = make_table(
         ("phase", "status", ">done", ">failed", ""),
         [
             (phase.label, phase.status, f"{phase.done}/{phase.total}", phase.failed, _why_skipped(phase, seen.skipped))
@@ -269,9 +271,9 @@ def _view(seen: Seen) -> RenderableType:
     )
     below: list[RenderableType] = [top, "", phases]
     if seen.pages:
-        below += ["", *_pages(seen.pages)]
+        below += ["", *_pages_view(seen.pages)]
     if seen.parts:
-        below += ["", *_parts(seen.parts, seen.errors)]
+        below += ["", *_parts_view(seen.parts, seen.errors)]
     below += [
         Text(f"{one.kind} (task {one.task}) is tried again: {place_error(one.page, one.error)}", style="yellow")
         for one in seen.setbacks
@@ -300,52 +302,52 @@ def _why_skipped(phase: PhaseProgress, found: list[Skipped]) -> str:
     return "; ".join(one.reason if one.units == phase.total else f"{one.units:,} skipped: {one.reason}" for one in ours)
 
 
-def _pages(found: list[PageProgress]) -> list[RenderableType]:
+def _pages_view(found: list[PageProgress]) -> list[RenderableType]:
     """All, or of very many the first; those that are not done come before the others."""
     shown = sorted(found, key=lambda page: page.phases[-1].status in ("completed", "skipped"))[:MOST_PAGES]
     first, *others = [phase.label for phase in found[0].phases]
-    told = table(
+    told = make_table(
         (">page", first, "how", ">chunks", *others, ""),
-        [_page(page) for page in sorted(shown, key=lambda page: page.number)],
+        [_page_row(page) for page in sorted(shown, key=lambda page: page.number)],
         empty="",
     )
-    return [told, *_more(found, "pages")]
+    return [told, *_mention_more(found, "pages")]
 
 
-def _page(page: PageProgress) -> tuple[Any, ...]:
+def _page_row(page: PageProgress) -> tuple[Any, ...]:
     first, *others = [phase.status for phase in page.phases]
-    return (page.number, first, page.method, page.chunks, *others, short(_why(page), 80))
+    return (page.number, first, page.method, page.chunks, *others, shorten(_explain_page(page), 80))
 
 
-def _why(page: PageProgress) -> str:
+def _explain_page(page: PageProgress) -> str:
     """What is wrong with a page, or why it was left out; that it needed no reading is told of its document."""
     first, *others = page.phases
     told = [(first.status != "skipped", first.error), *((one.status == "skipped", one.error) for one in others)]
     return next((reason for matters, reason in told if matters and reason), "")
 
 
-def _parts(found: list[Progress], errors: dict[DocumentId, str]) -> list[RenderableType]:
+def _parts_view(found: list[Progress], errors: dict[DocumentId, str]) -> list[RenderableType]:
     """All, or of very many the first; those that are not done come before the others."""
     shown = sorted(found, key=lambda part: part.status == "completed")[:MOST_PAGES]
-    told = table(
+    told = make_table(
         (">document", "part", "status", ""),
         [
-            (str(part.id), short(part.name, 60), part.status, errors.get(part.id, part.summary))
+            (str(part.id), shorten(part.name, 60), part.status, errors.get(part.id, part.summary))
             for part in sorted(shown, key=lambda part: part.id)
         ],
         empty="",
     )
-    return [told, *_more(found, "parts")]
+    return [told, *_mention_more(found, "parts")]
 
 
-def _more(found: Sequence[object], what: str) -> list[RenderableType]:
+def _mention_more(found: Sequence[object], what: str) -> list[RenderableType]:
     rest = len(found) - MOST_PAGES
     return [Text(f"… and {rest:,} more {what}: --json", style="dim")] if rest > 0 else []
 
 
 def _describe_retry(document: int, phase: str | None, done: Revived, status: str) -> str:
     if done.tasks:
-        return revived(done)
+        return describe_revival(done)
     if status == "cancelled":
         return f"Document {document} was cancelled: {say_reindex(DocumentId(document))}."
     part = f"its phase {phase}" if phase else "it"
@@ -353,7 +355,7 @@ def _describe_retry(document: int, phase: str | None, done: Revived, status: str
 
 
 def _removal_view(gone: Removed) -> RenderableType:
-    return facts(
+    return make_facts(
         [
             ("documents", gone.documents),
             ("pages", gone.pages),

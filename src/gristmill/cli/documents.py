@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from gristmill.cli.grinding import as_dict, draw_counts
-from gristmill.cli.output import Json, emit, err, is_narrow, short, table
-from gristmill.cli.scopes import heed, scope_of
+from gristmill.cli.output import Json, emit, err, is_narrow, make_table, shorten
+from gristmill.cli.scopes import format_scope, scope_of, warn_of_lack
 from gristmill.cli.session import run, session
 from gristmill.documents import Progress, list_columns, list_documents
 from gristmill.ids import DocumentId
@@ -43,42 +43,46 @@ def documents(
         raise typer.BadParameter(
             "a document is pending, processing, completed, failed or cancelled", param_hint="--status"
         )
-    found = run(_list(client, project, status, limit + 1, before))
+    found = run(_load_documents(client, project, status, limit + 1, before))
     chosen = any(one is not None for one in (client, project, status, before))
     shown = found[:limit]
-    emit(json, [as_dict(one) for one in shown], lambda: _view(shown, NONE_OF_THEM if chosen else NOTHING))
+    emit(json, [as_dict(one) for one in shown], lambda: documents_view(shown, NONE_OF_THEM if chosen else NOTHING))
     if len(found) > limit:  # on stderr: a program that asked for so many wants no more
         err.print(f"… and older ones: --before {shown[-1].id}, or a higher --limit.", style="dim")
 
 
-async def _list(
+async def _load_documents(
     client: str | None, project: str | None, status: str | None, limit: int, before: int | None
 ) -> list[Progress]:
     # an empty client means here what is everybody's, and without one all
     scope = scope_of(client or None, project) if client or project else GLOBAL
     async with session() as at, at.db.transaction() as tx:
-        await heed(tx, scope)
+        await warn_of_lack(tx, scope)
         earlier = None if before is None else DocumentId(before)
         return await list_documents(tx, client=client, project=project, status=status, limit=limit, before=earlier)
 
 
-def _view(found: Sequence[Progress], empty: str) -> RenderableType:
+def documents_view(found: Sequence[Progress], empty: str) -> RenderableType:
     owned = any(one.client for one in found)  # what is everybody's alone needs no column
     phases = list_columns(found)
     # on a narrow screen without the summary, which says the same as the phases: the names need its space
     columns = (">id", "~file", "type", *["~client"] * owned, "status", *phases.values(), *([] if is_narrow() else [""]))
-    return table(columns, [_row(one, phases, owned)[: len(columns)] for one in found], empty=empty)
+    return make_table(columns, [_document_row(one, phases, owned)[: len(columns)] for one in found], empty=empty)
 
 
-def _row(one: Progress, phases: Iterable[str], owned: bool) -> tuple[Any, ...]:
+def _document_row(one: Progress, phases: Iterable[str], owned: bool) -> tuple[Any, ...]:
     cells = (draw_counts(one.phase(name)) for name in phases)
-    return (str(one.id), _name_with_container(one), one.type, *[_whose(one)] * owned, one.status, *cells, one.summary)
+    return (
+        str(one.id),
+        _name_with_container(one),
+        one.type,
+        *[format_scope(one.client, one.project)] * owned,
+        one.status,
+        *cells,
+        one.summary,
+    )
 
 
 def _name_with_container(one: Progress) -> Text:
     """Its name, and that of what it lies in: that is cut first where a screen is narrow."""
-    return Text.assemble(short(one.name, 40), (f" in {short(one.part_of, 40)}" if one.part_of else "", "dim"))
-
-
-def _whose(one: Progress) -> str:
-    return f"{one.client}/{one.project}" if one.project else one.client or "GLOBAL"
+    return Text.assemble(shorten(one.name, 40), (f" in {shorten(one.part_of, 40)}" if one.part_of else "", "dim"))

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 import typer
 from typer.exceptions import TyperException
 
-from gristmill.cli.output import Misused, fail, short
+from gristmill.cli.output import Misused, fail, shorten
 from gristmill.errors import GristmillError
 
 COMMANDS = {
@@ -67,14 +67,14 @@ def _run(words: Sequence[str]) -> int:
         fail("Nothing was done: it was not confirmed.", as_json=as_json)
         return 1
     except TyperException as error:
-        if sentence := misread(error):
-            fail(brief(sentence, words), as_json=as_json)
+        if sentence := explain_misuse(error):
+            fail(shorten_sentence(sentence, words), as_json=as_json)
         return error.exit_code
     except GristmillError as error:
-        fail(brief(str(error), words), as_json=as_json)
+        fail(shorten_sentence(str(error), words), as_json=as_json)
         return 2 if isinstance(error, Misused) else 1
     except Exception as error:  # noqa: BLE001 the last one who can say something sensible about it
-        return _surprised(error, as_json=as_json)
+        return _report_unexpected(error, as_json=as_json)
 
 
 def build(words: Sequence[str] = ()) -> typer.Typer:
@@ -98,7 +98,7 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
-def brief(sentence: str, words: Sequence[str]) -> str:
+def shorten_sentence(sentence: str, words: Sequence[str]) -> str:
     """The sentence with nothing in it that is longer than people read, least of all what they gave us themselves."""
     for word in words:
         if len(word) > LONG_WORD:
@@ -106,7 +106,7 @@ def brief(sentence: str, words: Sequence[str]) -> str:
     return sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1] + "…"
 
 
-def misread(error: TyperException) -> str:
+def explain_misuse(error: TyperException) -> str:
     """What was not understood and where to look; nothing, where help was printed instead."""
     what = error.format_message().rstrip(".")
     wrong = error.__cause__
@@ -127,11 +127,11 @@ def _refuse_other_encodings(words: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            shown = short(os.fsencode(word).decode(errors="backslashreplace"), LONG_WORD)
+            shown = shorten(os.fsencode(word).decode(errors="backslashreplace"), LONG_WORD)
             raise Misused(f"The argument “{shown}” is not UTF-8: write it in that encoding.") from None
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata  # noqa: PLC0415 a sixth of the time that --help takes
 
@@ -141,7 +141,7 @@ def _version(wanted: bool) -> None:
 
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     """Grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own."""
@@ -151,11 +151,11 @@ def _unloaded() -> None:
     """Stands for a command that is only listed."""
 
 
-def _surprised(error: Exception, *, as_json: bool) -> int:
+def _report_unexpected(error: Exception, *, as_json: bool) -> int:
     from gristmill.settings import load  # noqa: PLC0415 costs 0.2 s, and --help needs none of it
     from gristmill.telemetry import shorten_text  # noqa: PLC0415 as above
 
-    what = short(f"{type(error).__name__}: {error}", LONGEST)
+    what = shorten(f"{type(error).__name__}: {error}", LONGEST)
     fail(f"Something unexpected went wrong ({what}): {UNEXPECTED}.", as_json=as_json)
     try:
         level = load().log.level

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from gristmill.cli.output import Json, Misused, emit, err, facts, short, table
-from gristmill.cli.scopes import heed, scope_of
+from gristmill.cli.output import Json, Misused, emit, err, make_facts, make_table, shorten
+from gristmill.cli.scopes import scope_of, warn_of_lack
 from gristmill.cli.session import run, session
 from gristmill.db import Tx
 from gristmill.errors import Refused
@@ -48,8 +48,8 @@ def show(
 
     Example: gristmill graph show "Jane Doe"
     """
-    found = run(_show(scope_of(client, project), node, limit))
-    emit(json, found, lambda: _view(found))
+    found = run(_load_node(scope_of(client, project), node, limit))
+    emit(json, found, lambda: _node_view(found))
 
 
 @app.command()
@@ -65,8 +65,8 @@ def path(
 
     Example: gristmill graph path "Jane Doe" "Acme Corp"
     """
-    steps = run(_path(scope_of(client, project), source, target, hops))
-    emit(json, {"found": steps is not None, "steps": steps or []}, lambda: _way(source, target, hops, steps))
+    steps = run(_find_path(scope_of(client, project), source, target, hops))
+    emit(json, {"found": steps is not None, "steps": steps or []}, lambda: _path_view(source, target, hops, steps))
     if steps is None:
         raise typer.Exit(1)
 
@@ -83,12 +83,14 @@ def find(
 
     Example: gristmill graph find jane
     """
-    found = run(_find(scope_of(client, project), text, limit))
+    found = run(_find_nodes(scope_of(client, project), text, limit))
     rows = [(one.key, one.type, one.mentions, one.chunks, one.name) for one in found]
     emit(
         json,
         found,
-        lambda: table(("~key", "type", ">mentions", ">chunks", "name"), rows, empty=f"No node is called “{text}”."),
+        lambda: make_table(
+            ("~key", "type", ">mentions", ">chunks", "name"), rows, empty=f"No node is called “{text}”."
+        ),
     )
     if not found:
         raise typer.Exit(1)
@@ -123,7 +125,7 @@ def stats(client: Client = None, project: Project = None, json: Json = False) ->
 
     Example: gristmill graph stats --json
     """
-    found = run(_stats(scope_of(client, project)))
+    found = run(_count_graph(scope_of(client, project)))
     emit(json, found, lambda: _counts_view(found))
 
 
@@ -138,7 +140,7 @@ def add_(
 
     Example: gristmill graph alias add "person::j. doe" "person::jane doe"
     """
-    merged = run(_add(client, other, key))
+    merged = run(_add_alias(client, other, key))
     moved = f"{merged.mentions:,} mentions and {merged.relations:,} relations were moved"
     emit(json, merged, lambda: f"“{merged.alias.alias}” is “{merged.alias.key}” from now on; {moved}.")
 
@@ -149,8 +151,10 @@ def list_(client: Client = None, json: Json = False) -> None:
 
     Example: gristmill graph alias list --client acme
     """
-    found = run(_aliases(client))
-    emit(json, found, lambda: table(("alias", "key"), [(one.alias, one.key) for one in found], empty="No aliases."))
+    found = run(_load_aliases(client))
+    emit(
+        json, found, lambda: make_table(("alias", "key"), [(one.alias, one.key) for one in found], empty="No aliases.")
+    )
 
 
 @alias.command("rm")
@@ -163,7 +167,7 @@ def rm(
 
     Example: gristmill graph alias rm "person::j. doe"
     """
-    gone = run(_remove(client, other))
+    gone = run(_remove_alias(client, other))
     again = "gristmill document reindex draws both names again"
     emit(json, gone, lambda: f"“{gone.alias}” is no alias of “{gone.key}” any more: {again}.")
 
@@ -171,30 +175,30 @@ def rm(
 # --- work
 
 
-async def _show(scope: Scope, node: str, limit: int) -> graph.Node:
+async def _load_node(scope: Scope, node: str, limit: int) -> graph.Node:
     async with session() as at, at.db.transaction() as tx:
-        await heed(tx, scope)
+        await warn_of_lack(tx, scope)
         return await graph.node(tx, scope, node, limit=limit)
 
 
-async def _path(scope: Scope, source: str, target: str, hops: int) -> list[dict[str, Any]] | None:
+async def _find_path(scope: Scope, source: str, target: str, hops: int) -> list[dict[str, Any]] | None:
     async with session() as at, at.db.transaction() as tx:
-        await heed(tx, scope)
+        await warn_of_lack(tx, scope)
         steps = await graph.path(tx, scope, source, target, hops=hops)
         if steps is None:
             return None
         return [{"edge": step, "shown_by": await graph.edge_evidence(tx, scope, step, limit=1)} for step in steps]
 
 
-async def _find(scope: Scope, text: str, limit: int) -> list[graph.FoundNode]:
+async def _find_nodes(scope: Scope, text: str, limit: int) -> list[graph.FoundNode]:
     async with session() as at, at.db.transaction() as tx:
-        await heed(tx, scope)
+        await warn_of_lack(tx, scope)
         return await graph.find(tx, scope, text, limit=limit)
 
 
-async def _stats(scope: Scope) -> graph.Counts:
+async def _count_graph(scope: Scope) -> graph.Counts:
     async with session() as at, at.db.transaction() as tx:
-        await heed(tx, scope)
+        await warn_of_lack(tx, scope)
         return await graph.counts(tx, scope)
 
 
@@ -207,9 +211,9 @@ async def _export(scope: Scope, file: Path, special: bool) -> int:
     async with session() as at:
         moment = {"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"}
         async with await at.db.connect("export", **moment) as connection, connection.transaction():
-            await heed(Tx(connection), scope)
+            await warn_of_lack(Tx(connection), scope)
             try:
-                with _opened(draft) as out, err.status("Writing …"):
+                with _open_file(draft) as out, err.status("Writing …"):
                     async for piece in graph.export(Tx(connection), scope):
                         size += out.write(piece.encode())
                 if not special:
@@ -221,21 +225,21 @@ async def _export(scope: Scope, file: Path, special: bool) -> int:
     return size
 
 
-def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+def _open_file(file: Path) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdout.buffer) if file == STDOUT else file.open("wb")
 
 
-async def _add(client: str | None, other: str, key: str) -> keys.AliasMerge:
+async def _add_alias(client: str | None, other: str, key: str) -> keys.AliasMerge:
     async with session() as at, at.db.transaction() as tx:
         return await keys.add_alias(tx, scope_of(client, None).client, other, key)
 
 
-async def _aliases(client: str | None) -> list[keys.Alias]:
+async def _load_aliases(client: str | None) -> list[keys.Alias]:
     async with session() as at, at.db.transaction() as tx:
         return await keys.aliases(tx, scope_of(client, None).client)
 
 
-async def _remove(client: str | None, other: str) -> keys.Alias:
+async def _remove_alias(client: str | None, other: str) -> keys.Alias:
     async with session() as at, at.db.transaction() as tx:
         return await keys.remove_alias(tx, scope_of(client, None).client, other)
 
@@ -243,34 +247,34 @@ async def _remove(client: str | None, other: str) -> keys.Alias:
 # --- views
 
 
-def _view(node: graph.Node) -> RenderableType:
+def _node_view(node: graph.Node) -> RenderableType:
     top = Text.assemble((node.name, "bold"), "  ", (node.key, "dim"))
     told = f"{node.type}, named {node.mentions:,} × (chunks: {node.chunks:,}, documents: {node.documents:,})"
     tree = Tree(top, guide_style="dim")
     tree.add(Text(told, style="dim"))
     for name, value in node.properties.items():
-        tree.add(Text(f"{name}: {short(value)}"))
+        tree.add(Text(f"{name}: {shorten(value)}"))
     for edge in node.neighbours:
-        tree.add(_edge(edge))
+        tree.add(_format_edge(edge))
     if node.edges > len(node.neighbours):
         tree.add(Text(f"… and {format_count(node.edges - len(node.neighbours), 'more edge')}: --limit", style="dim"))
     if not node.evidence:
         return tree
-    rows = [(_place(one), f"“{one.snippet}”") for one in node.evidence]
-    return Group(tree, "", table(("~where", "text"), rows, empty=""))
+    rows = [(_format_place(one), f"“{one.snippet}”") for one in node.evidence]
+    return Group(tree, "", make_table(("~where", "text"), rows, empty=""))
 
 
-def _edge(edge: graph.Neighbour) -> Text:
+def _format_edge(edge: graph.Neighbour) -> Text:
     arrow = (f"─{edge.type}→ " if edge.outward else f"←{edge.type}─ ", "yellow")
     colour = COLOURS[sum(map(ord, edge.node_type)) % len(COLOURS)]
     return Text.assemble(arrow, (edge.name, colour), "  ", (edge.key, "dim"), f"  ×{edge.evidence:,}")
 
 
-def _place(one: graph.Evidence) -> str:
+def _format_place(one: graph.Evidence) -> str:
     return f"{one.title or one.file} p. {one.page} ({one.start}–{one.stop})"
 
 
-def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | None) -> RenderableType:
+def _path_view(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | None) -> RenderableType:
     if steps is None:
         return Text(f"No way leads from “{source}” to “{target}” within {hops} steps.", style="dim")
     if not steps:
@@ -279,13 +283,13 @@ def _way(source: str, target: str, hops: int, steps: Sequence[dict[str, Any]] | 
     for step in steps:
         edge: graph.Step = step["edge"]
         shown: list[graph.Evidence] = step["shown_by"]
-        said = f"{_place(shown[0])} “{shown[0].snippet}”" if shown else ""
+        said = f"{_format_place(shown[0])} “{shown[0].snippet}”" if shown else ""
         rows.append((edge.source, f"─{edge.type}→", edge.target, edge.evidence, said))
-    return table(("~from", "", "~to", ">evidence", "for example"), rows, empty="")
+    return make_table(("~from", "", "~to", ">evidence", "for example"), rows, empty="")
 
 
 def _counts_view(found: graph.Counts) -> RenderableType:
-    top = facts(
+    top = make_facts(
         [
             ("nodes", found.nodes),
             ("edges", found.edges),
@@ -293,8 +297,8 @@ def _counts_view(found: graph.Counts) -> RenderableType:
             ("evidence", found.evidence),
         ]
     )
-    nodes = table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
-    edges = table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
+    nodes = make_table(("type", ">nodes"), found.node_types.items(), empty="No nodes.")
+    edges = make_table(("type", ">edges"), list(found.edge_types.items())[:MOST_KEYS], empty="No edges.")
     rest = len(found.edge_types) - MOST_KEYS
     more = [Text(f"… and {format_count(rest, 'more type')}: --json", style="dim")] if rest > 0 else []
     return Group(top, "", nodes, "", edges, *more)

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gristmill.cli.output import COLOURS, err, is_narrow, plain, short, warn
+from gristmill.cli.output import COLOURS, err, is_narrow, shorten, to_plain, warn
 from gristmill.cli.session import Session
 from gristmill.db import explain_full_disk
 from gristmill.documents import PhaseProgress, Progress, Tally, follow_documents, has_worker, list_columns
@@ -105,7 +105,7 @@ class _Lines:
 
 
 def as_dict(one: Progress) -> dict[str, Any]:
-    return {**plain(one), "summary": one.summary}
+    return {**to_plain(one), "summary": one.summary}
 
 
 def draw_board(
@@ -121,8 +121,8 @@ def draw_board(
     for column in ("document", *columns.values(), ""):
         grid.add_column(column, no_wrap=True)
     for one in shown:
-        grid.add_row(Text(short(one.name, LONGEST_NAME)), *_draw_phases(one, columns), _draw_state(one))
-    tally = tally or _tally(found)
+        grid.add_row(Text(shorten(one.name, LONGEST_NAME)), *_draw_phases(one, columns), _draw_state(one))
+    tally = tally or _count_given(found)
     errors = f", {tally.with_errors:,} with errors" if tally.with_errors else ""
     total = Text(f"{tally.completed:,} of {tally.documents:,} documents complete{errors}", style="dim")
     return Group(grid, total, *(Text(note.sentence, style="yellow") for note in notes))
@@ -138,7 +138,7 @@ def choose_rows(found: Sequence[Progress], rows: int) -> list[Progress]:
     return [*moving[:kept], *failed, *others][:rows]
 
 
-def _tally(found: Sequence[Progress]) -> Tally:
+def _count_given(found: Sequence[Progress]) -> Tally:
     completed = sum(one.status == "completed" for one in found)
     return Tally(len(found), completed, sum(one.status == "failed" for one in found))
 

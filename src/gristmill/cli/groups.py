@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gristmill.cli.output import COLOURS, Json, emit, facts, out, plain, say_json, short, table
+from gristmill.cli.output import COLOURS, Json, emit, make_facts, make_table, out, say_json, shorten, to_plain
 from gristmill.cli.session import run, session
-from gristmill.cli.tasks import cancelled, revived
+from gristmill.cli.tasks import describe_cancelling, describe_revival
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.queue import Cancelling, GroupProgress, Revived, cancel, group_progress, retry_tasks, seal
@@ -43,8 +43,8 @@ def show(
     if watch:
         run(_watch(TaskId(group), every, json))
         return
-    found = run(_show(TaskId(group)))
-    emit(json, _as_dict(found), lambda: _view(found))
+    found = run(_load_group(TaskId(group)))
+    emit(json, _as_dict(found), lambda: _group_view(found))
 
 
 @app.command("retry")
@@ -59,7 +59,7 @@ def retry_(
     Example: gristmill group retry 7 --kind documents.read_pages
     """
     done = run(_retry(TaskId(group), kind, queue))
-    emit(json, done, lambda: revived(done))
+    emit(json, done, lambda: describe_revival(done))
     if not done.tasks:
         raise typer.Exit(1)
 
@@ -71,7 +71,7 @@ def cancel_(group: Id, json: Json = False) -> None:
     Example: gristmill group cancel 7
     """
     done = run(_cancel(TaskId(group)))
-    emit(json, done, lambda: cancelled(done))
+    emit(json, done, lambda: describe_cancelling(done))
 
 
 @app.command("seal")
@@ -87,7 +87,7 @@ def seal_(group: Id, json: Json = False) -> None:
 # --- work
 
 
-async def _show(group: TaskId) -> GroupProgress:
+async def _load_group(group: TaskId) -> GroupProgress:
     async with session() as at, at.db.transaction() as tx:
         return await group_progress(tx, group)
 
@@ -101,9 +101,9 @@ async def _watch(group: TaskId, every: float, as_json: bool) -> None:
                 async with at.db.transaction() as tx:
                     found = await group_progress(tx, group)
                 if live:
-                    live.update(_view(found), refresh=True)
+                    live.update(_group_view(found), refresh=True)
                 elif found != last:
-                    say_json(_as_dict(found)) if as_json else out.print(_line(found))
+                    say_json(_as_dict(found)) if as_json else out.print(_describe_group(found))
                 last = found
                 if found.status in ENDED:
                     return
@@ -134,22 +134,22 @@ async def _seal(group: TaskId) -> GroupProgress:
 
 
 def _as_dict(found: GroupProgress) -> dict[str, Any]:
-    return {**plain(found), "total": found.total, "done": found.done}
+    return {**to_plain(found), "total": found.total, "done": found.done}
 
 
-def _line(found: GroupProgress) -> str:
+def _describe_group(found: GroupProgress) -> str:
     counts = ", ".join(f"{n} {name}" for name in COUNTS if (n := getattr(found, name)))
     return f"group {found.id}: {found.status}, {found.done} of {found.total} ({counts or 'empty'})"
 
 
-def _view(found: GroupProgress) -> RenderableType:
+def _group_view(found: GroupProgress) -> RenderableType:
     bar = Table.grid(padding=(0, 1))
     bar.add_row(ProgressBar(max(found.total, 1), found.done, width=40), f"{found.done:,} of {found.total:,}")
     counts = Text(", ").join(
         Text(f"{n:,} {name}", style=COLOURS[name]) for name in COUNTS if (n := getattr(found, name))
     )
     took = found.finished_at - found.created_at if found.finished_at else None
-    top = facts(
+    top = make_facts(
         [
             ("group", f"{found.id} {found.label or ''}".strip()),
             ("status", found.status),
@@ -161,5 +161,5 @@ def _view(found: GroupProgress) -> RenderableType:
     )
     if not found.errors:
         return Group(top, bar)
-    rows = [(str(one.id), one.kind, one.attempts, one.at, short(one.error, 100)) for one in found.errors]
-    return Group(top, bar, "", table(("task", "kind", ">attempts", "died", "error"), rows, empty=""))
+    rows = [(str(one.id), one.kind, one.attempts, one.at, shorten(one.error, 100)) for one in found.errors]
+    return Group(top, bar, "", make_table(("task", "kind", ">attempts", "died", "error"), rows, empty=""))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gristmill.app import open_handlers
-from gristmill.cli.output import Misused, short
+from gristmill.cli.output import Misused, shorten
 from gristmill.cli.session import Session
 from gristmill.errors import Permanent, Refused
 from gristmill.queue import Handler, Letter, decode
@@ -20,20 +20,20 @@ MOST_NAMED = 12
 PAYLOAD = "The letter, as JSON; @FILE reads it from a file, - from the standard input."
 
 
-def payload_of(text: str) -> dict[str, Any]:
+def read_payload(text: str) -> dict[str, Any]:
     """A JSON object, or one sentence about where it stops being one."""
-    body = _body(text)
+    body = _read_body(text)
     try:
         found = json.loads(body)
     except (json.JSONDecodeError, RecursionError) as error:
         where = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else "too deep"
-        raise Misused(f"The payload is not JSON ({where}): {short(body)}") from None
+        raise Misused(f"The payload is not JSON ({where}): {shorten(body)}") from None
     if not isinstance(found, dict):
         raise Misused("The payload must be a JSON object, for example '{\"item\": 7}'.")
     return cast(dict[str, Any], found)
 
 
-def _body(text: str) -> str:
+def _read_body(text: str) -> str:
     """What `@file` and `-` stand for."""
     if text != "-" and not text.startswith("@"):
         return text
@@ -45,13 +45,13 @@ def _body(text: str) -> str:
         raise Misused(f"The payload cannot be read from {text[1:]} ({error.strerror}).") from None
 
 
-async def known_letter(kind: str, payload: Mapping[str, Any], app: str | None, at: Session) -> tuple[Handler, Letter]:
+async def find_letter(kind: str, payload: Mapping[str, Any], app: str | None, at: Session) -> tuple[Handler, Letter]:
     """The letter of this kind, and who will answer it."""
     locator = app or at.settings.app
     async with open_handlers(locator, at.db, at.settings) as handlers:
         handler = handlers.get(kind)
         if handler is None:
-            raise Refused(_unknown(kind, sorted(handlers), locator))
+            raise Refused(_explain_unknown_kind(kind, sorted(handlers), locator))
     _refuse_unknown_fields(handler.letter, payload)
     try:
         return handler, decode(handler.letter, json.dumps(payload))
@@ -65,11 +65,11 @@ def _refuse_unknown_fields(letter: type[Letter], payload: Mapping[str, Any]) -> 
     known = [field.name for field in dataclasses.fields(letter)] if dataclasses.is_dataclass(letter) else None
     if known is None or not (unknown := [name for name in payload if name not in known]):
         return
-    named = ", ".join(f"“{short(name, 40)}”" for name in unknown[:MOST_NAMED])
+    named = ", ".join(f"“{shorten(name, 40)}”" for name in unknown[:MOST_NAMED])
     raise Refused(f"{letter.kind} has no {named}; it has {', '.join(known) or 'no fields'}.")
 
 
-def _unknown(kind: str, known: list[str], locator: str) -> str:
+def _explain_unknown_kind(kind: str, known: list[str], locator: str) -> str:
     if not known:
         return f"No handler answers {kind}: {locator} binds none; name yours with --app module:name."
     near = get_close_matches(kind, known, n=3, cutoff=0.5)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.output import Json, Misused, emit, table
-from gristmill.cli.session import Session, optional, options, read, run, session
+from gristmill.cli.output import Json, Misused, emit, make_table
+from gristmill.cli.session import Session, blame_options, parse_optional, parse_value, run, session
 from gristmill.durations import format_duration, parse_duration, parse_rate
 from gristmill.queue import Limit, LimiterStatus, Rate, list_limiters, set_limit
 
@@ -26,8 +26,8 @@ def list_(json: Json = False) -> None:
 
     Example: gristmill limiter list
     """
-    found = run(_list())
-    emit(json, found, lambda: _table(found))
+    found = run(_load_limiters())
+    emit(json, found, lambda: _limiters_table(found))
 
 
 @app.command("set")
@@ -46,60 +46,60 @@ def set_(
         raise Misused(
             f"Nothing to set for {name}: give --concurrency 5, --rate 5/60s, --gap 1s, or none for any of them."
         )
-    changed = run(_set(name, concurrency, rate, gap))
-    emit(json, changed, lambda: _table([changed]))
+    changed = run(_set_limiter(name, concurrency, rate, gap))
+    emit(json, changed, lambda: _limiters_table([changed]))
 
 
-async def _list() -> list[LimiterStatus]:
+async def _load_limiters() -> list[LimiterStatus]:
     async with session() as at, at.db.transaction() as tx:
         return await list_limiters(tx)
 
 
-async def _set(name: str, concurrency: str | None, rate: str | None, gap: str | None) -> LimiterStatus:
+async def _set_limiter(name: str, concurrency: str | None, rate: str | None, gap: str | None) -> LimiterStatus:
     async with session() as at:
-        old = await _limit(at, name)
-        with options(concurrency="--concurrency", rate="--rate", gap="--gap"):
-            limit = _limited(old, concurrency, rate, gap)
+        old = await _load_limit(at, name)
+        with blame_options(concurrency="--concurrency", rate="--rate", gap="--gap"):
+            limit = _change_limit(old, concurrency, rate, gap)
         async with at.db.transaction() as tx:
             await set_limit(tx, name, limit)
             return next(one for one in await list_limiters(tx) if one.name == name)
 
 
-def _limited(old: Limit, concurrency: str | None, rate: str | None, gap: str | None) -> Limit:
+def _change_limit(old: Limit, concurrency: str | None, rate: str | None, gap: str | None) -> Limit:
     return Limit(
-        old.concurrency if concurrency is None else optional(_number, concurrency),
-        old.rate if rate is None else optional(_rate, rate),
-        old.gap if gap is None else (optional(_gap, gap) or Limit().gap),
+        old.concurrency if concurrency is None else parse_optional(_parse_number, concurrency),
+        old.rate if rate is None else parse_optional(_parse_rate, rate),
+        old.gap if gap is None else (parse_optional(_parse_gap, gap) or Limit().gap),
     )
 
 
-async def _limit(at: Session, name: str) -> Limit:
+async def _load_limit(at: Session, name: str) -> Limit:
     async with at.db.transaction() as tx:
         return next((one.limit for one in await list_limiters(tx) if one.name == name), Limit())
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"“{text}” is neither a whole number nor none")
     return int(text)
 
 
-def _rate(text: str) -> Rate:
+def _parse_rate(text: str) -> Rate:
     return Rate(*parse_rate(text))
 
 
-def _gap(text: str) -> Gap:
+def _parse_gap(text: str) -> Gap:
     low, dash, high = text.partition("-")
-    return read(parse_duration, low), read(parse_duration, high if dash else low)
+    return parse_value(parse_duration, low), parse_value(parse_duration, high if dash else low)
 
 
-def _table(found: Sequence[LimiterStatus]) -> RenderableType:
+def _limiters_table(found: Sequence[LimiterStatus]) -> RenderableType:
     rows = [
         (
             one.name,
             one.limit.concurrency,
-            _shown_rate(one.limit),
-            _shown_gap(one.limit.gap),
+            _format_rate(one.limit),
+            _format_gap(one.limit.gap),
             one.held,
             one.recent,
             one.next_at,
@@ -107,14 +107,14 @@ def _table(found: Sequence[LimiterStatus]) -> RenderableType:
         for one in found
     ]
     columns = ("limiter", ">at once", "rate", "gap", ">held", ">recent", "next turn")
-    return table(columns, rows, empty="There are no limiters yet; the first call that takes from one makes it.")
+    return make_table(columns, rows, empty="There are no limiters yet; the first call that takes from one makes it.")
 
 
-def _shown_rate(limit: Limit) -> str | None:
+def _format_rate(limit: Limit) -> str | None:
     return f"{limit.rate.count}/{format_duration(limit.rate.period)}" if limit.rate else None
 
 
-def _shown_gap(gap: Gap) -> str | None:
+def _format_gap(gap: Gap) -> str | None:
     low, high = gap
     if not high:
         return None

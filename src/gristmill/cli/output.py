@@ -30,7 +30,6 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 LEAST_NAME = 24  # characters of the first name in a row, however narrow the screen …
 LEAST_OTHER = 8  # … and of the other names in it
 LONGEST_WORD = 12  # characters that are not broken in the last column
-GAP = 1  # columns between two columns of a table that is set closely
 NARROW = 100  # columns below which tables are set closely
 PAPER = 160  # columns where there is no terminal to ask
 # What a terminal would obey instead of showing: controls, and what turns the direction of writing.
@@ -120,11 +119,11 @@ def say(sentence: str) -> None:
 
 def say_json(data: Any) -> None:
     """Readable, but for what a terminal would obey: that is written as JSON writes control characters."""
-    text = json.dumps(plain(data), ensure_ascii=False)
+    text = json.dumps(to_plain(data), ensure_ascii=False)
     typer.echo(UNSHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """As JSON knows it: times in ISO 8601, durations in seconds."""
     if value is None or isinstance(value, (str, int, float)):  # most are, of lists with a hundred thousand rows
         return value
@@ -134,20 +133,20 @@ def plain(value: Any) -> Any:
         case timedelta():
             return value.total_seconds()
         case Mapping():
-            return {str(key): plain(one) for key, one in cast(Mapping[Any, Any], value).items()}
+            return {str(key): to_plain(one) for key, one in cast(Mapping[Any, Any], value).items()}
         case Path():
             return str(value)
         case _ if dataclasses.is_dataclass(value):
-            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+            return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         case _ if hasattr(value, "_asdict"):
-            return plain(value._asdict())
+            return to_plain(value._asdict())
         case _ if isinstance(value, Iterable):
-            return [plain(one) for one in cast(Iterable[Any], value)]
+            return [to_plain(one) for one in cast(Iterable[Any], value)]
         case _:
             return str(value)
 
 
-def table(
+def make_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str, title: str | None = None
 ) -> RenderableType:
     """A table, or the sentence that says why there is none.
@@ -165,7 +164,7 @@ def table(
         show_header=header,
         collapse_padding=is_narrow(),
     )
-    cells = [[cell(one) for one in row] for row in rows]
+    cells = [[format_cell(one) for one in row] for row in rows]
     widths = _least_widths(columns, cells)
     for column, width in zip(columns[:-1], widths, strict=False):
         cut = column.startswith("~")
@@ -195,7 +194,8 @@ def _least_widths(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> li
         widths[place] = min(LEAST_OTHER, widths[place])
     for place in names[:1]:
         last = min(LONGEST_WORD, max((row[-1].cell_len for row in cells), default=0))
-        left = out.width - (sum(widths[:-1]) - widths[place]) - last - GAP * (len(columns) - 1)
+        gaps = (1 if is_narrow() else 2) * (len(columns) - 1)
+        left = out.width - (sum(widths[:-1]) - widths[place]) - last - gaps
         widths[place] = min(widths[place], max(min(left, LEAST_NAME), LEAST_OTHER))
     return widths
 
@@ -210,18 +210,18 @@ def _in_one_line(text: Text) -> Text:
     return text
 
 
-def facts(pairs: Iterable[tuple[str, Any]]) -> RenderableType:
+def make_facts(pairs: Iterable[tuple[str, Any]]) -> RenderableType:
     """Names and values below each other; what is not there is not shown."""
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
     for name, value in pairs:
         if value is not None and value != "":
-            grid.add_row(name, cell(value))
+            grid.add_row(name, format_cell(value))
     return grid
 
 
-def cell(value: Any) -> Text:
+def format_cell(value: Any) -> Text:
     """A value as people read it."""
     match value:
         case Text():
@@ -231,7 +231,7 @@ def cell(value: Any) -> Text:
         case bool():
             return Text("yes" if value else "no")
         case datetime():
-            return Text(moment(value))
+            return Text(format_moment(value))
         case timedelta():
             return Text(format_span(value))
         case int():
@@ -242,13 +242,13 @@ def cell(value: Any) -> Text:
             return Text(str(value))
 
 
-def moment(at: datetime) -> str:
+def format_moment(at: datetime) -> str:
     """In the time zone of whoever reads it."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def short(value: Any, most: int = 80) -> str:
+def shorten(value: Any, most: int = 80) -> str:
     """One line of something long."""
-    text = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(to_plain(value), ensure_ascii=False)
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"

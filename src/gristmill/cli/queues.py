@@ -11,8 +11,19 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, cell, emit, facts, is_narrow, out, plain, say_json, table
-from gristmill.cli.session import Session, duration, options, read, run, session
+from gristmill.cli.output import (
+    Json,
+    Misused,
+    emit,
+    format_cell,
+    is_narrow,
+    make_facts,
+    make_table,
+    out,
+    say_json,
+    to_plain,
+)
+from gristmill.cli.session import Session, blame_options, parse_span, parse_value, run, session
 from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.queue import QueueReport, check_settings, explain_standstill, list_queues, pause, resume, set_queue
@@ -36,8 +47,8 @@ def list_(json: Json = False) -> None:
 
     Example: gristmill queue list
     """
-    found = run(_list())
-    emit(json, [_whole(one) for one in found], lambda: _table(found))
+    found = run(_open_and_load())
+    emit(json, [_as_dict(one) for one in found], lambda: _queues_table(found))
 
 
 @app.command()
@@ -46,8 +57,8 @@ def show(name: Name, json: Json = False) -> None:
 
     Example: gristmill queue show extract
     """
-    found = run(_show(name))
-    emit(json, found, lambda: _facts(found))
+    found = run(_open_and_load_one(name))
+    emit(json, found, lambda: _queue_view(found))
 
 
 @app.command("set")
@@ -84,14 +95,14 @@ def set_(
     """
     given: dict[str, Any] = {
         "rate": _or_none(rate),
-        "concurrency": _number(concurrency),
-        "max_attempts": _number(max_attempts, "never"),
+        "concurrency": _parse_number(concurrency),
+        "max_attempts": _parse_number(max_attempts, "never"),
         "retry_base": retry_base,
         "retry_cap": retry_cap,
         "retries_first": retries_first,
         "timeout": timeout,
         "breaker": _or_none(breaker),
-        "keep": _number(keep, "default"),
+        "keep": _parse_number(keep, "default"),
         "keep_for": _or_none(keep_for, "default"),
         "clear_payload": clear_payload,
         "breaker_minimum": breaker_minimum,
@@ -103,8 +114,8 @@ def set_(
         raise Misused(
             f"Nothing to change in {name}: give for example --rate 10/60s; gristmill queue show {name} tells."
         )
-    found = run(_set(name, changes))
-    emit(json, found, lambda: _facts(found))
+    found = run(_set_queue(name, changes))
+    emit(json, found, lambda: _queue_view(found))
 
 
 @app.command("pause")
@@ -114,7 +125,7 @@ def pause_(name: Name, json: Json = False) -> None:
     Example: gristmill queue pause extract
     """
     found = run(_pause(name, True))
-    emit(json, found, lambda: f"{name} is paused; {found.processing} still run, {_waits(found)}.")
+    emit(json, found, lambda: f"{name} is paused; {found.processing} still run, {_describe_waiting(found)}.")
 
 
 @app.command("resume")
@@ -124,7 +135,7 @@ def resume_(name: Name, json: Json = False) -> None:
     Example: gristmill queue resume extract
     """
     found = run(_pause(name, False))
-    emit(json, found, lambda: f"{name} goes on; {_waits(found)}.")
+    emit(json, found, lambda: f"{name} goes on; {_describe_waiting(found)}.")
 
 
 @app.command()
@@ -137,7 +148,7 @@ def watch(
 
     Example: gristmill queue watch --for 10s
     """
-    length, pause_for = duration(for_), read(_seconds, every)
+    length, pause_for = parse_span(for_), parse_value(_parse_seconds, every)
     run(_watch(length.total_seconds() if length else None, pause_for, json))
 
 
@@ -150,7 +161,7 @@ def _or_none(text: str | None, none: str = "none") -> Any:
     return TAKEN_AWAY if text == none else text
 
 
-def _number(text: str | None, none: str = "none") -> Any:
+def _parse_number(text: str | None, none: str = "none") -> Any:
     if text is None or text == none:
         return _or_none(text, none)
     if not text.isdigit():
@@ -158,52 +169,52 @@ def _number(text: str | None, none: str = "none") -> Any:
     return int(text)
 
 
-def _seconds(text: str) -> float:
-    found = duration(text)
+def _parse_seconds(text: str) -> float:
+    found = parse_span(text)
     return max(0.1, found.total_seconds()) if found else 1.0
 
 
 # --- work
 
 
-async def _list() -> list[QueueReport]:
+async def _open_and_load() -> list[QueueReport]:
     async with session() as at:
-        return await _reports(at)
+        return await _load_reports(at)
 
 
-async def _reports(at: Session) -> list[QueueReport]:
+async def _load_reports(at: Session) -> list[QueueReport]:
     async with at.db.transaction() as tx:
         return await list_queues(tx)
 
 
-async def _one(at: Session, name: str) -> QueueReport:
-    found = {one.name: one for one in await _reports(at)}
+async def _load_report(at: Session, name: str) -> QueueReport:
+    found = {one.name: one for one in await _load_reports(at)}
     if name not in found:
         near = get_close_matches(name, found, n=1)
         raise Refused(f"There is no queue “{name}”." + (f" Did you mean {near[0]}?" if near else ""))
     return found[name]
 
 
-async def _show(name: str) -> QueueReport:
+async def _open_and_load_one(name: str) -> QueueReport:
     async with session() as at:
-        return await _one(at, name)
+        return await _load_report(at, name)
 
 
-async def _set(name: str, changes: dict[str, Any]) -> QueueReport:
-    with options(**{key: "--" + key.replace("_", "-") for key in changes}):
+async def _set_queue(name: str, changes: dict[str, Any]) -> QueueReport:
+    with blame_options(**{key: "--" + key.replace("_", "-") for key in changes}):
         check_settings(changes)
     async with session() as at:
         async with at.db.transaction() as tx:
             await set_queue(tx, name, **changes)
-        return await _one(at, name)
+        return await _load_report(at, name)
 
 
 async def _pause(name: str, paused: bool) -> QueueReport:
     async with session() as at:
-        await _one(at, name)
+        await _load_report(at, name)
         async with at.db.transaction() as tx:
             await (pause if paused else resume)(tx, name)
-        return await _one(at, name)
+        return await _load_report(at, name)
 
 
 async def _watch(length: float | None, every: float, as_json: bool) -> None:
@@ -213,45 +224,45 @@ async def _watch(length: float | None, every: float, as_json: bool) -> None:
             loop = asyncio.get_running_loop()
             began, before = loop.time(), None
             while length is None or loop.time() - began < length:
-                found = await _reports(at)
-                _show_look(live, found, _rates(before, found, every), as_json)
+                found = await _load_reports(at)
+                _show_look(live, found, _measure_rates(before, found, every), as_json)
                 before = found
                 await asyncio.sleep(every)
 
 
 def _show_look(live: Live | None, found: Sequence[QueueReport], rates: dict[str, float], as_json: bool) -> None:
     if as_json:
-        say_json([{**_brief(one), "per_second": rates.get(one.name)} for one in found])
+        say_json([{**_as_short_dict(one), "per_second": rates.get(one.name)} for one in found])
     elif live:
-        live.update(_live(found, rates), refresh=True)
+        live.update(_live_view(found, rates), refresh=True)
     else:
-        out.print(_live(found, rates))
+        out.print(_live_view(found, rates))
 
 
 # --- views
 
 
-def _rates(before: Sequence[QueueReport] | None, now: Sequence[QueueReport], every: float) -> dict[str, float]:
+def _measure_rates(before: Sequence[QueueReport] | None, now: Sequence[QueueReport], every: float) -> dict[str, float]:
     """How many tasks a second ended in each queue since the last look."""
     if before is None:
         return {}
-    old = {one.name: _ended(one) for one in before}
-    return {one.name: round((_ended(one) - old.get(one.name, 0)) / every, 1) for one in now}
+    old = {one.name: _count_ended(one) for one in before}
+    return {one.name: round((_count_ended(one) - old.get(one.name, 0)) / every, 1) for one in now}
 
 
-def _ended(one: QueueReport) -> int:
+def _count_ended(one: QueueReport) -> int:
     return sum(n for outcome, n in one.finished.items() if outcome != "retried")
 
 
-def _waits(one: QueueReport) -> str:
+def _describe_waiting(one: QueueReport) -> str:
     return f"{one.waiting} wait" + (f", {one.blocked} are blocked" if one.blocked.n else "")
 
 
-def _whole(one: QueueReport) -> dict[str, Any]:
-    return {**plain(one), "waiting": plain(one.waiting)}
+def _as_dict(one: QueueReport) -> dict[str, Any]:
+    return {**to_plain(one), "waiting": to_plain(one.waiting)}
 
 
-def _brief(one: QueueReport) -> dict[str, Any]:
+def _as_short_dict(one: QueueReport) -> dict[str, Any]:
     return {
         "name": one.name,
         "paused": one.paused,
@@ -267,14 +278,14 @@ def _brief(one: QueueReport) -> dict[str, Any]:
     }
 
 
-def _live(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableType:
+def _live_view(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableType:
     held = [f"{one.name}: {reason}" for one in found if (reason := explain_standstill(one))]
-    return Group(_table(found, rates), *(Text(line, style="yellow") for line in held))
+    return Group(_queues_table(found, rates), *(Text(line, style="yellow") for line in held))
 
 
-def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) -> RenderableType:
+def _queues_table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) -> RenderableType:
     blocked, retried = any(one.blocked.n for one in found), not is_narrow()
-    limited = retried and any(_limits(one) for one in found)
+    limited = retried and any(_format_limits(one) for one in found)
     columns = ["~queue", "state", ">waiting", *[">blocked"] * blocked, ">running", ">done"]
     columns += [*[">retried"] * retried, ">dead", "oldest", *["limits"] * limited, ">workers"]
     columns += [">ended"] if rates is not None else []
@@ -285,7 +296,7 @@ def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) 
         rows.append(
             [
                 one.name,
-                _state(one),
+                _format_state(one),
                 str(one.waiting),
                 *[str(one.blocked)] * blocked,
                 one.processing,
@@ -293,53 +304,53 @@ def _table(found: Sequence[QueueReport], rates: dict[str, float] | None = None) 
                 *[one.finished["retried"]] * retried,
                 dead,
                 one.oldest,
-                *[_limits(one) or "–"] * limited,
+                *[_format_limits(one) or "–"] * limited,
                 len(one.workers),
             ]
         )
         if rates is not None:
             rows[-1].append(f"{rates.get(one.name, 0):g}/s")
-    return table(columns, rows, empty=NOTHING)
+    return make_table(columns, rows, empty=NOTHING)
 
 
-def _state(one: QueueReport) -> Text:
+def _format_state(one: QueueReport) -> Text:
     if one.paused:
-        return cell("paused")
+        return format_cell("paused")
     if one.breaker and one.breaker.state != "closed":
         return Text(f"breaker {one.breaker.state}", style="red")
     return Text("no worker", style="yellow") if one.waiting.n and not one.workers else Text("ok", style="green")
 
 
-def _limits(one: QueueReport) -> str:
+def _format_limits(one: QueueReport) -> str:
     settings = one.settings
     parts = [f"{settings['rate_count']}/{format_duration(settings['rate_period'])}"] if settings["rate_count"] else []
     parts += [f"{settings['concurrency']} at once"] if settings["concurrency"] else []
     return ", ".join(parts)
 
 
-def _facts(one: QueueReport) -> RenderableType:
+def _queue_view(one: QueueReport) -> RenderableType:
     settings = one.settings
     attempts = settings["max_attempts"]
     backoff = f"{format_duration(settings['retry_base'])} doubling to {format_duration(settings['retry_cap'])}"
     keep, keep_for = settings["keep"], settings["keep_for"]
     kept = [f"the last {keep:,}"] if keep is not None else []
     kept += [format_duration(keep_for)] if keep_for is not None else []
-    return facts(
+    return make_facts(
         [
             ("queue", one.name),
-            ("state", _state(one)),
+            ("state", _format_state(one)),
             ("held back", explain_standstill(one)),
-            ("waiting", _waiting(one)),
+            ("waiting", _explain_waiting(one)),
             ("running", one.processing),
             ("oldest", format_span(one.oldest) if one.oldest else None),
             ("dead", str(one.dead)),
             ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
-            ("limits", _limits(one) or "–"),
+            ("limits", _format_limits(one) or "–"),
             ("attempts", "as many as it takes" if attempts is None else attempts),
             ("backoff", backoff),
             ("retries first", settings["retries_first"]),
             ("time-out", format_duration(settings["timeout"])),
-            ("breaker", _breaker(one)),
+            ("breaker", _describe_breaker(one)),
             ("kept", ", ".join(kept) or "as the settings say"),
             ("payload", "cleared when completed" if settings["clear_payload"] else "kept"),
             ("workers", ", ".join(one.workers) or "none"),
@@ -347,12 +358,12 @@ def _facts(one: QueueReport) -> RenderableType:
     )
 
 
-def _waiting(one: QueueReport) -> str:
+def _explain_waiting(one: QueueReport) -> str:
     parts = {"ready": one.ready, "scheduled": one.scheduled, "blocked": one.blocked, "suspects": one.suspects}
     return ", ".join(f"{n} {name}" for name, n in parts.items() if n.n) or "nothing"
 
 
-def _breaker(one: QueueReport) -> str:
+def _describe_breaker(one: QueueReport) -> str:
     if one.breaker is None:
         return "none"
     settings = one.settings

@@ -6,7 +6,7 @@ import typer
 import uvloop
 
 from gristmill.cli.output import Json, Misused, err, say_json
-from gristmill.cli.session import load
+from gristmill.cli.session import load_settings
 from gristmill.router import serve
 from gristmill.settings import RouterSettings
 from gristmill.telemetry import set_up_logs
@@ -27,11 +27,11 @@ def router(
     """
     if port is not None and not 0 <= port <= 65535:
         raise Misused(f"--port {port} is none: ports go from 0, which takes any free one, to 65535.")
-    settings = load()
+    settings = load_settings()
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
 
     def reread() -> RouterSettings:
-        return load().router.model_copy(update=given)
+        return load_settings().router.model_copy(update=given)
 
     ours = settings.router.model_copy(update=given)
     set_up_logs(settings.log)

@@ -6,9 +6,9 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.letters import PAYLOAD, known_letter, payload_of
-from gristmill.cli.output import Json, Misused, emit, short, table
-from gristmill.cli.session import duration, instant, options, run, session
+from gristmill.cli.letters import PAYLOAD, find_letter, read_payload
+from gristmill.cli.output import Json, Misused, emit, make_table, shorten
+from gristmill.cli.session import blame_options, parse_instant, parse_span, run, session
 from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
@@ -37,8 +37,8 @@ def list_(json: Json = False) -> None:
 
     Example: gristmill schedule list
     """
-    found = run(_list())
-    emit(json, found, lambda: _table(found))
+    found = run(_load_schedules())
+    emit(json, found, lambda: _schedules_table(found))
 
 
 @app.command()
@@ -68,15 +68,15 @@ def add(
         raise Misused(f"Give one of --cron, --daily, --at and --follow, not {' and '.join(given) or 'none'}.")
     if delay and not follow:
         raise Misused("--delay needs --follow: say after which schedule.")
-    with options():
+    with blame_options():
         check_zone(zone)
         if cron or daily:
             check_cron(cron or daily or "", zone)
-    when = {"cron": cron or daily, "zone": zone, "once_at": instant(at, zone) if at else None, "follows": follow}
+    when = {"cron": cron or daily, "zone": zone, "once_at": parse_instant(at, zone) if at else None, "follows": follow}
     found = run(
-        _add(name, kind, payload_of(payload), queue, app, {**when, "delay": duration(delay), "replace": replace})
+        _add(name, kind, read_payload(payload), queue, app, {**when, "delay": parse_span(delay), "replace": replace})
     )
-    emit(json, found, lambda: _table([found]))
+    emit(json, found, lambda: _schedules_table([found]))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def enable(name: Name, json: Json = False) -> None:
     Example: gristmill schedule enable morning
     """
     found = run(_enable(name, True))
-    emit(json, found, lambda: _table([found]))
+    emit(json, found, lambda: _schedules_table([found]))
 
 
 @app.command()
@@ -110,7 +110,7 @@ def disable(name: Name, json: Json = False) -> None:
     Example: gristmill schedule disable morning
     """
     found = run(_enable(name, False))
-    emit(json, found, lambda: _table([found]))
+    emit(json, found, lambda: _schedules_table([found]))
 
 
 @app.command("run")
@@ -123,7 +123,7 @@ def run_now(name: Name, json: Json = False) -> None:
     emit(json, {"task": task}, lambda: f"Sent as task {task}.")
 
 
-async def _list() -> list[Schedule]:
+async def _load_schedules() -> list[Schedule]:
     async with session() as at, at.db.transaction() as tx:
         return await list_schedules(tx)
 
@@ -132,12 +132,12 @@ async def _add(
     name: str, kind: str, payload: Mapping[str, Any], queue: str | None, app: str | None, given: dict[str, Any]
 ) -> Schedule:
     async with session() as at:
-        handler, _ = await known_letter(kind, payload, app, at)
+        handler, _ = await find_letter(kind, payload, app, at)
         async with at.db.transaction() as tx:
             if not given["replace"] and any(one.name == name for one in await list_schedules(tx)):
                 raise Refused(f"There is already a schedule “{name}”: add --replace, or choose another name.")
             await add_schedule(tx, name, (kind, queue or handler.queue, payload), **given)
-            return await _one(tx, name)
+            return await _load_schedule(tx, name)
 
 
 async def _remove(name: str, cascade: bool) -> list[str]:
@@ -152,7 +152,7 @@ async def _remove(name: str, cascade: bool) -> list[str]:
 async def _enable(name: str, enabled: bool) -> Schedule:
     async with session() as at, at.db.transaction() as tx:
         await enable_schedule(tx, name, enabled)
-        return await _one(tx, name)
+        return await _load_schedule(tx, name)
 
 
 async def _run(name: str) -> TaskId:
@@ -160,17 +160,17 @@ async def _run(name: str) -> TaskId:
         return await run_schedule(tx, name)
 
 
-async def _one(tx: Any, name: str) -> Schedule:
+async def _load_schedule(tx: Any, name: str) -> Schedule:
     return next(one for one in await list_schedules(tx) if one.name == name)
 
 
-def _table(found: list[Schedule]) -> RenderableType:
+def _schedules_table(found: list[Schedule]) -> RenderableType:
     rows = [
         (
             one.name,
             one.kind,
-            short(one.payload, 30),
-            _when(one),
+            shorten(one.payload, 30),
+            _format_when(one),
             one.zone,
             one.enabled,
             one.next_at,
@@ -179,11 +179,13 @@ def _table(found: list[Schedule]) -> RenderableType:
         )
         for one in found
     ]
-    columns = ("schedule", "kind", "payload", "when", "zone", "enabled", "next", "last", "last task")
-    return table(columns, rows, empty="There are no schedules: gristmill schedule add --help shows how to make one.")
+    columns = ("~schedule", "~kind", "~payload", "when", "zone", "enabled", "next", "last", "last task")
+    return make_table(
+        columns, rows, empty="There are no schedules: gristmill schedule add --help shows how to make one."
+    )
 
 
-def _when(one: Schedule) -> str:
+def _format_when(one: Schedule) -> str:
     if one.follows:
         return f"{format_duration(cast(Any, one.delay))} after {one.follows}"
     return one.cron or "once"

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gristmill.cli.output import Misused, warn
-from gristmill.cli.session import options
+from gristmill.cli.session import blame_options
 from gristmill.db import Tx
 from gristmill.documents import explain_lack
 from gristmill.scopes import Scope
@@ -21,11 +21,16 @@ def scope_of(client: str | None, project: str | None) -> Scope:
     """
     if client == "" or project == "":
         raise Misused("An empty name is none: name the client and the project, or leave the option out.")
-    with options():
+    with blame_options():
         return Scope(client or "", project or "")
 
 
-async def heed(tx: Tx, scope: Scope) -> None:
+def format_scope(client: str, project: str) -> str:
+    """Whose something is, in a few characters."""
+    return f"{client}/{project}" if project else client or "GLOBAL"
+
+
+async def warn_of_lack(tx: Tx, scope: Scope) -> None:
     """Say that nothing is there to be found, if that is so."""
     if lack := await explain_lack(tx, scope):
         warn(lack)

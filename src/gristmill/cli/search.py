@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, emit, short, warn
+from gristmill.cli.output import Json, Misused, emit, shorten, warn
 from gristmill.cli.scopes import scope_of
-from gristmill.cli.session import instant, load, run, session
+from gristmill.cli.session import load_settings, parse_instant, run, session
 from gristmill.documents import find_in_documents
 from gristmill.knowledge import Finder, Hit, Hits
 from gristmill.scopes import Scope
@@ -48,8 +48,8 @@ def search_(
 
 async def _search(query: str, scope: Scope, after: str | None, **how: Any) -> Hits:
     """A running `gristmill up` answers at once; without one, the model is loaded for this one question."""
-    how["after"] = instant(after) if after else None
-    hits = await ask_search(load(), query, scope, **how)
+    how["after"] = parse_instant(after) if after else None
+    hits = await ask_search(load_settings(), query, scope, **how)
     if hits is not None:
         return hits
     async with session() as at, Finder(at.db, at.settings) as finder:
@@ -68,9 +68,9 @@ def hits_view(hits: Hits, query: str) -> RenderableType:
 def _hit_view(n: int, hit: Hit) -> RenderableType:
     head = Text.assemble(
         (f"{n:>2}. ", "dim"),
-        (short(hit.title or hit.name, 80), "bold"),
-        (f"  {short(hit.name, 40)}" if hit.title else "", "dim"),
-        (f"  in {short(hit.part_of, 40)}" if hit.part_of else "", "dim"),
+        (shorten(hit.title or hit.name, 80), "bold"),
+        (f"  {shorten(hit.name, 40)}" if hit.title else "", "dim"),
+        (f"  in {shorten(hit.part_of, 40)}" if hit.part_of else "", "dim"),
         (f"  document {hit.document}", "cyan"),
         (f"  page {hit.page}", "cyan"),
         (f"  {hit.start}–{hit.stop}", "dim"),

@@ -27,7 +27,7 @@ class Session:
     settings: Settings
 
 
-def load(*, quiet: bool = False) -> Settings:
+def load_settings(*, quiet: bool = False) -> Settings:
     """The settings; what was meant to be one and is none is told, unless `quiet`."""
     loaded = settings.load()
     for sentence in [] if quiet else settings.unknown_names():
@@ -38,7 +38,7 @@ def load(*, quiet: bool = False) -> Settings:
 @asynccontextmanager
 async def session(*, size: int = 2, quiet: bool = False) -> AsyncGenerator[Session]:
     """The configured database, started and migrated if need be; `quiet` for those who share a terminal."""
-    loaded = load(quiet=quiet)
+    loaded = load_settings(quiet=quiet)
     set_up_logs(loaded.log)
     with plainly():
         async with AsyncExitStack() as stack:
@@ -47,7 +47,7 @@ async def session(*, size: int = 2, quiet: bool = False) -> AsyncGenerator[Sessi
             yield Session(db, loaded)
 
 
-async def outlast(db: Database) -> None:
+async def wait_for_database(db: Database) -> None:
     await outlast_outage(db, warn)
 
 
@@ -55,7 +55,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def read(parse: Callable[[str], T], text: str) -> T:
+def parse_value(parse: Callable[[str], T], text: str) -> T:
     """A value of the command line; what cannot be read is a mistake in its use."""
     try:
         return parse(text)
@@ -64,7 +64,7 @@ def read(parse: Callable[[str], T], text: str) -> T:
 
 
 @contextmanager
-def options(**names: str) -> Generator[None]:
+def blame_options(**names: str) -> Generator[None]:
     """What is refused in here is a mistake of the command line; API names are told as the options they came from."""
     try:
         yield
@@ -75,16 +75,16 @@ def options(**names: str) -> Generator[None]:
         raise Misused(text) from refused
 
 
-def optional(parse: Callable[[str], T], text: str | None, *, none: str = "none") -> T | None:
+def parse_optional(parse: Callable[[str], T], text: str | None, *, none: str = "none") -> T | None:
     """`none` takes a limit away."""
-    return None if text is None or text == none else read(parse, text)
+    return None if text is None or text == none else parse_value(parse, text)
 
 
-def duration(text: str | None) -> timedelta | None:
-    return None if text is None else read(durations.parse_duration, text)
+def parse_span(text: str | None) -> timedelta | None:
+    return None if text is None else parse_value(durations.parse_duration, text)
 
 
-def instant(text: str, zone: str | None = None) -> datetime:
+def parse_instant(text: str, zone: str | None = None) -> datetime:
     """ISO 8601; without an offset it is meant in `zone`, or where this machine is."""
     try:
         at = datetime.fromisoformat(text)

@@ -7,9 +7,9 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.letters import PAYLOAD, known_letter, payload_of
-from gristmill.cli.output import COLOURS, Json, Misused, emit, facts, short, table
-from gristmill.cli.session import duration, instant, options, run, session
+from gristmill.cli.letters import PAYLOAD, find_letter, read_payload
+from gristmill.cli.output import COLOURS, Json, Misused, emit, make_facts, make_table, shorten
+from gristmill.cli.session import blame_options, parse_instant, parse_span, run, session
 from gristmill.db import queries
 from gristmill.ids import TaskId
 from gristmill.queue import (
@@ -51,7 +51,7 @@ def list_(
         str | None, typer.Option(help="pending, processing, completed, failed, skipped or cancelled.")
     ] = None,
     group: Annotated[int | None, typer.Option(help="Only children of this group.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 50,
     before: Annotated[int | None, typer.Option(help="Only older than this task: the next page.")] = None,
     json: Json = False,
 ) -> None:
@@ -62,7 +62,7 @@ def list_(
     if status is not None and status not in STATUSES:
         raise Misused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
     found = run(
-        _list(
+        _load_tasks(
             {
                 "queue": queue,
                 "kind": kind,
@@ -73,7 +73,7 @@ def list_(
             }
         )
     )
-    emit(json, found, lambda: _table(found))
+    emit(json, found, lambda: _tasks_table(found))
 
 
 @app.command()
@@ -82,8 +82,8 @@ def show(task: Id, json: Json = False) -> None:
 
     Example: gristmill task show 42
     """
-    found, events, reason = run(_show(TaskId(task)))
-    emit(json, {"task": found, "why": reason.sentence, "history": events}, lambda: _facts(found, events, reason))
+    found, events, reason = run(_load_task(TaskId(task)))
+    emit(json, {"task": found, "why": reason.sentence, "history": events}, lambda: _task_view(found, events, reason))
 
 
 @app.command("why")
@@ -92,7 +92,7 @@ def why_(task: Id, json: Json = False) -> None:
 
     Example: gristmill task why 42
     """
-    found = run(_why(TaskId(task)))
+    found = run(_explain_task(TaskId(task)))
     emit(json, found, lambda: Text(f"Task {task}: {found.sentence}."))
 
 
@@ -120,12 +120,12 @@ def send(
         "priority": priority,
         "foreground": foreground,
         "serial_key": serial,
-        "run_at": instant(run_at) if run_at else None,
-        "delay": duration(delay),
+        "run_at": parse_instant(run_at) if run_at else None,
+        "delay": parse_span(delay),
         "after": TaskId(after) if after is not None else None,
         "unique": Unique(unique) if unique else None,
     }
-    task, where, new = run(_send(kind, payload_of(payload), app, outside))
+    task, where, new = run(_send(kind, read_payload(payload), app, outside))
     sentence = (
         f"Sent as task {task} to {where}" if new else f"Task {task} has this unique key already; nothing was sent"
     )
@@ -139,7 +139,7 @@ def cancel_(tasks: Ids, json: Json = False) -> None:
     Example: gristmill task cancel 42 43
     """
     done = run(_cancel([TaskId(task) for task in tasks]))
-    emit(json, done, lambda: cancelled(done))
+    emit(json, done, lambda: describe_cancelling(done))
 
 
 @app.command("retry")
@@ -153,7 +153,7 @@ def retry_(
     Example: gristmill task retry 42
     """
     done = run(_retry([TaskId(task) for task in tasks], again))
-    emit(json, done, lambda: revived(done))
+    emit(json, done, lambda: describe_revival(done))
     if not done.tasks:
         raise typer.Exit(1)
 
@@ -183,17 +183,17 @@ def move(
 # --- work
 
 
-async def _list(wanted: dict[str, Any]) -> list[Task]:
+async def _load_tasks(wanted: dict[str, Any]) -> list[Task]:
     async with session() as at, at.db.transaction() as tx:
         return await list_tasks(tx, **wanted)
 
 
-async def _show(task: TaskId) -> tuple[Task, list[Event], Why]:
+async def _load_task(task: TaskId) -> tuple[Task, list[Event], Why]:
     async with session() as at, at.db.transaction() as tx:
         return await get_task(tx, task), await history(tx, task), await why(tx, task)
 
 
-async def _why(task: TaskId) -> Why:
+async def _explain_task(task: TaskId) -> Why:
     async with session() as at, at.db.transaction() as tx:
         return await why(tx, task)
 
@@ -203,8 +203,8 @@ async def _send(
 ) -> tuple[TaskId, str, bool]:
     """The task, its queue, and whether it is new."""
     async with session() as at:
-        handler, letter = await known_letter(kind, payload, app, at)
-        with options(run_at="--run-at", delay="--delay", priority="--priority"):
+        handler, letter = await find_letter(kind, payload, app, at)
+        with blame_options(run_at="--run-at", delay="--delay", priority="--priority"):
             envelope = Envelope(letter, **outside)
         async with at.db.transaction() as tx:
             key = envelope.unique.key if envelope.unique else None
@@ -239,13 +239,16 @@ async def _move(task: TaskId, position: str | None, priority: int | None, foregr
 # --- views
 
 
-def _table(found: Sequence[Task]) -> RenderableType:
-    rows = [(str(one.id), one.kind, one.status, _place(one), one.attempts, one.created_at, _tail(one)) for one in found]
+def _tasks_table(found: Sequence[Task]) -> RenderableType:
+    rows = [
+        (str(one.id), one.kind, one.status, _format_place(one), one.attempts, one.created_at, _format_outcome(one))
+        for one in found
+    ]
     columns = ("task", "kind", "status", "place", ">attempts", "created", "")
-    return table(columns, rows, empty="There are no such tasks.")
+    return make_table(columns, rows, empty="There are no such tasks.")
 
 
-def _place(one: Task) -> str:
+def _format_place(one: Task) -> str:
     """What is said on the outside about its turn."""
     parts = [f"position {one.position}"] if one.position is not None else []
     parts += ["foreground"] if one.foreground else []
@@ -253,30 +256,30 @@ def _place(one: Task) -> str:
     return ", ".join(parts)
 
 
-def _tail(one: Task) -> str:
+def _format_outcome(one: Task) -> str:
     if one.status in ("failed", "skipped", "cancelled") or (one.status == "pending" and one.error):
-        return short(one.error or "", 80)
-    return progress(one) or (short(one.result, 80) if one.result is not None else short(one.payload, 80))
+        return shorten(one.error or "", 80)
+    return format_progress(one) or (shorten(one.result, 80) if one.result is not None else shorten(one.payload, 80))
 
 
-def progress(one: Task) -> str:
+def format_progress(one: Task) -> str:
     if one.status != "processing" or one.progress_current is None:
         return ""
     total = f" of {one.progress_total}" if one.progress_total is not None else ""
     return f"{one.progress_current}{total} {one.progress_message or ''}".strip()
 
 
-def _facts(one: Task, events: Sequence[Event], reason: Why) -> RenderableType:
-    top = facts(
+def _task_view(one: Task, events: Sequence[Event], reason: Why) -> RenderableType:
+    top = make_facts(
         [
             ("task", str(one.id)),
             ("kind", one.kind),
             ("queue", one.queue),
             ("status", one.status),
             ("why", Text(reason.sentence, style=COLOURS.get(one.status, ""))),
-            ("place", _place(one)),
+            ("place", _format_place(one)),
             ("attempts", f"{one.attempts} of {one.max_attempts}" if one.max_attempts else one.attempts),
-            ("progress", progress(one)),
+            ("progress", format_progress(one)),
             ("created", one.created_at),
             ("started", one.started_at),
             ("finished", one.finished_at),
@@ -285,22 +288,22 @@ def _facts(one: Task, events: Sequence[Event], reason: Why) -> RenderableType:
             ("serial key", one.serial_key),
             ("unique key", one.unique_key),
             ("owner", one.owner),
-            ("payload", None if one.payload is None else short(one.payload, 400)),
-            ("result", None if one.result is None else short(one.result, 400)),
+            ("payload", None if one.payload is None else shorten(one.payload, 400)),
+            ("result", None if one.result is None else shorten(one.result, 400)),
             ("error", one.error),
         ]
     )
     rows = [(event.at, event.what, event.attempt, event.worker, event.text or "") for event in events]
-    return Group(top, "", table(("when", "what", ">attempt", ">worker", ""), rows, empty=""))
+    return Group(top, "", make_table(("when", "what", ">attempt", ">worker", ""), rows, empty=""))
 
 
-def cancelled(done: Cancelling) -> str:
+def describe_cancelling(done: Cancelling) -> str:
     asked = f", {len(done.asked):,} were running and have been asked to stop" if done.asked else ""
     return (
         f"{len(done.cancelled):,} cancelled{asked}." if done.cancelled or asked else "There was nothing left to cancel."
     )
 
 
-def revived(done: Revived) -> str:
+def describe_revival(done: Revived) -> str:
     lines = [f"{len(done.tasks):,} pending again."] if done.tasks else []
     return "\n".join([*lines, *(f"Task {one.id} stays as it is: {one.reason}." for one in done.refused)])

@@ -18,10 +18,10 @@ from rich.text import Text
 from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.background import run_workers
 from gristmill.cli.grinding import as_dict, draw_board, find_notes, follow
-from gristmill.cli.output import Json, err, out, plain, say_json, warn
+from gristmill.cli.output import Json, err, out, say_json, to_plain, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
-from gristmill.cli.session import Session, outlast, run, session
+from gristmill.cli.session import Session, run, session, wait_for_database
 from gristmill.cli.stopping import Interruption
 from gristmill.db import explain_full_disk
 from gristmill.documents import Progress, choose_pause, explain_failures, load_overview, load_overview_of
@@ -187,7 +187,7 @@ async def _add_and_print(at: Session, folder: Path, scope: Scope, as_json: bool)
     async for added in watch_folder(make_intake(at, scope, patient=True), folder):
         for one in added:
             if as_json:
-                say_json(plain(one))
+                say_json(to_plain(one))
             elif one.status in ("failed", "cancelled", "refused"):
                 err.print(f"{one.name}: {one.status}, {one.reason}", soft_wrap=True)
             elif one.status != "unchanged" and not err.is_terminal:  # in a terminal, the board shows it
@@ -216,4 +216,4 @@ async def _draw_board(at: Session, folder: Path | None, scope: Scope, rows: int)
             notes = find_notes(at.settings, seen.documents)
             return draw_board(seen.documents, rows=rows - len(notes), tally=seen.tally, notes=notes)
         except Unreachable:
-            await outlast(at.db)
+            await wait_for_database(at.db)

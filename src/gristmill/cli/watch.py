@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gristmill.cli.add import make_intake
-from gristmill.cli.output import Json, err, plain, say_json
+from gristmill.cli.output import Json, err, say_json, to_plain
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.session import run, session
 from gristmill.scopes import Scope
@@ -36,6 +36,6 @@ async def _watch(folder: Path, scope: Scope, as_json: bool) -> None:
         async for added in watch_folder(make_intake(at, scope, patient=True), folder):
             for one in added:
                 if as_json:
-                    say_json(plain(one))
+                    say_json(to_plain(one))
                 elif one.status != "unchanged":
                     err.print(f"{one.name}: {one.status}" + (f", {one.reason}" if one.reason else ""), soft_wrap=True)

@@ -76,7 +76,7 @@ def worker(
     parent = ParentWatch(under) if under else None  # before anything is opened, and before anything can hold it up
     names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
     orders = Orders(names, concurrency, processes, app or "", host, port, once, name)
-    run(_child(orders, solo, parent) if child else _supervise(orders, json, parent))
+    run(_run_child(orders, solo, parent) if child else _supervise(orders, json, parent))
 
 
 def register(app: typer.Typer, text: str) -> None:
@@ -85,8 +85,8 @@ def register(app: typer.Typer, text: str) -> None:
 
 async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -> None:
     async with session() as at:
-        async with _handlers(given, at) as handlers:
-            orders = _checked(given, at.settings, handlers)
+        async with _open_handlers(given, at) as handlers:
+            orders = _check_orders(given, at.settings, handlers)
             _refuse_taken_ports(orders)
             await prepare(at.db, at.settings, handlers)
         supervisor = Supervisor(
@@ -106,19 +106,19 @@ async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -
 
         _on_signals(stop)
         _stop_when_orphaned(parent, stop)
-        _tell(as_json, "started", orders)
+        _announce(as_json, "started", orders)
         await supervisor.run()
         if asked > 1:
-            _tell(as_json, "killed", orders)
+            _announce(as_json, "killed", orders)
             raise typer.Exit(130)
-        _tell(as_json, "stopped", orders)
+        _announce(as_json, "stopped", orders)
 
 
-def _handlers(given: Orders, at: Session) -> AbstractAsyncContextManager[Handlers]:
+def _open_handlers(given: Orders, at: Session) -> AbstractAsyncContextManager[Handlers]:
     return open_handlers(given.app or at.settings.app, at.db, at.settings)
 
 
-def _checked(given: Orders, settings: Settings, handlers: Handlers) -> Orders:
+def _check_orders(given: Orders, settings: Settings, handlers: Handlers) -> Orders:
     """The orders in full, or the sentence that says what in them cannot be."""
     locator = given.app or settings.app
     served = sorted({handler.queue for handler in handlers.values()})
@@ -133,7 +133,7 @@ def _checked(given: Orders, settings: Settings, handlers: Handlers) -> Orders:
 
 
 def _refuse_taken_ports(orders: Orders) -> None:
-    for port in _ports(orders):
+    for port in _list_ports(orders):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -143,11 +143,11 @@ def _refuse_taken_ports(orders: Orders) -> None:
                 raise Refused(f"The port {orders.host}:{port} cannot be used ({reason}): choose another.") from error
 
 
-def _ports(orders: Orders) -> Sequence[int]:
+def _list_ports(orders: Orders) -> Sequence[int]:
     return range(orders.port, orders.port + orders.processes) if orders.port else ()
 
 
-def _tell(as_json: bool, event: str, orders: Orders) -> None:
+def _announce(as_json: bool, event: str, orders: Orders) -> None:
     if as_json:
         share = {"processes": orders.processes, "concurrency": orders.concurrency}
         say_json({"event": event, "queues": orders.queues, **share})
@@ -170,9 +170,9 @@ def _on_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(which, stop)
 
 
-async def _child(given: Orders, solo: bool, parent: ParentWatch | None) -> None:
-    async with session(size=4, quiet=True) as at, _handlers(given, at) as handlers:
-        orders = _checked(given, at.settings, handlers)
+async def _run_child(given: Orders, solo: bool, parent: ParentWatch | None) -> None:
+    async with session(size=4, quiet=True) as at, _open_handlers(given, at) as handlers:
+        orders = _check_orders(given, at.settings, handlers)
         worker = Worker(
             at.db,
             handlers,
@@ -185,7 +185,7 @@ async def _child(given: Orders, solo: bool, parent: ParentWatch | None) -> None:
             until_idle=orders.once or solo,
             maintenance=not solo,
         )
-        health = None if solo else _health(orders, worker)
+        health = None if solo else _start_health(orders, worker)
         drop_signals_in_copies()
         stop = _Stop(worker, worker_grace(at.settings.queue))
         _on_signals(stop.ask)
@@ -199,9 +199,9 @@ async def _child(given: Orders, solo: bool, parent: ParentWatch | None) -> None:
             _end_after(LINGER, 0)
 
 
-def _health(orders: Orders, worker: Worker) -> HealthPort | None:
+def _start_health(orders: Orders, worker: Worker) -> HealthPort | None:
     """The first port of the range that no other process of this worker has."""
-    for port in _ports(orders):
+    for port in _list_ports(orders):
         try:
             health = HealthPort(
                 orders.host, port, alive=lambda: worker.alive, ready=lambda: worker.ready, metrics=worker.metrics.render
