@@ -6,6 +6,7 @@ GristmillError
 │   │   └── NoTurn   … it is one of our own limiters: to wait for it is no failure
 │   ├── BadAnswer    a model gave an answer that cannot be used: ask again
 │   └── Unreachable  the database does not answer
+│       └── NoSpace  it answers, but its disk is full: nothing can be written for now
 ├── Permanent        the input is bad: trying again changes nothing
 ├── LeaseLost        the task is not ours any more: write nothing
 ├── Cancelled        somebody asked us to stop this task: stop
@@ -41,6 +42,10 @@ class BadAnswer(Transient):
 
 class Unreachable(Transient):
     """The database does not answer."""
+
+
+class NoSpace(Unreachable):
+    """The disk of the database is full; it goes on when somebody frees some space."""
 
 
 class Permanent(GristmillError):

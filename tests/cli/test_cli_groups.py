@@ -125,3 +125,4 @@ def test_purging_asks_first(cli, sent, ground):
     assert cli("dead", "purge", "--keep", 2, "--yes", "--json").json == {"purged": 3}
     said = cli("dead", "purge", "--yes", "--older-than", "1d")
     assert said.out == "Nothing to remove: no dead letter is older than 1d, and there are no more than 5,000.\n"
+    assert cli("dead", "purge", "--yes", "--older-than", "0s", "--json").json == {"purged": 2}

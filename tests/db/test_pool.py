@@ -4,8 +4,8 @@ from contextlib import suppress
 
 import pytest
 
-from gristmill.db import Database, pool
-from gristmill.errors import Unreachable
+from gristmill.db import Database, outage, outlast_outage, pool
+from gristmill.errors import NoSpace, Unreachable
 
 NUMBER = "SELECT txid_current()"  # of the transaction that asks
 
@@ -68,3 +68,20 @@ async def test_after_an_outage_both_kinds_of_connections_are_had_anew(
         for either in (False, True):
             async with cut_off.reading(beside=either) as tx:
                 assert await tx.value("SELECT 1") == 1
+
+
+async def test_a_full_disk_is_told_as_such_and_not_as_a_server_that_is_away(db: Database) -> None:
+    with pytest.raises(NoSpace, match=r"the disk of the database at .* is full"):
+        async with db.transaction() as tx:
+            await tx.one("DO $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$")
+
+
+async def test_whoever_waits_for_space_says_so(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "PAUSE", 0)
+    said: list[str] = []
+    await outlast_outage(db, said.append, NoSpace("full"))
+    await outlast_outage(db, said.append, Unreachable("away"))
+    assert [sentence.partition(": ")[2] for sentence in said] == [
+        "this goes on when there is space again.",
+        "this goes on when it is back.",
+    ]

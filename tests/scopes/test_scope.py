@@ -23,6 +23,11 @@ def test_a_name_is_printable(name: str) -> None:
         Scope(name)
 
 
+def test_a_name_is_not_longer_than_people_read() -> None:
+    with pytest.raises(Refused, match="has at most 100 characters, not 300"):
+        Scope("c" * 300)
+
+
 def test_global_is_said_out_loud() -> None:
     assert (str(GLOBAL), str(ACME), str(MILL)) == ("GLOBAL", "acme", "acme/mill")
     assert Scope() == GLOBAL

@@ -125,7 +125,8 @@ def purge(
     Example: gristmill dead purge --older-than 30d --keep 5000 --yes
     """
     settings = load_settings().queue
-    age, most = parse_span(older_than) or settings.dead_keep_for, settings.dead_keep if keep is None else keep
+    age = settings.dead_keep_for if (given := parse_span(older_than)) is None else given
+    most = settings.dead_keep if keep is None else keep
     what = f"dead letters older than {format_duration(age)}, and all but the newest {most:,}"
     confirm_removal(what, yes=yes, as_json=json)
     n = run(_purge(age, most))

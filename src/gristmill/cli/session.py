@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from gristmill import durations, settings
 from gristmill.cli.output import Misused, err, warn
 from gristmill.db import Database, open_database, outlast_outage, plainly
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unreachable
 from gristmill.settings import Settings
 from gristmill.telemetry import set_up_logs
 
@@ -47,8 +47,8 @@ async def session(*, size: int = 2, quiet: bool = False) -> AsyncGenerator[Sessi
             yield Session(db, loaded)
 
 
-async def wait_for_database(db: Database) -> None:
-    await outlast_outage(db, warn)
+async def wait_for_database(db: Database, error: Unreachable) -> None:
+    await outlast_outage(db, warn, error)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -215,5 +215,5 @@ async def _draw_board(at: Session, folder: Path | None, scope: Scope, rows: int)
                 seen = await (load_overview(tx, rows) if everything else load_overview_of(tx, scope, folder, rows))
             notes = find_notes(at.settings, seen.documents)
             return draw_board(seen.documents, rows=rows - len(notes), tally=seen.tally, notes=notes)
-        except Unreachable:
-            await wait_for_database(at.db)
+        except Unreachable as error:
+            await wait_for_database(at.db, error)

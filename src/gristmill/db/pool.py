@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from psycopg import AsyncConnection, Error, InterfaceError, IsolationLevel, OperationalError, ProgrammingError
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import DiskFull
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg.waiting import wait_async
@@ -20,7 +21,7 @@ from gristmill.db.embedded import Embedded
 from gristmill.db.migrate import migrate
 from gristmill.db.roles import TENANT
 from gristmill.db.tx import Tx
-from gristmill.errors import Refused, Transient, Unreachable
+from gristmill.errors import NoSpace, Refused, Transient, Unreachable
 from gristmill.settings import Settings
 
 R = TypeVar("R")
@@ -171,6 +172,8 @@ class Database:
         except PoolTimeout as error:
             await self.refresh()
             raise Unreachable(f"the database at {self.shown} does not answer") from error
+        except DiskFull as error:
+            raise NoSpace(f"the disk of the database at {self.shown} is full") from error
         except (OperationalError, InterfaceError) as error:
             if connection is None or connection.closed:  # none: the pool was exchanged while we waited for it
                 raise Unreachable(f"the connection to the database at {self.shown} was lost") from error

@@ -50,8 +50,8 @@ async def follow_documents(
             async with db.transaction(snapshot=True) as tx:
                 looked = await load_progress(tx, await find_with_parts(tx, open_))
                 is_served = attendance.note(await has_worker(tx), loop.time())
-        except Unreachable:
-            await outlast_outage(db, warn)
+        except Unreachable as error:
+            await outlast_outage(db, warn, error)
             attendance = Attendance(loop.time())  # the workers need a moment, too
             continue
         found |= {one.id: one for one in looked}

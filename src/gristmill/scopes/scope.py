@@ -6,6 +6,7 @@ from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 
+LONGEST = 100  # characters of a name
 SQL = queries("gristmill.scopes", "scope.sql")
 
 
@@ -22,6 +23,8 @@ class Scope:
         if self.client.upper() == "GLOBAL":
             raise Refused("GLOBAL is everybody's, and no client: name none to mean it.")
         for name in (self.client, self.project):
+            if len(name) > LONGEST:
+                raise Refused(f"The name of a client or project has at most {LONGEST} characters, not {len(name):,}.")
             if name != name.strip() or not name.isprintable() or "/" in name:
                 raise Refused(
                     f"{name!r} is no name for a client or project: use printable letters, no slash, no space around."

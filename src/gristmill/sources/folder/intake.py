@@ -69,7 +69,7 @@ class FileIntake:
         while True:
             try:
                 return await add_file(self._db, file, self._scope, max_bytes=self._max_bytes, urgency=urgency)
-            except Unreachable:
+            except Unreachable as error:
                 if not self._patient:
                     raise
-                await outlast_outage(self._db, self.reporter.warn)
+                await outlast_outage(self._db, self.reporter.warn, error)
