@@ -195,10 +195,6 @@ class Adapter:
         if self._child is not None:
             await self._child.stop()
 
-    @property
-    def child_pid(self) -> int | None:
-        return self._child.pid if self._child is not None else None
-
     # ── requests ────────────────────────────────────────────────────────────
 
     def send_at_once(self, question: Question, call: Call, body: bytes) -> Exchange | None:

@@ -111,7 +111,7 @@ class Runner:
         """Open a slot, if there is a task and a slot is free.
 
         One at a time: a slot that has begun asks for the next when the loop turns, so handlers that never wait are all
-        on_slot_free by a single slot instead of one each.
+        served by a single slot instead of one each.
         """
         if self._workload.waiting and self._workload.free > 0:
             self._workload.busy += 1
