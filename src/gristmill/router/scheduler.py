@@ -62,6 +62,7 @@ class Scheduler:
         self._waiters: dict[Ticket, asyncio.Future[Lease]] = {}
         self._refusals: dict[Ticket, Refuse] = {}
         self._exchanges: dict[Lease, Exchange] = {}
+        self._unsent: dict[Ticket, list[Lease]] = {}  # told to stop before they were sent to a backend
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._chores: set[asyncio.Task[Any]] = set()
         self._breakers: dict[str, State] = {}
@@ -175,8 +176,13 @@ class Scheduler:
         """The attempt has begun: from now on the policy can stop it."""
         self._exchanges[lease] = exchange
         if lease.phase is Phase.LEAVING:
+            self._forget_unsent(lease)
             self._stop(lease, Preempted())
             raise Preempted
+
+    def _forget_unsent(self, lease: Lease) -> None:
+        if (unsent := self._unsent.get(lease.ticket)) is not None and lease in unsent:
+            unsent.remove(lease)
 
     def commit(self, ticket: Ticket) -> None:
         self.lanes.commit(ticket)
@@ -191,6 +197,7 @@ class Scheduler:
     def fail(self, lease: Lease, failure: AttemptFailed) -> None:
         """The attempt failed by the backend's fault; the ticket waits for another place, or is refused."""
         exchange = self._exchanges.pop(lease, None)
+        self._forget_unsent(lease)
         if failure.kind is Failure.ABSENT:
             self.adapter_of(lease).absent.add(lease.ticket.model)
         leaving = lease.phase is Phase.LEAVING
@@ -212,6 +219,8 @@ class Scheduler:
         """The request is over; if that is because its client went away, its backend is told at once."""
         if self._refusals:  # it was not fetched: the answer had begun, or the client left first
             self._refusals.pop(ticket, None)
+        for lease in self._unsent.pop(ticket, ()):  # its client left before it could be sent: no backend will confirm
+            self._carry_out(self.lanes.confirm(lease, self._now()))
         if ticket.ended:
             return
         lease = ticket.lease
@@ -288,6 +297,8 @@ class Scheduler:
         if (exchange := self._exchanges.pop(lease, None)) is not None:
             exchange.interrupt(why)
             self._do(self._confirm(lease, exchange))
+        else:
+            self._unsent.setdefault(lease.ticket, []).append(lease)
 
     async def _confirm(self, lease: Lease, exchange: Exchange) -> None:
         confirmed = await exchange.stop(self._release_wait)
