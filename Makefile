@@ -64,8 +64,8 @@ $(VENV)/uv.stamp: requirements/uv.lock | $(VENV)/bin/python
 	@$(PIP) $(LOCKED) -r requirements/uv.lock
 	@touch $@
 
-$(VENV)/run.stamp: requirements/run.lock requirements/models.lock pyproject.toml $(VENV)/uv.stamp
-	@$(call install,-r requirements/run.lock -r requirements/models.lock,--compile-bytecode)
+$(VENV)/run.stamp: requirements/run.lock requirements/models.lock requirements/assets.lock pyproject.toml $(VENV)/uv.stamp
+	@$(call install,-r requirements/run.lock -r requirements/models.lock -r requirements/assets.lock,--compile-bytecode)
 	@$(UV) --no-deps --no-build-isolation -e . || $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -99,6 +99,7 @@ lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming n
 	@$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra llm --overrides requirements/overrides.txt -c requirements/run.lock -o requirements/dev.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q pyproject.toml --extra bench --overrides requirements/overrides.txt -c requirements/run.lock -o requirements/bench.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q --no-deps requirements/models.in -o requirements/models.lock --generate-hashes --no-header --universal
+	@$(BIN)/uv pip compile -q --no-deps requirements/assets.in -o requirements/assets.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q --no-deps requirements/data.in -o requirements/data.lock --generate-hashes --no-header --universal
 	@$(BIN)/uv pip compile -q requirements/litellm.in -o requirements/litellm.lock --generate-hashes --no-header --universal --python-version 3.11
 	@$(BIN)/uv pip compile -q requirements/clients.in -o requirements/clients.lock --generate-hashes --no-header --universal --python-version 3.11

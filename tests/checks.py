@@ -7,6 +7,7 @@ comes last, for it is tried by the same tests.
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,11 +73,54 @@ def main() -> int:
         sys.stderr.write(f"There is no room “{room}”: neither tests/{room} nor tests/test_{room}.py is here.\n")
         return 2
     try:
+        left_out = provide_outsiders(room)
         ended = list(run_checks(room))
     except KeyboardInterrupt:
         return 130
-    sys.stdout.write("\n".join(["---", *map(str, ended)]) + "\n")
+    sys.stdout.write("\n".join(["---", *map(str, ended), *left_out]) + "\n")
     return 1 if any(one.code for one in ended) else 0
+
+
+@dataclass(frozen=True)
+class Outsider:
+    """A program of Debian that some tests need. `make test` installs it where it may, or leaves these tests out."""
+
+    room: str
+    programs: tuple[str, ...]  # any of them
+    packages: tuple[str, ...]
+    tests: str
+    is_service: bool = False  # installing it starts it, where a system manager runs
+
+    @property
+    def is_there(self) -> bool:
+        return any(map(shutil.which, (*self.programs, *(f"/usr/sbin/{one}" for one in self.programs))))
+
+    @property
+    def may_be_installed(self) -> bool:
+        has_manager = Path("/run/systemd/system").exists()
+        return os.geteuid() == 0 and Path("/etc/debian_version").exists() and not (self.is_service and has_manager)
+
+
+BROWSER = os.environ.get("GRISTMILL_CHROMIUM", "chromium")
+OUTSIDERS = (
+    Outsider("web", (BROWSER, "chromium-browser"), ("chromium",), "the browser tests of the console"),
+    Outsider("sources", ("dovecot",), ("dovecot-imapd", "dovecot-pop3d"), "the tests of mailboxes", is_service=True),
+)
+
+
+def provide_outsiders(room: str | None) -> list[str]:
+    """Install what is missing and may be installed; a sentence for each that is left out."""
+    wanted = [one for one in OUTSIDERS if room in (None, one.room)]
+    missing = [package for one in wanted if not one.is_there and one.may_be_installed for package in one.packages]
+    if missing and shutil.which("apt-get"):
+        sys.stdout.write(f"Installing {', '.join(missing)} for the tests (once) …\n")
+        sys.stdout.flush()
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for words in (["update", "-qq"], ["install", "-qq", "-y", "--no-install-recommends", *missing]):
+            subprocess.run(["apt-get", *words], env=env, stdout=subprocess.DEVNULL, check=False)
+    return [
+        f"{one.tests} were LEFT OUT: apt-get install {' '.join(one.packages)}" for one in wanted if not one.is_there
+    ]
 
 
 def orders() -> argparse.Namespace:

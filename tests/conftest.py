@@ -43,11 +43,13 @@ LONGEST = (
     "test_parts",
     "test_embedded",
     "test_examples",
+    "test_browser",
     "test_model",
     "test_recognition",
     "test_chaos",
     "test_cli_worker",
     "test_cli_documents",
+    "test_killed",
     "router",
 )
 # what loads the same model, or starts the same processes, runs in the same process, which does so once
@@ -60,17 +62,20 @@ TOGETHER = {
     "tests/documents/test_phases.py": "mills",
     "tests/documents/test_reading_pdf.py": "ocr",
     "tests/documents/test_reading_pictures.py": "ocr",
+    "tests/documents/test_places.py": "ocr",
     "tests/documents/test_reading_plain.py": "plain",
     "tests/documents/test_spool.py": "mills",
     "tests/documents/test_take_in.py": "mills",
     "tests/documents/test_tenants.py": "mills",
     "tests/documents/test_troubles.py": "mills",
     "tests/documents/test_urgency.py": "models",
+    "tests/documents/test_viewing.py": "mills",
     "tests/models/language/test_extraction.py": "names",
     "tests/models/embedding/test_minilm.py": "minilm",
     "tests/models/ocr/test_recognition.py": "ocr",
     "tests/processes/test_process_pool.py": "processes",
     "tests/router/test_clients.py": "llm",
+    "tests/web/test_browser.py": "browser",
     "tests/router/test_embedded.py": "llm",
 }
 # what `make test-ROOM` leaves to `make test`: each of them takes a tenth of its room's time and more
@@ -79,6 +84,7 @@ SLOW = {
     "tests/documents/test_faults.py",
     "tests/documents/test_inbox.py",
     "tests/documents/test_llm_turns.py",
+    "tests/records/test_killed.py",
 }
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own

@@ -30,6 +30,15 @@ def within(path: Path) -> str:
     return path.relative_to(SRC).as_posix()
 
 
+# --- tests
+
+
+def test_files_of_tests_that_are_in_no_package_have_names_of_their_own() -> None:
+    """pytest imports them by their names alone: of two with the same name, it would not collect the second."""
+    loose = [path.name for path in (ROOT / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()]
+    assert sorted(loose) == sorted(set(loose))
+
+
 # --- doors
 
 
@@ -227,7 +236,7 @@ def test_the_example_on_the_page_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 LARGE = ("max_payload", "body_limit", "holdback_limit")
-HUGE = ("memory", "spool", "max_pixels")
+HUGE = ("memory", "spool", "images", "max_pixels")
 BACKENDS = '[{"name": "x", "url": "http://127.0.0.1:1"}]'
 STRUCTURED = {
     "gpu_backends": BACKENDS,
@@ -243,9 +252,23 @@ STRUCTURED = {
     "hosts": '["*.example.org"]',
     "admin_key": "k",
     "key": "k",
+    "callback_key": "k",
+    "allowed_hosts": '["wiki.example.org:8080", "10.1.0.0/16"]',
+    "ports": "[443]",
+    "channels": '[{"name": "ops", "kind": "command", "argv": ["true"]}]',
+    "types": '["text/plain"]',
+    "robots": "false",
+    "delays": '{"hzzo.hr": {"min": "5s", "max": "8s"}}',
+    "delay_min": "2s",
+    "max_redirects": "7",
     "kind": "openai",
     "floor": "0.3",
+    "price": "0.3",
+    "cron_secret": "k",
     "meaning_share": "0.3",
+    "most_gone": "0.3",
+    "named": '{"work": {"kind": "eml", "path": "/mails"}}',
+    "proxies": '["10.0.0.2"]',
 }
 
 

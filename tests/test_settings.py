@@ -34,6 +34,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ROUTER_GPU_BACKENDS", "abc", "it is not JSON"),
         ("ROUTER_GPU_BACKENDS", "{}", "which is not a list"),
         ("ROUTER_GPU_BACKENDS", '[{"name": "x", "uri": ""}]', "([1].uri) is wrong: there is no such setting"),
+        ("FETCH_ALLOWED_HOSTS", '["10.1.0.0/99"]', "“10.1.0.0/99” is no network; write for example 10.1.0.0/16"),
+        ("FETCH_ALLOWED_HOSTS", '["http://wiki"]', "is no network"),
+        ("FETCH_ALLOWED_HOSTS", '["wiki page"]', "“wiki page” is neither a host nor a network"),
+        ("ALARMS_REPEAT", "10s", "repeat must be a minute at least"),
+        ("ALARMS_CHANNELS", '[{"name": "x", "kind": "fax"}]', "its kind is “fax”, and must be webhook, email, command"),
+        (
+            "ALARMS_CHANNELS",
+            '[{"name": "x", "kind": "webhook", "url": "https://x.example/secret"}]',
+            "env:NAME or file:",
+        ),
+        ("ALARMS_CHANNELS", '[{"name": "x y", "kind": "command", "argv": ["true"]}]', "is no name for a channel"),
+        ("FETCH_DELAYS", '{"x": {"min": "5s", "max": "2s"}}', "a delay goes from a shorter to a longer time"),
         ("ROUTER_NETWORKS", '[{"network": "x", "max_priority": "P1"}]', "which is not a network"),
     ],
 )

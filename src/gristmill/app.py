@@ -8,16 +8,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from gristmill.alarms.room import ROOM as ALARMS
 from gristmill.db import Database
 from gristmill.documents.room import ROOM as DOCUMENTS
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.room import ROOM as KNOWLEDGE
 from gristmill.models import ModelPool
 from gristmill.queue import Handler, Handlers
+from gristmill.records.room import ROOM as RECORDS
 from gristmill.rooms import Room, Tools, bind_rooms, prepare_rooms
 from gristmill.settings import Settings
+from gristmill.sources.link.room import ROOM as LINKS
+from gristmill.sources.room import ROOM as SOURCES
+from gristmill.web.room import ROOM as WEB
 
-ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE)
+ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE, SOURCES, LINKS, RECORDS, WEB, ALARMS)
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 
@@ -25,7 +30,7 @@ EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mil
 async def handlers(db: Database, settings: Settings, rooms: Sequence[Room] = ROOMS) -> AsyncGenerator[Handlers]:
     """The handlers of all rooms; the models that they work with are closed at the end."""
     async with ModelPool(settings) as models:
-        yield bind_rooms(rooms, Tools(db, settings, models))
+        yield bind_rooms(rooms, Tools(db, settings, models, rooms))
 
 
 async def prepare(db: Database, settings: Settings, handlers: Handlers, rooms: Sequence[Room] = ROOMS) -> None:

@@ -4,13 +4,16 @@ GristmillError
 ├── Transient        the world is busy or broken: try again later
 │   ├── Overloaded   … and it said when (retry_after)
 │   │   └── NoTurn   … it is one of our own limiters: to wait for it is no failure
+│   ├── OutOfCredit  the account at a provider is empty: wait until somebody fills it, and count no attempt
 │   ├── BadAnswer    a model gave an answer that cannot be used: ask again
 │   └── Unreachable  the database does not answer
 │       └── NoSpace  it answers, but its disk is full: nothing can be written for now
 ├── Permanent        the input is bad: trying again changes nothing
+│   └── Unsafe       an address of the web leads to a place that we never call
 ├── LeaseLost        the task is not ours any more: write nothing
 ├── Cancelled        somebody asked us to stop this task: stop
 └── Refused          a person asked for something we will not do: one sentence, non-zero exit
+    └── Unknown      … because there is no such thing, or none that this person may see
 """
 
 from datetime import timedelta
@@ -36,6 +39,10 @@ class NoTurn(Overloaded):
     """A named limiter has no free turn soon; the task comes back when there is one, and no attempt is counted."""
 
 
+class OutOfCredit(Transient):
+    """A provider does nothing more until its account is filled; that is no fault of the task."""
+
+
 class BadAnswer(Transient):
     """A model's answer is empty, cut off or in the wrong form; it must never pass for a result."""
 
@@ -52,6 +59,10 @@ class Permanent(GristmillError):
     """The input cannot be processed, however often it is tried."""
 
 
+class Unsafe(Permanent):
+    """An address of the web is malformed, or leads into a network of our own: it is not called."""
+
+
 class LeaseLost(GristmillError):
     """The task was taken back from this worker; its result must not be written."""
 
@@ -62,3 +73,7 @@ class Cancelled(GristmillError):
 
 class Refused(GristmillError):
     """A request that is refused: the text says what is wrong and what to do."""
+
+
+class Unknown(Refused):
+    """There is no such thing; a thing of another client is answered with the same sentence."""

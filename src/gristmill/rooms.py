@@ -1,4 +1,4 @@
-"""The contract of a room: what it gives the house so that workers and the doctor know it.
+"""The contract of a room: what it gives the house so that workers, the doctor and alarms know it.
 
 A room fulfils the contract in its file `<room>/room.py`, with one constant `ROOM`. Two things need no line there,
 because they are found by their place: the settings of a room are the file `settings/<room>.py`, its tables, views and
@@ -14,7 +14,7 @@ from gristmill.errors import GristmillError
 from gristmill.models import ModelPool
 from gristmill.queue import Handler, Handlers, Letter, add_schedule, bind, examine_queues
 from gristmill.settings import Settings
-from gristmill.telemetry import Check
+from gristmill.telemetry import Check, Finding
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Tools:
     db: Database
     settings: Settings
     models: ModelPool
+    rooms: "Sequence[Room]" = ()  # all rooms, for the one that looks after them: alarms
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,25 @@ Examine = Callable[[Tx, Settings], Awaitable[Check]]
 
 
 @dataclass(frozen=True)
+class Watch:
+    """Looks for things that a person should know of, every minute.
+
+    `rules` names the rules that its findings may have: an alarm of one of them that is not found any more is over.
+    It only reads, and what it costs must not grow with what is stored.
+    """
+
+    rules: Sequence[str]
+    find: Callable[[Tx, Settings], Awaitable[Sequence[Finding]]]
+
+
+@dataclass(frozen=True)
 class Room:
     """Everything that the house asks of a room.
 
     `letters` are the letters that the room answers, and `handlers` binds each of them once. A worker that answers one
     of them prepares the room before it begins: it calls `prepare` and states the schedules. A worker that answers none
     of them leaves the room alone. The doctor asks `checks` when the schema of the database is up to date.
+    `alarms` are looked at every minute.
     """
 
     name: str
@@ -54,6 +68,7 @@ class Room:
     prepare: Prepare | None = None
     schedules: Sequence[RecurringLetter] = ()
     checks: Sequence[Examine] = ()
+    alarms: Sequence[Watch] = ()
 
     def is_answered_by(self, handlers: Handlers) -> bool:
         """Whether any of the room's letters has a handler among these."""
@@ -87,7 +102,8 @@ async def _prepare_room(room: Room, tx: Tx, settings: Settings) -> None:
         await room.prepare(tx, settings)
     for one in room.schedules:
         # replacing keeps what an operator has set: a schedule that was disabled stays disabled
-        await add_schedule(tx, one.name, one.letter, cron=one.cron, replace=True)
+        # patient: where no worker serves the room, its letters do not pile up
+        await add_schedule(tx, one.name, one.letter, cron=one.cron, replace=True, patient=True)
 
 
 async def examine(settings: Settings, rooms: Iterable[Room]) -> list[Check]:

@@ -8,6 +8,15 @@ def format_count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
+def format_bytes(size: int) -> str:
+    """`512 bytes`, `3 MB`."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1024:
+            return f"{size} {unit}"
+        size //= 1024
+    return f"{size} GB"
+
+
 def format_span(value: timedelta) -> str:
     """A duration to two figures or so: `300 ms`, `4.2 s`, `12 min`, `1.5 d`."""
     seconds = value.total_seconds()

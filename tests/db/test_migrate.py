@@ -342,8 +342,19 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "db/0001_clock": "e0169094f7f2",
     "scopes/0001_tables": "beebcc302666",
     "queue/0001_tables": "1ebdc1462f29",
+    "queue/0002_counters": "f2d8e139bae5",
+    "queue/0003_patient_schedules": "5332bc61ab1f",
     "documents/0001_tables": "f459d70d8bd2",
+    "documents/0002_viewing": "c76aa17f3b9e",
     "knowledge/0001_tables": "0967e3e4647c",
+    "sources/0001_sources": "bc86b15d3030",
+    "sources/0002_links": "587b17966f10",
+    "knowledge/0002_merges": "b935525887cf",
+    "alarms/0001_tables": "2737fa2ccb71",
+    "records/0001_tables": "ba6981ba8f7a",
+    "web/0001_access": "275ffda50409",
+    "web/0002_gate": "ec91249278ee",
+    "web/0003_saved_views": "54697f2e39b5",
 }
 
 

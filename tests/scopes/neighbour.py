@@ -11,11 +11,15 @@ SECRET = "neighbour's secret"
 HASH = bytes(range(32))
 KEY = "person::neighbour"
 
-ROWS = """
-INSERT INTO scope (id, client, project) OVERRIDING SYSTEM VALUE VALUES (%(n)s, 'beta', '');
+# what is of the machine, and nobody's
+MACHINE = """
 INSERT INTO queue (name) VALUES ('beta');
 INSERT INTO worker (id, name, process, queues, concurrency, lease_for) OVERRIDING SYSTEM VALUE
 VALUES (7, 'machine', 'process', '{beta}', 1, '2 min');
+INSERT INTO embedding_model (id, name, dimensions, current) OVERRIDING SYSTEM VALUE VALUES (3, 'model', 3, true);
+"""
+ROWS = """
+INSERT INTO scope (id, client, project) OVERRIDING SYSTEM VALUE VALUES (%(n)s, 'beta', '');
 INSERT INTO task (id, created_at, scope, lane, queue, kind, owner, serial_key, unique_key, unique_held, payload, error)
 VALUES (%(n)s, clock(), %(n)s, 1203, 'beta', 'beta.work', 'document:7700007', 'serial', 'unique', true,
         '{"page": 1, "ordinal": 0, "text": "neighbour''s secret"}', 'neighbour''s secret');
@@ -30,6 +34,17 @@ INSERT INTO task_failure (task, scope, attempt, at, error, fingerprint)
 VALUES (%(n)s, %(n)s, 1, clock(), 'neighbour''s secret', 'neighbour''s secret');
 INSERT INTO schedule (name, kind, queue, scope, payload, cron)
 VALUES ('beta', 'beta.work', 'beta', %(n)s, '{}', '* * * * *');
+INSERT INTO schedule_run (scope, name, at, task, problem) VALUES (%(n)s, 'beta', clock(), %(n)s, 'neighbour''s secret');
+INSERT INTO queue_depth (queue, scope, opened) VALUES ('beta', %(n)s, 8);
+INSERT INTO dead_tally (queue, scope, kind, fingerprint, n, first_at, last_at, error, examples)
+VALUES ('beta', %(n)s, 'beta.work', 'neighbour''s secret', 1, clock(), clock(), 'neighbour''s secret', ARRAY[%(n)s]);
+INSERT INTO queue_sample (queue, scope, at, opened, completed, failed, skipped, cancelled, retried, dead)
+VALUES ('beta', %(n)s, clock(), 8, 7, 0, 0, 0, 0, 0);
+INSERT INTO queue_sampled (queue, scope, opened, completed, failed, skipped, cancelled, retried, dead)
+VALUES ('beta', %(n)s, 8, 7, 0, 0, 0, 0, 0);
+INSERT INTO bulk_action (id, scope, created_by, action, filter, last_id) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'cancel', '{"text": "neighbour''s secret"}', %(n)s);
+INSERT INTO bulk_change (bulk, scope, task, was) VALUES (%(n)s, %(n)s, %(n)s, '{}');
 INSERT INTO blob (hash, size) VALUES (%(hash)s, 3);
 INSERT INTO blob_piece (blob, n, bytes) SELECT id, 0, 'neighbour''s secret' FROM blob WHERE hash = %(hash)s;
 INSERT INTO document (id, scope, urn, version, hash, name, title, type, pages, task, opening) OVERRIDING SYSTEM VALUE
@@ -37,12 +52,13 @@ VALUES (%(n)s, %(n)s, 'urn:beta', 1, %(hash)s, 'neighbour''s secret', 'neighbour
         %(n)s);
 INSERT INTO phase (document, ordinal, name, unit, shown, scope, task)
 VALUES (%(n)s, 10, 'ocr', 'page', true, %(n)s, %(n)s + 1);
-INSERT INTO page (document, number, scope, method, text, key, divided)
-VALUES (%(n)s, 1, %(n)s, 'text', 'neighbour''s secret', %(hash)s, %(hash)s);
+INSERT INTO page (document, number, scope, method, text, key, divided, words)
+VALUES (%(n)s, 1, %(n)s, 'text', 'neighbour''s secret', %(hash)s, %(hash)s, 'neighbour''s secret');
+INSERT INTO former_version (scope, urn, version, name, added_at, pages, text)
+VALUES (%(n)s, 'urn:beta', 1, 'neighbour''s secret', clock(), 1, 'neighbour''s secret');
 INSERT INTO kept_part (container, urn, scope) VALUES (%(n)s, 'urn:beta', %(n)s);
 INSERT INTO chunk (id, scope, document, page, ordinal, start, stop, tokens, text, hash) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, %(n)s, 1, 0, 0, 3, 1, 'neighbour''s secret', %(hash)s);
-INSERT INTO embedding_model (id, name, dimensions, current) OVERRIDING SYSTEM VALUE VALUES (3, 'model', 3, true);
 INSERT INTO embedding (model, chunk, scope, vector) VALUES (3, %(n)s, %(n)s, '[1,0,0]');
 INSERT INTO fresh_terms (chunk, scope, length, terms) VALUES (%(n)s, %(n)s, 1, '{"neighbour''s secret": 1}');
 INSERT INTO segment (id, scope, size, length, languages, chunks) OVERRIDING SYSTEM VALUE
@@ -57,7 +73,47 @@ VALUES (%(n)s, %(key)s, %(n)s, 'person', 'neighbour''s secret'),
        (%(n)s, 'person::friend', %(n)s, 'person', 'neighbour''s secret');
 INSERT INTO relation (chunk, source, type, target, scope, extracted)
 VALUES (%(n)s, %(key)s, 'KNOWS', 'person::friend', %(n)s, true);
+INSERT INTO link (id, scope, hash, url, host, verdict, reason, state, context) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(hash)s, 'neighbour''s secret', 'beta', 'uncertain', 'neighbour''s secret', 'waiting',
+        'neighbour''s secret');
+INSERT INTO link_place (link, scope, urn, document, label, context)
+VALUES (%(n)s, %(n)s, 'urn:beta', %(n)s, 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO link_rule (id, scope, effect, domain, by) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'allow', 'beta', 'neighbour''s secret');
+INSERT INTO alarm (id, scope, rule, subject, level, sentence, since, seen_at, fired_at) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'beta', 'beta', 'warning', 'neighbour''s secret', clock(), clock(), clock());
+INSERT INTO alarm_delivery (alarm, scope, channel, event, number, sent_at)
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'fired', 1, clock());
 INSERT INTO extraction (chunk, scope, key) VALUES (%(n)s, %(n)s, %(hash)s);
+INSERT INTO source (id, scope, name, kind, options, every, listing_every) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'beta', 'beta', '{"path": "neighbour''s secret"}', '5 min', '1 day');
+INSERT INTO source_item (id, source, scope, external, state, urn, title, thread) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 'beta', 'INDEXED', 'urn:beta', 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO source_raw (item, n, scope, bytes) VALUES (%(n)s, 0, %(n)s, 'neighbour''s secret');
+INSERT INTO mail_thread (scope, message, thread) VALUES (%(n)s, 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO saved_view (id, scope, page, name, query) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, '/documents', 'neighbour''s secret', 'name=secret');
+INSERT INTO data_import (id, scope, name, state, plan, hash, size, estimated_rows, estimated_tokens, estimated_cost)
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'draft', '{}', %(hash)s, 1, 1, 1, 1);
+INSERT INTO data_records (id, scope, import, row, hash, whole, external_id, content, columns, embed, created_at,
+                          updated_at, chunk) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 1, %(uuid)s, %(uuid)s, 'beta', 'neighbour''s secret',
+        '{"beta": "neighbour''s secret"}', true, clock(), clock(), %(n)s);
+INSERT INTO data_rejected (import, row, scope, why, reason, cells)
+VALUES (%(n)s, 1, %(n)s, 'invalid', 'neighbour''s secret', '{"neighbour''s secret"}');
+INSERT INTO data_change (scope, import, row, hash, whole, external_id, content, columns, embed, created_at, updated_at)
+VALUES (%(n)s, %(n)s, 1, %(uuid)s, %(uuid)s, 'beta', 'neighbour''s secret', '{}', true, clock(),
+        clock());
+INSERT INTO node_merge (id, scope, alias, key, repointed) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'person::alias', %(key)s, '{}');
+INSERT INTO merged_mention (merge, chunk, key, scope, type, name, count, stated, properties)
+VALUES (%(n)s, %(n)s, %(key)s, %(n)s, 'person', 'neighbour''s secret', 1, false, '{}');
+INSERT INTO merged_relation (merge, chunk, source, type, target, scope, extracted, stated, properties)
+VALUES (%(n)s, %(n)s, %(key)s, 'KNOWS', 'person::friend', %(n)s, true, false, '{}');
+INSERT INTO merged_entity (merge, scope, key, type, properties, linked)
+VALUES (%(n)s, %(n)s, %(key)s, 'person', '{"name": "neighbour''s secret"}', true);
+INSERT INTO audit (id, scope, caller, role, action, subject, details, address) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'admin', 'retry', 'neighbour''s secret', '{}', '10.7.7.7');
 """
 
 # By the name and type of a parameter; without a name, for all of that type.
@@ -73,6 +129,7 @@ VALUES: dict[tuple[str, str], Any] = {
     ("", "text"): "beta",
     ("", "text[]"): ["beta"],
     ("payloads", "text[]"): ["{}"],
+    ("notes", "text[]"): ["{}"],
     ("key", "text"): KEY,
     ("keys", "text[]"): [KEY, "person::friend"],
     ("source", "text"): KEY,
@@ -80,6 +137,7 @@ VALUES: dict[tuple[str, str], Any] = {
     ("urn", "text"): "urn:beta",
     ("cron", "text"): "* * * * *",
     ("", "uuid"): UUID(int=NUMBER),
+    ("", "uuid[]"): [UUID(int=NUMBER)],
     ("", "bytea"): HASH,
     ("", "bytea[]"): [HASH],
     ("", "boolean"): True,
@@ -101,6 +159,20 @@ SPECIAL: dict[str, dict[str, Any]] = {"plan_anew": {"names": ["enable_sort"]}}
 
 async def move_in(tx: Tx) -> None:
     """Put the neighbour into the database."""
-    for statement in ROWS.strip().split(";\n"):
-        await tx.execute(statement.rstrip(";"), n=NUMBER, hash=HASH, key=KEY)  # pyright: ignore[reportArgumentType]
+    await set_up_machine(tx)
+    await put_belongings(tx)
+
+
+async def set_up_machine(tx: Tx) -> None:
+    await _run(tx, MACHINE)
+
+
+async def put_belongings(tx: Tx) -> None:
+    """Everything that is the neighbour's, on a machine that is set up for it."""
+    await _run(tx, ROWS)
+
+
+async def _run(tx: Tx, statements: str) -> None:
+    for statement in statements.strip().split(";\n"):
+        await tx.execute(statement.rstrip(";"), n=NUMBER, hash=HASH, key=KEY, uuid=UUID(int=NUMBER))  # pyright: ignore[reportArgumentType]
     await tx.flush()

@@ -31,6 +31,10 @@ WRITES: dict[str, LiteralString] = {
     " VALUES (%(parent)s, 'person::smuggler', %(own)s, 'person', 'smuggled')",
     "relation": "INSERT INTO relation (chunk, source, type, target, scope, extracted)"
     " VALUES (%(parent)s, %(key)s, 'KNEW', 'person::friend', %(own)s, true)",
+    "data_import": "INSERT INTO data_import (id, scope, name, state, plan, hash, size, estimated_rows,"
+    " estimated_tokens, estimated_cost) VALUES (%(parent)s, %(own)s, 'smuggled', 'draft', '{}', %(hash)s, 1, 1, 1, 1)",
+    "data_rejected": "INSERT INTO data_rejected (import, row, scope, why, reason, cells)"
+    " VALUES (%(parent)s, 9, %(own)s, 'invalid', 'smuggled', '{}')",
     "extraction": "INSERT INTO extraction (chunk, scope, key) VALUES (%(parent)s, %(own)s, %(hash)s)",
 }
 SECOND_MODEL = "INSERT INTO embedding_model (id, name, dimensions) OVERRIDING SYSTEM VALUE VALUES (4, 'second', 3)"
@@ -56,4 +60,6 @@ async def test_a_parent_of_another_is_as_one_that_does_not_exist(db: Database, t
         # a second row of the same chunk would collide before its key is asked
         await tx.execute("DELETE FROM fresh_terms")
         await tx.execute("DELETE FROM extraction")
+        if table == "data_import":
+            await tx.execute("DELETE FROM data_import")
     assert await said(db, WRITES[table], NUMBER) == await said(db, WRITES[table], NOTHING)

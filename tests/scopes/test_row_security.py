@@ -38,7 +38,15 @@ WITHOUT_SCOPE = {
     "worker": "the machine's processes",
     "lease": "numbers of tasks that a worker holds; what they are is seen with the task",
     "embedding_model": "models of the machine",
+    "alarm_round": "when the rules of the machine were looked at",
     "phase_kind": "the phases of the program",
+    "embedding_account": "the account of the machine",
+    "access_key": "keys are the operator's; what one is bound to is no secret of a client's",
+    "web_session": "who is signed in; no tenant sees the table",
+    "sign_in_link": "links of the operator",
+    "sign_in_attempt": "attempts from anywhere, by nobody's client",
+    "web_write": "answers that are repeated to the same key alone; no tenant sees the table",
+    "web_allowance": "how often keys may ask; no tenant sees the table",
 }
 # Tables that no client's data is in, and that no tenant sees a row of.
 UNSEEN = {
@@ -50,6 +58,13 @@ UNSEEN = {
     "limiter_hold",
     "staged_blob",
     "claimed_blob",
+    "embedding_account",
+    "access_key",
+    "web_session",
+    "sign_in_link",
+    "sign_in_attempt",
+    "web_write",
+    "web_allowance",
 }
 
 COLUMNS = """

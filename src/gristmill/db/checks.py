@@ -3,15 +3,16 @@
 import shutil
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.pool import Connection
 from gristmill.db.sql import queries
 from gristmill.db.tx import Tx
 from gristmill.settings import Settings
-from gristmill.telemetry import Check
+from gristmill.telemetry import Check, Finding, find_by_check
 from gristmill.wording import format_span
 
 SQL = queries("gristmill.db", "checks.sql")
@@ -22,21 +23,56 @@ GB = 2**30
 FULL = 64 * 2**20  # bytes: with less, PostgreSQL soon cannot add to its log, which grows by 16 MB at a time
 
 
+class Server(NamedTuple):
+    """A PostgreSQL server; `folder` is None for those who may not know it."""
+
+    version: str
+    number: int
+    size: int
+    local: bool
+    folder: str | None
+
+
+class Extension(NamedTuple):
+    """The versions of pgvector: of the one in this database, and of the one that the server could install."""
+
+    installed: str | None
+    available: str | None
+
+
+class LongTransaction(NamedTuple):
+    """A transaction that has been open for long."""
+
+    who: str
+    age: timedelta
+
+
 async def examine_database(connection: Connection, settings: Settings) -> tuple[list[Check], SchemaState]:
     """Everything that can be asked of any database, also of one without our schema; and how that schema stands."""
     tx = Tx(connection)
-    server = await tx.one(SQL["server"])
+    server, extension = await tx.one(SQL["server"], Server), await tx.one(SQL["vector"], Extension)
+    assert server is not None
+    assert extension is not None
     latency, ahead = await _measure_time(tx)
     schema = await schema_state(connection)
     checks = [
         judge_server(server, latency),
-        judge_extension(await tx.one(SQL["vector"])),
+        judge_extension(extension),
         judge_disk(*_measure_disk(settings, server)),
         judge_clocks(ahead),
-        judge_transactions(await tx.all(SQL["long_transactions"])),
+        judge_transactions(await tx.all(SQL["long_transactions"], LongTransaction)),
         judge_schema(schema),
     ]
     return checks, schema
+
+
+async def find_machine_troubles(tx: Tx, settings: Settings) -> list[Finding]:
+    """What alarms ask about the machine of the database: disk and clock."""
+    _, ahead = await _measure_time(tx)
+    server = await tx.one(SQL["server"], Server)
+    assert server is not None
+    disk = judge_disk(*_measure_disk(settings, server))
+    return [*find_by_check("disk", disk), *find_by_check("clock", judge_clocks(ahead))]
 
 
 async def _measure_time(tx: Tx) -> tuple[float, float]:
@@ -50,7 +86,7 @@ async def _measure_time(tx: Tx) -> tuple[float, float]:
     return min(tries)
 
 
-def _measure_disk(settings: Settings, server: Any) -> tuple[str, int | None, int]:
+def _measure_disk(settings: Settings, server: Server) -> tuple[str, int | None, int]:
     """The folder whose disk matters, with its free and its whole size; None if the disk cannot be seen from here."""
     known = (
         settings.data if not settings.database_url else Path(server.folder) if server.local and server.folder else None
@@ -72,7 +108,7 @@ def explain_full_disk(data: Path) -> str | None:
 # --- judgements
 
 
-def judge_server(server: Any, latency: float) -> Check:
+def judge_server(server: Server, latency: float) -> Check:
     sentence = (
         f"PostgreSQL {server.version} answers in {latency * 1000:.1f} ms and stores {server.size / 2**20:,.0f} MB."
     )
@@ -83,7 +119,7 @@ def judge_server(server: Any, latency: float) -> Check:
     return Check("database", "ok", sentence)
 
 
-def judge_extension(row: Any) -> Check:
+def judge_extension(row: Extension) -> Check:
     if row.installed:
         return Check("extension", "ok", f"pgvector {row.installed} is installed.")
     if row.available:
@@ -109,7 +145,7 @@ def judge_clocks(ahead: float) -> Check:
     return Check("clocks", "ok", sentence if abs(ahead) >= 0.1 else "This machine and the database agree on the time.")
 
 
-def judge_transactions(rows: Sequence[Any]) -> Check:
+def judge_transactions(rows: Sequence[LongTransaction]) -> Check:
     if not rows:
         return Check("transactions", "ok", "No transaction is open for longer than 10 min.")
     oldest = ", ".join(f"{row.who} for {format_span(row.age)}" for row in rows[:5])

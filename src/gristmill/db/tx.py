@@ -1,7 +1,7 @@
 """A transaction, as handlers and stores see it."""
 
 import dataclasses
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
@@ -85,6 +85,12 @@ class Tx:
             await cursor.execute(query, params)
             while rows := await cursor.fetchmany(size):
                 yield rows
+
+    async def values(self, query: Query, kind: Callable[[Any], R], /, **params: Any) -> list[R]:
+        """The first column of all rows; `kind` tells the type checker what its values are: `str`, `TaskId` …"""
+        await self.flush()
+        cursor = await self._connection.cursor(row_factory=tuple_row).execute(query, params)
+        return [row[0] for row in await cursor.fetchall()]
 
     async def value(self, query: Query, **params: Any) -> Any:
         """The first column of the first row, or None."""

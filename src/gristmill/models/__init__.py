@@ -10,8 +10,12 @@ from gristmill.models.embedding import (
     MiniLm,
     OllamaEmbedder,
     OpenAiEmbedder,
+    Usage,
+    ask_balance,
+    compute_cost,
     get_embedder_name,
     make_embedder,
+    measure_usage,
     tokens,
 )
 from gristmill.models.language import (
@@ -23,11 +27,23 @@ from gristmill.models.language import (
     Passage,
     Relation,
     RuleExtractor,
+    RuleSummariser,
+    Summariser,
     make_entity_key,
     make_relation_type,
 )
-from gristmill.models.llm import FakeLlm, Llm, LlmExtractor, Message, Picture, RouterLlm, TokenCount, make_schema
-from gristmill.models.ocr import RecognisedText, describe_engines, has_tesseract, recognise_text
+from gristmill.models.llm import (
+    FakeLlm,
+    Llm,
+    LlmExtractor,
+    LlmSummariser,
+    Message,
+    Picture,
+    RouterLlm,
+    TokenCount,
+    make_schema,
+)
+from gristmill.models.ocr import PicturePlace, RecognisedText, TextBox, describe_engines, has_tesseract, recognise_text
 from gristmill.models.pool import ModelPool
 
 __all__ = [
@@ -41,6 +57,7 @@ __all__ = [
     "FakeLlm",
     "Llm",
     "LlmExtractor",
+    "LlmSummariser",
     "Message",
     "MiniLm",
     "ModelPool",
@@ -48,11 +65,18 @@ __all__ = [
     "OpenAiEmbedder",
     "Passage",
     "Picture",
+    "PicturePlace",
     "RecognisedText",
     "Relation",
     "RouterLlm",
     "RuleExtractor",
+    "RuleSummariser",
+    "Summariser",
+    "TextBox",
     "TokenCount",
+    "Usage",
+    "ask_balance",
+    "compute_cost",
     "describe_engines",
     "get_embedder_name",
     "has_tesseract",
@@ -60,6 +84,7 @@ __all__ = [
     "make_entity_key",
     "make_relation_type",
     "make_schema",
+    "measure_usage",
     "recognise_text",
     "tokens",
 ]

@@ -9,13 +9,14 @@ from urllib.parse import urlsplit, urlunsplit
 import orjson
 from pydantic import SecretStr
 
-from gristmill.errors import Overloaded, Permanent, Transient
+from gristmill.errors import OutOfCredit, Overloaded, Permanent, Transient
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 Json = dict[str, Any]
 OPERATIONAL = (401, 403, 404, 408)  # a wrong key, model or path: somebody can mend it, and the question is good
+EMPTY = ("insufficient_quota", "insufficient_credits", "payment_required")  # codes of errors: the account is empty
 PAUSE = 5.0  # seconds to wait for a busy endpoint that names no time
 
 
@@ -37,6 +38,15 @@ class Http:
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str] | None = None, *, whom: str) -> Response:
         """The response; if none comes, an error that names `whom`."""
+        return await self._ask("POST", url, body, headers, whom)
+
+    async def get(self, url: str, *, whom: str) -> Response:
+        """The same, of something that is only read."""
+        return await self._ask("GET", url, None, None, whom)
+
+    async def _ask(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str] | None, whom: str
+    ) -> Response:
         import aiohttp  # noqa: PLC0415 it takes a tenth of a second, in every worker and each of its children
 
         if self._session is None:
@@ -45,7 +55,7 @@ class Http:
                 timeout=limits, headers=self._headers, connector=aiohttp.TCPConnector(limit=0)
             )
         try:
-            async with self._session.post(url, data=body, headers=headers) as answer:
+            async with self._session.request(method, url, data=body, headers=headers) as answer:
                 return Response(answer.status, answer.headers.get("Retry-After"), await answer.read())
         except (TimeoutError, aiohttp.ClientError) as error:
             # `from None`: the error of a connection may carry our headers, and these hold the key
@@ -74,6 +84,8 @@ def read_response(answer: Response, *, whom: str, key: SecretStr | None = None) 
     if answer.status == 200 and found is not None and "error" not in found:
         return found
     reason = _hide_key(key, f"{whom} answered {answer.status}: {_find_reason(found)}.")
+    if answer.status == 402 or (answer.status == 429 and _find_code(found) in EMPTY):
+        raise OutOfCredit(reason)
     if answer.status in (429, 503):
         raise Overloaded(reason, _parse_retry_after(answer.retry_after))
     refused = 400 <= answer.status < 500 and answer.status not in OPERATIONAL
@@ -95,6 +107,11 @@ def _find_reason(found: Json | None) -> str:
     error = found.get("error")
     said = cast("Json", error).get("message") if isinstance(error, dict) else error
     return str(said or "no reason given").rstrip(".")
+
+
+def _find_code(found: Json | None) -> str:
+    error = (found or {}).get("error")
+    return str(cast("Json", error).get("code") or cast("Json", error).get("type")) if isinstance(error, dict) else ""
 
 
 def _parse_retry_after(retry_after: str | None) -> timedelta:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from gristmill.models.embedding import MiniLm, make_embedder
-from gristmill.models.language import Extractor, RuleExtractor
-from gristmill.models.llm import LlmExtractor, RouterLlm
+from gristmill.models.language import Extractor, RuleExtractor, RuleSummariser, Summariser
+from gristmill.models.llm import LlmExtractor, LlmSummariser, RouterLlm
 
 if TYPE_CHECKING:
     from gristmill.settings import Settings
@@ -35,10 +35,15 @@ class ModelPool:
         self.built_in_embedder = MiniLm(self.embedding_processes)
         self._llm = RouterLlm(settings.llm, turn=partial(_take_llm_turn, settings.llm.timeout))
         self.extractor = self._make_extractor(settings.llm.model, settings.llm.timeout + TURN)
+        self.summariser = self._make_summariser(settings.llm.model)
 
     def _make_extractor(self, model: str, patience: timedelta) -> Extractor:
         rules = RuleExtractor(self._parsing_processes)
         return LlmExtractor(self._llm, rules, model=model, patience=patience) if model else rules
+
+    def _make_summariser(self, model: str) -> Summariser:
+        rules = RuleSummariser()
+        return LlmSummariser(self._llm, rules, model=model) if model else rules
 
     async def __aenter__(self) -> Self:
         return self

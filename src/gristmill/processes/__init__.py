@@ -5,6 +5,7 @@ from gristmill.processes.forks import ForkSafe, drop_signals_in_copies, end_copy
 from gristmill.processes.parent import ParentWatch
 from gristmill.processes.pool import Crashed, ProcessPool, TimedOut
 from gristmill.processes.presence import gone_processes, process_key
+from gristmill.processes.programs import run_program
 
 __all__ = [
     "Crashed",
@@ -19,5 +20,6 @@ __all__ = [
     "fork_generation",
     "gone_processes",
     "process_key",
+    "run_program",
     "tell",
 ]

@@ -15,11 +15,12 @@ import orjson
 import structlog
 
 from gristmill.errors import Refused
+from gristmill.hosts import is_loopback
 from gristmill.router.admin import Admin
 from gristmill.router.catalogue import Catalogue
 from gristmill.router.front import Front
 from gristmill.router.library import BLOBS, Library, is_library_call
-from gristmill.router.origins import Origins, is_loopback, preflight_headers
+from gristmill.router.origins import Origins, preflight_headers
 from gristmill.router.priority import Priority, Sender, Senders
 from gristmill.router.relay import Relay
 from gristmill.router.requests import Head, Request

@@ -55,3 +55,8 @@ async def find_scope(tx: Tx, scope: Scope) -> ScopeId | None:
 async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
     """The scopes seen from here: GLOBAL; from a client all of its own; from a project itself and its client's level."""
     return await tx.value(SQL["visible"], client=scope.client, project=scope.project)
+
+
+async def list_clients(tx: Tx, *, limit: int = 500) -> list[str]:
+    """The clients that are seen, by name."""
+    return await tx.values(SQL["list_clients"], str, limit=limit)

@@ -10,3 +10,6 @@ RETURNING id;
 
 -- name: visible
 SELECT visible_scopes(%(client)s, %(project)s);
+
+-- name: list_clients
+SELECT DISTINCT client FROM scope WHERE client <> '' ORDER BY client LIMIT %(limit)s;

@@ -31,3 +31,6 @@ class DocumentSettings(Slice):
     spool: Bytes = Field(
         default=2 * 1024**3, ge=1024**2, description="How much room copies of files may take where they are read."
     )
+    images: Bytes = Field(
+        default=256 * 1024**2, ge=1024**2, description="How much room drawn pictures of pages may take."
+    )

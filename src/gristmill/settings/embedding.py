@@ -28,5 +28,8 @@ class EmbeddingSettings(Slice):
         le=1,
         description="The cosine below which an endpoint's model finds nothing by meaning alone; ours has 0.2.",
     )
+    price: float = Field(
+        default=0.0, ge=0, description="What the endpoint takes for a million tokens, in the currency of its account."
+    )
     batch: int = Field(default=64, ge=1, description="How many texts an endpoint gets in one request at most.")
     timeout: Duration = Field(default=timedelta(minutes=5), description="How long one request to an endpoint may take.")

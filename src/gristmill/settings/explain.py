@@ -117,6 +117,9 @@ def explain_reason(error: ErrorDetails, variables: Variables | None = None) -> s
         return f"there is no such setting{near}"
     if kind == "missing":
         return "it is missing"
+    if kind.startswith("union_tag"):  # the rest of the table may hold a secret
+        allowed = str(limits.get("expected_tags", "one of those in the documentation")).replace("'", "")
+        return f"its {str(limits['discriminator']).strip(chr(39))} is “{limits.get('tag', '')}”, and must be {allowed}"
     return f"{_quote_value(error)}, {_describe_allowed(kind, limits)}"
 
 

@@ -43,6 +43,13 @@ class QueueSettings(Slice):
     keep_for: Duration = Field(default=timedelta(days=7), description="How long finished tasks are kept.")
     keep: int = Field(default=1_000, ge=0, description="How many finished tasks are kept per queue.")
 
+    minutes_keep_for: Duration = Field(
+        default=timedelta(days=2), description="How long the history of queues is kept by the minute."
+    )
+    hours_keep_for: Duration = Field(
+        default=timedelta(days=90), description="How long the history of queues and schedules is kept."
+    )
+
     @model_validator(mode="after")
     def _check_durations(self) -> Self:
         if self.lease < 2 * self.heartbeat:

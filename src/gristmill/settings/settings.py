@@ -1,6 +1,6 @@
 """All settings together: a room adds its own by a file in this folder and a field below."""
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -10,16 +10,21 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from gristmill.settings.alarms import AlarmSettings
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.explain import FILE, map_variables
+from gristmill.settings.fetch import FetchSettings
 from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.log import LogSettings
 from gristmill.settings.queue import QueueSettings
+from gristmill.settings.records import RecordsSettings
 from gristmill.settings.router import RouterSettings
+from gristmill.settings.sources import SourceSettings
 from gristmill.settings.values import Folder
 from gristmill.settings.variables import default_data_folder
+from gristmill.settings.web import WebSettings
 
 
 class Settings(BaseSettings):
@@ -47,12 +52,22 @@ class Settings(BaseSettings):
         default="gristmill.app:handlers",
         description="Where the handlers are that workers run: module:name or file.py:name.",
     )
+    server: str | None = Field(
+        default=None,
+        description="A gristmill up elsewhere that add, search, documents, document, queue and task talk to.",
+    )
+    key: SecretStr | None = Field(default=None, description="The key for that server, made there by gristmill key add.")
     queue: QueueSettings = QueueSettings()
     router: RouterSettings = RouterSettings()
     documents: DocumentSettings = DocumentSettings()
     llm: LlmSettings = LlmSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
+    sources: SourceSettings = SourceSettings()
+    records: RecordsSettings = RecordsSettings()
+    web: WebSettings = WebSettings()
+    fetch: FetchSettings = FetchSettings()
+    alarms: AlarmSettings = AlarmSettings()
     log: LogSettings = LogSettings()
 
     @classmethod

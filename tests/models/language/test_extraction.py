@@ -332,14 +332,14 @@ def test_the_headers_of_a_mail_say_who_wrote_to_whom() -> None:
     }
     drawn = draw("It is done.", context={"type": "mail", "title": "Re: PROJ-123", "meta": meta})
     assert facts(drawn) >= {
-        "person::jane doe SENT mail::2@acme",
+        "person::jane doe SENT email::2@acme",
         "person::jane doe HAS_ADDRESS address::jane@acme.com",
-        "mail::2@acme SENT_TO person::bob ray",
-        "mail::2@acme SENT_TO address::al@acme.com",
-        "mail::2@acme COPIED_TO person::eve",
-        "mail::2@acme REPLIES_TO mail::1@acme",
-        "mail::2@acme DATED date::2024-03-01",
-        "mail::2@acme MENTIONS id::PROJ-123",
+        "email::2@acme SENT_TO person::bob ray",
+        "email::2@acme SENT_TO address::al@acme.com",
+        "email::2@acme COPIED_TO person::eve",
+        "email::2@acme REPLIES_TO email::1@acme",
+        "email::2@acme DATED date::2024-03-01",
+        "email::2@acme MENTIONS id::PROJ-123",
     }
 
 

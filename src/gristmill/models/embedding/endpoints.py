@@ -1,5 +1,6 @@
 """Asks an endpoint for vectors: Ollama, the router, or a server that is compatible with OpenAI."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import isfinite, sqrt
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Self, cast
 import orjson
 
 from gristmill.errors import BadAnswer, Refused
+from gristmill.models.embedding.tokens import count
+from gristmill.models.embedding.usage import compute_cost, note_usage
 from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
 
 if TYPE_CHECKING:  # the child processes import this file and need no settings
@@ -34,6 +37,7 @@ class _Endpoint(ABC):
         self.window = settings.window
         self.floor = settings.floor
         self.dimensions = 0
+        self._preparing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -47,8 +51,9 @@ class _Endpoint(ABC):
 
     async def prepare(self) -> None:
         """Ask for one vector, to learn the length of all."""
-        if not self.dimensions:
-            await self.embed(["dimensions"])
+        async with self._preparing:  # two at once would each pay for the same question
+            if not self.dimensions:
+                await self.embed(["dimensions"])
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         """A vector per text, in their order: float32, little-endian."""
@@ -71,7 +76,18 @@ class _Endpoint(ABC):
         body = orjson.dumps({"model": self._settings.model, "input": [text or " " for text in texts]})
         url = self._settings.url.rstrip("/") + self.path
         answer = await self._http.post(url, body, whom=f"The embedding endpoint {hide_credentials(url)}")
-        return self._pick_vectors(read_response(answer, whom="The embedding endpoint", key=self._settings.key))
+        found = read_response(answer, whom="The embedding endpoint", key=self._settings.key)
+        self._note_usage(found, texts)
+        return self._pick_vectors(found)
+
+    def _note_usage(self, answer: Json, texts: list[str]) -> None:
+        """The tokens and the cost that the provider tells; else our own count, at the price of the settings."""
+        told = answer.get("usage")
+        usage = cast("Json", told) if isinstance(told, dict) else {}
+        used = usage.get("total_tokens") or usage.get("prompt_tokens") or answer.get("prompt_eval_count")
+        tokens = used if isinstance(used, int) else sum(count(text) for text in texts)
+        cost = usage.get("cost")
+        note_usage(tokens, float(cost) if isinstance(cost, int | float) else compute_cost(tokens, self._settings.price))
 
     def _check_vectors(self, rows: list[object], wanted: int) -> list[bytes]:
         if len(rows) != wanted:

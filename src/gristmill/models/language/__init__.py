@@ -10,6 +10,7 @@ from gristmill.models.language.entities import (
 )
 from gristmill.models.language.extractor import Extractor, RuleExtractor
 from gristmill.models.language.speech import LOG_LEVELS, SPEAKER
+from gristmill.models.language.summary import RuleSummariser, Summariser
 
 __all__ = [
     "LOG_LEVELS",
@@ -20,6 +21,8 @@ __all__ = [
     "Passage",
     "Relation",
     "RuleExtractor",
+    "RuleSummariser",
+    "Summariser",
     "make_entity_key",
     "make_relation_type",
 ]

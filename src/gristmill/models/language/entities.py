@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-CASED = frozenset({"id", "url", "mail", "amount", "iban"})  # namespaces where a different case may be a different thing
+# Namespaces where a different case may be a different thing.
+CASED = frozenset({"id", "url", "email", "amount", "iban", "file", "branch", "commit", "issue"})
 LONGEST = 300  # characters of a key: an index cannot hold much longer ones
 
 

@@ -59,6 +59,7 @@ def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
 def _extract_passage(passage: Passage) -> Extraction:
     into = ExtractionBuilder()
     mail = structure.add_mail(passage.context, into) if passage.context else ""
+    structure.add_commit(passage.context, into)
     for found in structure.find_shapes(passage.heading):
         into.add_entity(found.namespace, found.name, written=found.written)
     body = passage.text[:LONGEST]
@@ -75,7 +76,7 @@ def _extract_passage(passage: Passage) -> Extraction:
         _relate_without_parse(text, starts, shapes, into)
     if mail:
         for entity in into.build().entities[:MENTIONS]:
-            if not into.are_related(mail, entity.key) and not entity.key.startswith(("address::", "mail::")):
+            if not into.are_related(mail, entity.key) and not entity.key.startswith(("address::", "email::")):
                 into.add_relation(mail, "MENTIONS", entity.key)
     return into.build()
 

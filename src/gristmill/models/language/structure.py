@@ -282,7 +282,7 @@ def add_mail(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
     if not message:
         return ""
     subject = " ".join(header.get("subject", [""])[0].split())
-    key = into.add_entity("mail", message, written=subject or message)
+    key = into.add_entity("email", message, written=subject or message)
     for person in _add_people(header.get("from", []), into):
         into.add_relation(person, "SENT", key)
     for name, type in (("to", "SENT_TO"), ("cc", "COPIED_TO")):
@@ -290,7 +290,9 @@ def add_mail(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
             into.add_relation(key, type, person)
     for other in header.get("in_reply_to", [])[:1]:
         answered = re.search(r"<([^<>\s]+)>", other)
-        into.add_relation(key, "REPLIES_TO", into.add_entity("mail", answered[1] if answered else other.strip("<> \t")))
+        into.add_relation(
+            key, "REPLIES_TO", into.add_entity("email", answered[1] if answered else other.strip("<> \t"))
+        )
     if when := _format_day(header.get("date", [""])[0]):
         into.add_relation(key, "DATED", into.add_entity("date", when))
     for found in find_shapes(subject):
@@ -332,3 +334,35 @@ def _format_day(text: str) -> str:
         return parsedate_to_datetime(text).date().isoformat()
     except (ValueError, TypeError, IndexError):
         return ""
+
+
+# --- the facts of a commit
+
+FILE_VERBS = {"created": "CREATES", "modified": "MODIFIES", "deleted": "DELETES", "renamed": "RENAMES"}
+
+
+def add_commit(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
+    """Add a commit with its author, files, parents, branch and issues; return its key, empty if it is no commit."""
+    meta = cast(Mapping[str, Any], context.get("meta") or {})
+    commit = meta.get("commit")
+    if not isinstance(commit, Mapping):
+        return ""
+    facts = cast(Mapping[str, Any], commit)
+    project = str(facts.get("project", ""))
+    key = into.add_entity("commit", f"{facts.get('hash', '')}::{project}", written=str(facts.get("subject", "")))
+    name = str(facts.get("author", "")).replace('"', " ")
+    author = f'"{name}" <{facts.get("author_mail", "")}>'
+    for person in _add_people([author], into):
+        into.add_relation(person, "AUTHORED", key)
+    for parent in cast(list[str], facts.get("parents", [])):
+        into.add_relation(key, "HAS_PARENT", into.add_entity("commit", f"{parent}::{project}"))
+    if branch := str(facts.get("branch", "")):
+        into.add_relation(key, "ON_BRANCH", into.add_entity("branch", f"{project}/{branch}", written=branch))
+    for status, path, before in cast(list[tuple[str, str, str | None]], facts.get("files", [])):
+        file = into.add_entity("file", f"{project}/{path}", written=path)
+        into.add_relation(key, FILE_VERBS.get(status, "MODIFIES"), file)
+        if before:
+            into.add_relation(file, "RENAMED_FROM", into.add_entity("file", f"{project}/{before}", written=before))
+    for issue in cast(list[str], facts.get("keys", [])):
+        into.add_relation(key, "MENTIONS", into.add_entity("issue" if "#" in issue else "id", issue))
+    return key

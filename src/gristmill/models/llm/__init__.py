@@ -3,5 +3,16 @@
 from gristmill.models.llm.client import Llm, Message, Picture, RouterLlm, TokenCount, make_schema
 from gristmill.models.llm.extraction import LlmExtractor
 from gristmill.models.llm.fake import FakeLlm
+from gristmill.models.llm.summary import LlmSummariser
 
-__all__ = ["FakeLlm", "Llm", "LlmExtractor", "Message", "Picture", "RouterLlm", "TokenCount", "make_schema"]
+__all__ = [
+    "FakeLlm",
+    "Llm",
+    "LlmExtractor",
+    "LlmSummariser",
+    "Message",
+    "Picture",
+    "RouterLlm",
+    "TokenCount",
+    "make_schema",
+]

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 FOLDERS = ("/usr/share/tesseract-ocr/*/tessdata", "/usr/share/tessdata", "/usr/local/share/tessdata")
-VERSION = "2"  # of our own code that uses the engines; a new number makes pictures be read again
+VERSION = "3"  # of our own code that uses the engines; a new number makes pictures be read again
 
 
 @cache

@@ -1,14 +1,24 @@
 """Puts the words and lines of a page into the order in which a person reads them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 HYPHENATED = re.compile(r"[^\W\d_]-$")
 WIDER = 1.6  # times the usual step from row to row: here a paragraph begins
 PROSE = 15  # characters: the lines of a column of prose are longer, the cells of a table are shorter
+
+
+class PicturePlace(NamedTuple):
+    """Where something stands in a picture, whichever way up the picture is: shares of its width and height."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,7 @@ class TextBox:
     right: float
     bottom: float
     text: str
+    place: PicturePlace | None = None  # in the picture as it was given
 
     @property
     def height(self) -> float:
@@ -33,6 +44,23 @@ class TextBox:
 def arrange_text(boxes: Sequence[TextBox]) -> str:
     """The text of a page: a line for each row, a blank line between paragraphs."""
     return "\n\n".join(paragraph for block in split_blocks(boxes) for paragraph in _split_paragraphs(block))
+
+
+def order_boxes(boxes: Sequence[TextBox]) -> tuple[TextBox, ...]:
+    """The boxes in the order in which `arrange_text` writes them."""
+    return tuple(box for block in split_blocks(boxes) for row in group_rows(block) for box in row)
+
+
+def place_points(points: Iterable[tuple[float, float]], width: float, height: float) -> PicturePlace:
+    """The smallest upright rectangle around these points of a picture of this size."""
+    across, down = zip(*points, strict=True)
+    return PicturePlace(
+        _share(min(across), width), _share(min(down), height), _share(max(across), width), _share(max(down), height)
+    )
+
+
+def _share(at: float, whole: float) -> float:
+    return min(1.0, max(0.0, float(at) / whole))
 
 
 def split_blocks(boxes: Sequence[TextBox]) -> Iterator[list[TextBox]]:

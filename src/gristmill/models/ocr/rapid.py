@@ -1,6 +1,7 @@
 """Reads pictures with PP-OCRv6 on onnxruntime, from the files in the wheel; only child processes import it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from math import atan2, cos, sin
 from statistics import median
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from rapidocr import RapidOCR
 from rapidocr.main import RapidOCRError
 
-from gristmill.models.ocr.layout import TextBox
+from gristmill.models.ocr.layout import PicturePlace, TextBox, place_points
 from gristmill.models.ocr.pictures import LONGEST, Pixels, turn_page
 from gristmill.models.weights import find_in_wheel
 
@@ -28,9 +29,11 @@ Quads = NDArray[np.float32]  # lines × 4 corners × (x, y), clockwise from the 
 
 def read_page(page: Pixels) -> tuple[list[TextBox], float]:
     """The lines of a page, whichever way up it is, and the confidence of the model."""
+    upright = page
     quads, crops = _find_lines(page)
     if quarters := _count_quarters(quads, crops):
-        quads, crops = _find_lines(turn_page(page, quarters))
+        upright = turn_page(page, quarters)
+        quads, crops = _find_lines(upright)
     if not crops:
         return [], 0.0
     texts = _load_engine().recognize_txt(crops)
@@ -41,7 +44,9 @@ def read_page(page: Pixels) -> tuple[list[TextBox], float]:
     ]
     letters = sum(len(text) for _, text, _ in lines)
     confidence = sum(score * len(text) for _, text, score in lines) / letters if letters else 0.0
-    return _deskew_boxes([quad for quad, _, _ in lines], [text for _, text, _ in lines]), confidence
+    places = [_find_place(quad, upright, quarters) for quad, _, _ in lines]
+    boxes = _deskew_boxes([quad for quad, _, _ in lines], [text for _, text, _ in lines])
+    return [replace(box, place=place) for box, place in zip(boxes, places, strict=True)], confidence
 
 
 @cache
@@ -78,6 +83,15 @@ def _count_quarters(quads: Quads, crops: Sequence[Pixels]) -> int:
 def _is_tall(quad: Quads) -> bool:
     wide = np.linalg.norm(quad[1] - quad[0])
     return bool(np.linalg.norm(quad[3] - quad[0]) >= 1.5 * wide)
+
+
+def _find_place(quad: Quads, upright: Pixels, quarters: int) -> PicturePlace:
+    """Where a line of the upright page stands in the picture as it was given, before it was turned by `quarters`."""
+    height, width = upright.shape[:2]
+    place = place_points([(float(x), float(y)) for x, y in quad], width, height)
+    for _ in range(quarters):  # one quarter clockwise each
+        place = PicturePlace(1 - place.bottom, place.left, 1 - place.top, place.right)
+    return place
 
 
 def _deskew_boxes(quads: Sequence[Quads], texts: Sequence[str]) -> list[TextBox]:

@@ -1,11 +1,12 @@
 """Reads the text in a picture; child processes call it, and the first call loads the engines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gristmill.errors import Permanent
 from gristmill.models.ocr.engines import has_tesseract
-from gristmill.models.ocr.layout import arrange_text
+from gristmill.models.ocr.layout import TextBox, arrange_text, order_boxes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,6 +19,7 @@ class RecognisedText:
     text: str
     engine: str
     confidence: float
+    boxes: tuple[TextBox, ...] = ()  # words or lines in reading order, with their places in the picture
 
 
 def recognise_text(picture: "Image", *, engine: str = "auto") -> RecognisedText:
@@ -37,8 +39,12 @@ def recognise_text(picture: "Image", *, engine: str = "auto") -> RecognisedText:
             "Tesseract is not installed: pip install gristmill[tesseract], and its data (tesseract-ocr-eng)."
         )
     if engine != "rapidocr" and has_tesseract() and (found := tesseract.read_page(page)):
-        return RecognisedText(arrange_text(found[0]), "tesseract", found[1])
+        return _arrange(found[0], "tesseract", found[1])
     from gristmill.models.ocr import rapid  # noqa: PLC0415 it takes a second, for nothing if Tesseract has read the page
 
     boxes, confidence = rapid.read_page(page)
-    return RecognisedText(arrange_text(boxes), "rapidocr", confidence)
+    return _arrange(boxes, "rapidocr", confidence)
+
+
+def _arrange(boxes: Sequence[TextBox], engine: str, confidence: float) -> RecognisedText:
+    return RecognisedText(arrange_text(boxes), engine, confidence, order_boxes(boxes))

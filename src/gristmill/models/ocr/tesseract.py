@@ -2,6 +2,7 @@
 
 import importlib
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ import cv2
 import numpy as np
 
 from gristmill.models.ocr.engines import find_tessdata, list_languages
-from gristmill.models.ocr.layout import TextBox
+from gristmill.models.ocr.layout import PicturePlace, TextBox, place_points
 from gristmill.models.ocr.pictures import Components, Pixels, find_components, find_ink, make_gray, remove_shadows
 
 LETTER = 30  # pixels: Tesseract reads lines of this height best
@@ -23,7 +24,7 @@ def read_page(page: Pixels) -> tuple[list[TextBox], float] | None:
 
     The confidence alone is no judge: Tesseract reports 90 % for a photo of which it has lost half.
     """
-    clean = _deskew_page(remove_shadows(make_gray(page)))
+    clean, angle = _deskew_page(remove_shadows(make_gray(page)))
     letters = _find_letters(clean)
     if not len(letters):  # the ink is too faint to be counted
         return None
@@ -31,7 +32,7 @@ def read_page(page: Pixels) -> tuple[list[TextBox], float] | None:
     sure = sum(score * len(box.text) for box, score in words) / (sum(len(box.text) for box, _ in words) or 1)
     if sure < DOUBT or measure_coverage(letters, [box for box, _ in words]) < COVERED:
         return None
-    return [box for box, _ in words], sure / 100
+    return [replace(box, place=_find_place(box, clean, angle)) for box, _ in words], sure / 100
 
 
 @cache
@@ -41,14 +42,23 @@ def _load_engine() -> Any:
     return tesserocr.PyTessBaseAPI(path=str(find_tessdata()), lang=list_languages(), psm=tesserocr.PSM.AUTO)
 
 
-def _deskew_page(clean: Pixels) -> Pixels:
-    """Turn the page back by the angle at which the rows of ink are narrowest."""
+def _deskew_page(clean: Pixels) -> tuple[Pixels, float]:
+    """Turn the page back by the angle at which the rows of ink are narrowest; the page, and the angle."""
     small = cast("Pixels", cv2.resize(find_ink(clean), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA))
     sharp = {angle: _measure_sharpness(small, angle) for angle in np.arange(-SKEW, SKEW + 0.1, 1.0)}
     rough = max(sharp, key=sharp.__getitem__)
     fine = {angle: _measure_sharpness(small, angle) for angle in rough + np.arange(-0.8, 0.81, 0.2)}
     angle = float(max(fine, key=fine.__getitem__))
-    return clean if abs(angle) < 0.15 else _rotate_page(clean, angle, 255)
+    return (clean, 0.0) if abs(angle) < 0.15 else (_rotate_page(clean, angle, 255), angle)
+
+
+def _find_place(box: TextBox, clean: Pixels, angle: float) -> PicturePlace:
+    """Where a box of the page stood before the page was turned back by this angle."""
+    height, width = clean.shape[:2]
+    matrix = cv2.getRotationMatrix2D((width / 2, height / 2), -angle, 1.0)
+    corners = [(x, y, 1.0) for x in (box.left, box.right) for y in (box.top, box.bottom)]
+    turned = np.array(corners) @ np.asarray(matrix).T
+    return place_points([(float(x), float(y)) for x, y in turned], width, height)
 
 
 def _measure_sharpness(mask: Pixels, angle: float) -> float:
