@@ -187,6 +187,26 @@ AUDIT = {
                    AND parent IS NULL AND owner IS NULL GROUP BY queue) p
           FULL JOIN (SELECT queue, sum(prunable) AS n FROM queue_tally GROUP BY queue) y USING (queue)
          WHERE coalesce(p.n, 0) <> coalesce(y.n, 0)""",
+    "the counters of a queue are the tasks that it holds": """
+        SELECT coalesce(p.queue, c.queue) || ' of ' || coalesce(p.scope, c.scope) AS id
+          FROM (SELECT queue, scope, count(*) FILTER (WHERE outcome IS NULL) AS open,
+                       count(*) FILTER (WHERE outcome = 'completed') AS completed,
+                       count(*) FILTER (WHERE outcome = 'failed') AS failed,
+                       count(*) FILTER (WHERE outcome = 'skipped') AS skipped,
+                       count(*) FILTER (WHERE outcome = 'cancelled') AS cancelled
+                  FROM task WHERE queue IS NOT NULL GROUP BY queue, scope) p
+          FULL JOIN queue_count c USING (queue, scope)
+         WHERE (coalesce(p.open, 0), coalesce(p.completed, 0), coalesce(p.failed, 0), coalesce(p.skipped, 0),
+                coalesce(p.cancelled, 0)) IS DISTINCT FROM
+               (coalesce(c.open, 0), coalesce(c.kept_completed, 0), coalesce(c.kept_failed, 0),
+                coalesce(c.kept_skipped, 0), coalesce(c.kept_cancelled, 0))""",
+    "dead letters are counted by their error": """
+        SELECT coalesce(p.queue, c.queue) || ' ' || coalesce(p.fingerprint, c.fingerprint) AS id
+          FROM (SELECT queue, scope, kind, fingerprint, count(*) AS n FROM task
+                 WHERE died_at IS NOT NULL GROUP BY 1, 2, 3, 4) p
+          FULL JOIN (SELECT queue, scope, kind, fingerprint, sum(n) AS n FROM dead_tally GROUP BY 1, 2, 3, 4) c
+                    USING (queue, scope, kind, fingerprint)
+         WHERE coalesce(p.n, 0) <> coalesce(c.n, 0)""",
     "nothing is kept of a task that is gone": """
         SELECT f.task AS id FROM task_failure f LEFT JOIN task t ON t.id = f.task WHERE t.id IS NULL
         UNION ALL SELECT p.task FROM task_progress p LEFT JOIN task t ON t.id = p.task WHERE t.id IS NULL

@@ -34,7 +34,7 @@ HOUR = timedelta(hours=1)
 FOREVER = timedelta(days=36_500)
 TABLES = (
     "task, ticket, lease, task_group, serial_head, worker, task_failure, task_progress, "
-    "queue_tally, queue_health, queue"
+    "queue_tally, queue_depth, dead_tally, queue_health, queue"
 )
 THOROUGH = settings.get_current_profile_name() == "thorough"
 BRIEF = settings(max_examples=30, stateful_step_count=30, print_blob=True)

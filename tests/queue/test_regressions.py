@@ -140,11 +140,11 @@ async def test_a_cancel_is_not_lost_to_a_promotion(db: Database) -> None:
         def __init__(self, tx: Tx) -> None:
             self._tx = tx
 
-        async def all(self, query: Any, **params: Any) -> Any:
+        async def values(self, query: Any, kind: Any, **params: Any) -> Any:
             if "SET cancel = true" in str(query):
                 claiming.append(asyncio.create_task(claim()))
                 await claiming[0]
-            return await self._tx.all(query, **params)
+            return await self._tx.values(query, kind, **params)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._tx, name)

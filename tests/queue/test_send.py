@@ -482,13 +482,13 @@ async def test_a_holder_that_ends_between_two_statements_frees_the_key_for_us(db
         first = await send(tx, Grind(1), unique=Unique("key"))
     all_of, ended = Tx.all, False
 
-    async def meanwhile(self: Tx, query: Any, **params: Any) -> Any:
+    async def meanwhile(self: Tx, query: Any, *row: Any, **params: Any) -> Any:
         nonlocal ended
         if query == SQL["holders"] and not ended:
             ended = True
             async with db.transaction() as other:
                 await ground(other)
-        return await all_of(self, query, **params)
+        return await all_of(self, query, *row, **params)
 
     monkeypatch.setattr(Tx, "all", meanwhile)
     async with db.transaction() as tx:

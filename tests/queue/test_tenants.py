@@ -14,17 +14,18 @@ from gristmill.ids import TaskId
 from gristmill.queue import (
     Done,
     Envelope,
+    TaskFilter,
     Unique,
     Worker,
     add_schedule,
     bind,
     cancel,
     dead,
+    find_tasks,
     get_task,
     group_progress,
     history,
     list_schedules,
-    list_tasks,
     on,
     open_group,
     remove_schedule,
@@ -58,7 +59,7 @@ ASKED: dict[str, Callable[[Tx, TaskId], Awaitable[Any]]] = {
     "seal": seal,
     "send after it": lambda tx, task: send(tx, Grind(1), after=task),
     "send into it": lambda tx, task: send(tx, Grind(1), parent=task),
-    "children of it": lambda tx, task: list_tasks(tx, parent=task),
+    "children of it": lambda tx, task: find_tasks(tx, TaskFilter(parent=task)),
 }
 
 
@@ -82,7 +83,7 @@ async def test_another_clients_task_or_group_is_as_one_that_does_not_exist(db: D
     assert await answer_of(db, asked, task, ACME) == nothing
     assert await answer_of(db, asked, group, ACME) == nothing
     async with db.transaction() as tx:
-        untouched = [(one.status, one.priority, one.position) for one in await list_tasks(tx)]
+        untouched = [(one.status, one.priority, one.position) for one in (await find_tasks(tx, TaskFilter())).tasks]
     assert untouched == [("pending", 0, None)] * 3
 
 
@@ -97,8 +98,8 @@ async def test_lists_and_dead_letters_show_ones_own(db: Database) -> None:
         await settled(tx, worker, second, Bury("broken"))
     async with db.transaction(seen_from=ACME) as tx:
         own = await scope_id(tx, ACME)
-        assert {task.scope for task in await list_tasks(tx)} == {own}
-        assert len(await list_tasks(tx)) == 2
+        assert {task.scope for task in (await find_tasks(tx, TaskFilter())).tasks} == {own}
+        assert len((await find_tasks(tx, TaskFilter())).tasks) == 2
         assert [letter.error for letter in await dead.dead_letters(tx)] == ["broken"]
         assert [cluster.count for cluster in await dead.clusters(tx)] == [1]
         assert (await dead.stats(tx, threshold=10)).total == 1
@@ -232,7 +233,7 @@ async def test_a_schedule_sends_for_its_client(db: Database) -> None:
 async def scopes_of(db: Database) -> list[str]:
     async with db.transaction() as tx:
         names = {row.id: row.client or "GLOBAL" for row in await tx.all("SELECT id, client FROM scope")}
-        return [names[task.scope] for task in reversed(await list_tasks(tx))]
+        return [names[task.scope] for task in reversed((await find_tasks(tx, TaskFilter())).tasks)]
 
 
 async def test_a_letter_belongs_to_whom_the_task_belongs_that_sent_it(db: Database) -> None:

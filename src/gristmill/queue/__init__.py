@@ -6,8 +6,32 @@ from gristmill.queue.handlers import Handler, Handlers, bind, on
 from gristmill.queue.letters import Envelope, Letter, Unique, decode
 from gristmill.queue.limiter import Limit, Limiters, LimiterStatus, list_limiters, set_limit
 from gristmill.queue.operate import dead
+from gristmill.queue.operate.alarms import QUEUE_RULES, Thresholds, find_queue_troubles
+from gristmill.queue.operate.bulk import (
+    Action,
+    Bulk,
+    Preview,
+    RunBulk,
+    find_runner,
+    get_bulk,
+    list_bulks,
+    preview_bulk,
+    run_portion,
+    start_bulk,
+    stop_bulk,
+    undo_bulk,
+)
 from gristmill.queue.operate.cancel import Cancelling, cancel
 from gristmill.queue.operate.checks import examine_queues, explain_standstill
+from gristmill.queue.operate.counts import (
+    QueueCounts,
+    StatusCounts,
+    add_up,
+    count_tasks,
+    find_oldest_pending,
+    own_scopes,
+)
+from gristmill.queue.operate.line import InLine, list_line, put_in_line
 from gristmill.queue.operate.lookup import (
     STATUSES,
     Event,
@@ -16,20 +40,24 @@ from gristmill.queue.operate.lookup import (
     get_task,
     group_progress,
     history,
-    list_tasks,
 )
-from gristmill.queue.operate.order import set_foreground, set_position, set_priority
+from gristmill.queue.operate.order import run_now, set_foreground, set_position, set_priority
 from gristmill.queue.operate.queues import QueueReport, list_queues, pause, resume, set_queue
 from gristmill.queue.operate.queues import columns_of as check_settings
+from gristmill.queue.operate.remedies import Remedy, find_remedies
 from gristmill.queue.operate.revive import Refusal, Revived
 from gristmill.queue.operate.revive import retry as retry_tasks
+from gristmill.queue.operate.search import Found, Spot, TaskFilter, find_tasks, read_clock
+from gristmill.queue.operate.trends import Point, Spark, read_sparks, read_trend
 from gristmill.queue.operate.why import Why, why
+from gristmill.queue.operate.workers import WorkerReport, list_workers
 from gristmill.queue.outcome import Answer, Done, Skip, Snooze
 from gristmill.queue.rates import Rate
 from gristmill.queue.send import send, send_many
 from gristmill.queue.upkeep.cron import check_zone
 from gristmill.queue.upkeep.cron import parse as check_cron
-from gristmill.queue.upkeep.janitor import forget_owners
+from gristmill.queue.upkeep.janitor import Cleaned, clean, forget_owners
+from gristmill.queue.upkeep.runs import Run, list_runs
 from gristmill.queue.upkeep.schedules import (
     Schedule,
     add_schedule,
@@ -38,66 +66,107 @@ from gristmill.queue.upkeep.schedules import (
     remove_schedule,
     run_schedule,
 )
+from gristmill.queue.worker.bounded import BoundedRun, run_bounded
 from gristmill.queue.worker.health import HealthPort
 from gristmill.queue.worker.heartbeat import STUCK
 from gristmill.queue.worker.supervisor import Supervisor
 from gristmill.queue.worker.worker import Worker
 
 __all__ = [
+    "QUEUE_RULES",
     "STATUSES",
     "STUCK",
+    "Action",
     "Answer",
+    "BoundedRun",
+    "Bulk",
     "Cancelling",
+    "Cleaned",
     "Done",
     "Envelope",
     "Event",
+    "Found",
     "GroupProgress",
     "Handler",
     "Handlers",
     "HealthPort",
+    "InLine",
     "Letter",
     "Limit",
     "LimiterStatus",
     "Limiters",
+    "Point",
+    "Preview",
+    "QueueCounts",
     "QueueReport",
     "Rate",
     "Refusal",
+    "Remedy",
     "Revived",
+    "Run",
+    "RunBulk",
     "Schedule",
     "Skip",
     "Snooze",
+    "Spark",
+    "Spot",
+    "StatusCounts",
     "Supervisor",
     "Task",
+    "TaskFilter",
+    "Thresholds",
     "Unique",
     "Why",
     "Worker",
+    "WorkerReport",
     "add_schedule",
+    "add_up",
     "bind",
     "cancel",
     "check_cron",
     "check_settings",
     "check_zone",
+    "clean",
+    "count_tasks",
     "current",
     "dead",
     "decode",
     "enable_schedule",
     "examine_queues",
     "explain_standstill",
+    "find_oldest_pending",
+    "find_queue_troubles",
+    "find_remedies",
+    "find_runner",
+    "find_tasks",
     "forget_owners",
+    "get_bulk",
     "get_task",
     "group_progress",
     "history",
+    "list_bulks",
     "list_limiters",
+    "list_line",
     "list_queues",
+    "list_runs",
     "list_schedules",
-    "list_tasks",
+    "list_workers",
     "on",
     "open_group",
     "open_groups",
+    "own_scopes",
     "pause",
+    "preview_bulk",
+    "put_in_line",
+    "read_clock",
+    "read_sparks",
+    "read_trend",
     "remove_schedule",
     "resume",
     "retry_tasks",
+    "run_bounded",
+    "run_now",
+    "run_portion",
     "run_schedule",
     "seal",
     "send",
@@ -107,5 +176,8 @@ __all__ = [
     "set_position",
     "set_priority",
     "set_queue",
+    "start_bulk",
+    "stop_bulk",
+    "undo_bulk",
     "why",
 ]

@@ -1,14 +1,30 @@
 """Groups: tasks without a handler, whose status follows from their children."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from gristmill.db import Tx, array, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import to_json
 from gristmill.queue.sender import find_sender
 
 SQL = queries("gristmill.queue", "groups.sql")
+
+
+class _Sealed(NamedTuple):
+    """A group that was just sealed, and what is open in it."""
+
+    status: str
+    pending: int
+    processing: int
+
+
+class _Locked(NamedTuple):
+    """A group that nobody else changes until the transaction ends."""
+
+    id: TaskId
+    sealed: bool
 
 
 async def open_group(
@@ -37,13 +53,12 @@ async def open_groups(
         await join_groups(tx, {parent: len(labels)})
     payloads = [to_json({"label": label}) if label else None for label in labels]
     own = await find_sender(tx) if scope is None else scope
-    rows = await tx.all(SQL["open_groups"], parent=parent, owner=owner, scope=own, payloads=payloads)
-    return [row.id for row in rows]
+    return await tx.values(SQL["open_groups"], TaskId, parent=parent, owner=owner, scope=own, payloads=payloads)
 
 
 async def seal(tx: Tx, group: TaskId) -> None:
     """No more children will come; a group that has nothing left open reaches its end here."""
-    row = await tx.one(SQL["seal"], id=group)
+    row = await tx.one(SQL["seal"], _Sealed, id=group)
     if row is None:
         await _check_group(tx, group)
         return
@@ -53,15 +68,15 @@ async def seal(tx: Tx, group: TaskId) -> None:
 
 async def _check_group(tx: Tx, group: TaskId) -> None:
     if not await tx.all(SQL["lock_groups"], ids=[group]):
-        raise Refused(f"There is no group {group}.")
+        raise Unknown(f"There is no group {group}.")
 
 
 async def join_groups(tx: Tx, counts: Mapping[TaskId, int]) -> None:
     """Count so many new children in each group; refused for a group that is sealed or does not exist."""
-    groups = {row.id: row.sealed for row in await tx.all(SQL["lock_groups"], ids=list(counts))}
+    groups = {row.id: row.sealed for row in await tx.all(SQL["lock_groups"], _Locked, ids=list(counts))}
     for group in counts:
         if group not in groups:
-            raise Refused(f"There is no group {group}.")
+            raise Unknown(f"There is no group {group}.")
         if groups[group]:
             raise Refused(f"Group {group} is sealed: no more children can be added to it.")
     await tx.one(SQL["joined"], ids=array(counts), counts=array(counts.values()))

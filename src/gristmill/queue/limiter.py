@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import psycopg
 
@@ -53,6 +53,20 @@ class ListedLimiter(LimiterRow):
 
     name: str
     held: int
+
+
+class _Holds(NamedTuple):
+    """How many hold a limiter, and in how long the first of them lets go."""
+
+    held: int
+    first: timedelta | None
+
+
+class _Freed(NamedTuple):
+    """A limiter that a worker held so many times."""
+
+    limiter: str
+    n: int
 
 
 @dataclass(frozen=True)
@@ -237,9 +251,9 @@ class Limiters:
             row = await _lock_limiter(tx, name, limit)
             rules, turns = Limit.of(row), Turns.of(row)
             if rules.concurrency is not None:
-                holds = await tx.one(SQL["holds"], name=name)
+                holds = await tx.one(SQL["holds"], _Holds, name=name)
                 assert holds is not None
-                if holds.held >= rules.concurrency:
+                if holds.first is not None and holds.held >= rules.concurrency:
                     return _Full(holds.first)
             at, moved = next_turn(rules, turns, row.now, _gap(rules))
             if at - row.now > patience:
@@ -289,7 +303,7 @@ async def list_limiters(tx: Tx) -> list[LimiterStatus]:
 
 async def release_holds(tx: Tx, worker: WorkerId) -> int:
     """End all holds of a worker that is gone; how many there were."""
-    return sum([row.n for row in await tx.all(SQL["let_go_of_worker"], worker=worker)])
+    return sum(row.n for row in await tx.all(SQL["let_go_of_worker"], _Freed, worker=worker))
 
 
 async def _await_word(freed: asyncio.Event, patience: float) -> None:

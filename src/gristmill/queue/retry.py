@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
 
-from gristmill.errors import Cancelled, NoTurn, Overloaded, Permanent, Refused, Unreachable
+from gristmill.errors import Cancelled, NoTurn, OutOfCredit, Overloaded, Permanent, Refused, Unreachable
 from gristmill.queue.outcome import Bury, Retry, Snooze, Stop
 
 LONGEST = timedelta(days=30)  # even if the other side asks for more
+CREDIT = timedelta(minutes=5)  # until a provider whose account was empty is asked again
 OUTAGE = timedelta(seconds=1)  # nothing can be settled before the database is back
 
 
@@ -36,6 +37,8 @@ def decide(
             return Snooze(OUTAGE)
         case NoTurn(retry_after=wait):  # a limit of our own is no failure, like the limit of a queue
             return Snooze(min(wait, LONGEST), text)
+        case OutOfCredit():  # somebody has to fill the account: the task can wait as long as that takes
+            return Snooze(CREDIT, text)
         case Permanent() | Refused():
             return Bury(text, permanent=True)
         case _ if policy.attempts is not None and attempt >= policy.attempts:

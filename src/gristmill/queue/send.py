@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 from gristmill.db import Tx, array, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.groups import join_groups
 from gristmill.queue.letters import (
@@ -42,6 +43,23 @@ class _Terms:
 
     def scope_of(self, envelope: Envelope) -> ScopeId:
         return self.scope if envelope.scope is None else envelope.scope
+
+
+class _Holder(NamedTuple):
+    """The task that holds a unique key of a scope; replaceable while nobody has claimed it."""
+
+    unique_key: str
+    scope: ScopeId
+    id: TaskId
+    queue: str
+    replaceable: bool
+
+
+class _Reserved(NamedTuple):
+    """Ids for new tasks, and the moment at which they are sent."""
+
+    ids: list[TaskId]
+    now: datetime
 
 
 class Written(NamedTuple):
@@ -156,7 +174,7 @@ async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms
 async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     """COPY writes whole pages at a time: three times faster than INSERT for thousands."""
     bodies = encode_all(letters, terms.limit)  # before the first is sent: a refusal must not end the COPY
-    row = await tx.one(SQL["reserve_ids"], n=len(letters))
+    row = await tx.one(SQL["reserve_ids"], _Reserved, n=len(letters))
     assert row is not None
     ids, where, queue = row.ids, lane(head), _queue(head)
     outside = "\t".join(
@@ -183,7 +201,8 @@ async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: 
     await tx.copy(
         SQL["copy_tickets"], ("".join([f"{id}\t{id}{place}" for id in ids[piece]]).encode() for piece in pieces)
     )
-    await tx.execute(SQL["notify"], payload=f"ready {queue} {where} {ids[0]}")
+    told = f"ready {queue} {where} {ids[0]}"
+    await tx.execute(SQL["copied"], payload=told, queue=queue, scope=terms.scope_of(head), n=len(ids))
     return ids
 
 
@@ -222,7 +241,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms)
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
         rows = "[" + ",".join(_row(one, terms) for one in slice_) + "]"
-        written = [Written(*row) for row in await tx.all(SQL["enqueue"], rows=rows)]
+        written = await tx.all(SQL["enqueue"], Written, rows=rows)
         new = [row.id for row in written if row.written]
         joined = Counter(
             one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
@@ -243,7 +262,7 @@ async def _lock_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     outcomes = {row.id: row.outcome for row in await tx.all(lock, ids=wanted)}
     for task in wanted:
         if task not in outcomes:
-            raise Refused(f"There is no task {task} to come after.")
+            raise Unknown(f"There is no task {task} to come after.")
         if outcomes[task] == "cancelled":
             raise Refused(f"Task {task} was cancelled: nothing can come after it.")
 
@@ -278,7 +297,7 @@ async def _with_holders(
     if all(row.written for row in written):
         return [row.id for row in written]
     keys = [one.unique.key for one in envelopes if one.unique]
-    holders = {(row.unique_key, row.scope): row for row in await tx.all(SQL["holders"], keys=keys)}
+    holders = {(row.unique_key, row.scope): row for row in await tx.all(SQL["holders"], _Holder, keys=keys)}
     ids: list[TaskId] = []
     for one, row in zip(envelopes, written, strict=True):
         if row.written or one.unique is None:
@@ -290,18 +309,20 @@ async def _with_holders(
             continue
         if one.unique.conflict == "error":
             raise Refused(f"The unique key “{one.unique.key}” is taken by task {holder.id}.")
-        if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder.id, one, terms):
+        if one.unique.conflict == "replace" and holder.replaceable and not await _replace(tx, holder, one, terms):
             ids += await _send_instructed(tx, [one], terms)  # somebody claimed or ended it meanwhile: look again
             continue
         ids.append(holder.id)
     return ids
 
 
-async def _replace(tx: Tx, task: TaskId, envelope: Envelope, terms: _Terms) -> bool:
+async def _replace(tx: Tx, holder: _Holder, envelope: Envelope, terms: _Terms) -> bool:
     """Whether the task was still there to be replaced."""
+    task = holder.id
     row = await tx.one(
         SQL["replace"],
         id=task,
+        was=holder.queue,
         queue=_queue(envelope),
         kind=envelope.letter.kind,
         payload=encode(envelope.letter, terms.limit).decode(),

@@ -15,6 +15,8 @@ WITH given AS MATERIALIZED (
     FROM given
 ), entered AS (
   INSERT INTO ticket (id, seq, lane, queue) SELECT id, id, %(lane)s, %(queue)s FROM given
+), counted AS (
+  INSERT INTO queue_depth (queue, scope, opened) SELECT %(queue)s, %(scope)s, count(*) FROM given
 )
 SELECT array_agg(id ORDER BY place) AS ids,
        pg_notify('gristmill', 'ready ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
@@ -30,7 +32,11 @@ COPY task (id, created_at, parent, scope, lane, priority, foreground, max_attemp
 -- name: copy_tickets
 COPY ticket (id, seq, lane, queue) FROM STDIN;
 
--- name: notify
+-- name: copied
+-- counts the tasks of a COPY, and tells workers of them
+WITH counted AS (
+  INSERT INTO queue_depth (queue, scope, opened) VALUES (%(queue)s, %(scope)s, %(n)s)
+)
 SELECT pg_notify('gristmill', %(payload)s);
 
 -- name: enqueue
@@ -54,7 +60,9 @@ WITH moment AS MATERIALIZED (
     FROM given, moment
    ORDER BY unique_key, scope, place  -- one order of locking for all senders
   ON CONFLICT (unique_key, scope) WHERE unique_held DO NOTHING
-  RETURNING id
+  RETURNING id, queue, scope
+), counted AS (
+  INSERT INTO queue_depth (queue, scope, opened) SELECT queue, scope, count(*) FROM written GROUP BY queue, scope
 )
 SELECT g.id, g.place, w.id IS NOT NULL AS written FROM given g LEFT JOIN written w ON w.id = g.id ORDER BY g.place;
 
@@ -64,22 +72,27 @@ UPDATE task SET unique_held = NULL
    AND (unique_until IS NULL OR unique_until <= clock());
 
 -- name: holders
-SELECT t.unique_key, t.scope, t.id, t.outcome IS NULL AND k.worker IS NULL AS replaceable
+SELECT t.unique_key, t.scope, t.id, t.queue, t.outcome IS NULL AND k.worker IS NULL AS replaceable
   FROM task t LEFT JOIN ticket k ON k.id = t.id
  WHERE t.unique_key = ANY (%(keys)s) AND t.unique_held;
 
 -- name: replace
--- pending -> pending: a newer letter under the same unique key takes the place of the older one
+-- pending -> pending: a newer letter under the same unique key takes the place of the older one, which is in the queue `was`
 WITH removed AS (
-  DELETE FROM ticket WHERE id = %(id)s AND worker IS NULL RETURNING id
+  DELETE FROM ticket WHERE id = %(id)s AND worker IS NULL AND queue = %(was)s RETURNING id
+), replaced AS (
+  UPDATE task t
+     SET queue = %(queue)s, kind = %(kind)s, payload = %(payload)s::jsonb, max_attempts = %(max_attempts)s,
+         lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s, position = %(position)s,
+         run_at = coalesce(%(run_at)s, clock() + %(delay)s),
+         wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
+   WHERE t.id = %(id)s AND t.outcome IS NULL AND t.queue = %(was)s AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM removed))
+  RETURNING t.id, t.scope, t.wait, t.parent, t.after, t.serial_key, t.owner
+), counted AS (
+  INSERT INTO queue_depth (queue, scope, opened)
+  SELECT m.queue, r.scope, m.n FROM replaced r, (VALUES (%(was)s, -1), (%(queue)s, 1)) AS m(queue, n) WHERE %(was)s <> %(queue)s
 )
-UPDATE task t
-   SET queue = %(queue)s, kind = %(kind)s, payload = %(payload)s::jsonb, max_attempts = %(max_attempts)s,
-       lane = %(lane)s, priority = %(priority)s, foreground = %(foreground)s, position = %(position)s,
-       run_at = coalesce(%(run_at)s, clock() + %(delay)s),
-       wait = CASE WHEN t.wait IN ('after', 'serial') THEN t.wait END
- WHERE t.id = %(id)s AND t.outcome IS NULL AND (t.wait IS NOT NULL OR EXISTS (SELECT FROM removed))
-RETURNING t.id, t.wait, t.parent, t.after, t.serial_key, t.owner;
+SELECT id, wait, parent, after, serial_key, owner FROM replaced;
 
 -- name: await_tasks
 -- locked from low to high ids, as settling does; with the strongest lock at once, as raising a lock later can deadlock

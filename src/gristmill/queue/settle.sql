@@ -54,7 +54,8 @@ WITH moment AS MATERIALIZED (
          payload = CASE WHEN g.clear AND g.outcome <> 'failed' THEN NULL ELSE t.payload END,
          unique_held = CASE WHEN t.unique_until > c.now THEN t.unique_held END
     FROM gone JOIN given g USING (id), moment c WHERE t.id = gone.id
-  RETURNING t.id, t.scope, t.queue, gone.stopped, t.parent IS NULL AND t.owner IS NULL AS prunable,
+  RETURNING t.id, t.scope, t.queue, t.kind, t.died_at, t.error, t.fingerprint, gone.stopped,
+            t.parent IS NULL AND t.owner IS NULL AS prunable,
             t.parent IS NOT NULL OR t.awaited OR t.serial_key IS NOT NULL AS followed
 ), counted AS (  -- `tally` counts these as failed: take them out there
   INSERT INTO queue_tally AS y (queue, scope, worker, cancelled, failed, prunable)
@@ -63,6 +64,11 @@ WITH moment AS MATERIALIZED (
   ON CONFLICT (queue, scope, worker) DO UPDATE
      SET cancelled = y.cancelled + excluded.cancelled, failed = y.failed + excluded.failed,
          prunable = y.prunable + excluded.prunable
+), clustered AS (
+  INSERT INTO dead_tally (queue, scope, kind, fingerprint, n, first_at, last_at, error, examples)
+  SELECT queue, scope, kind, coalesce(fingerprint, ''), count(*), min(died_at), max(died_at), max(error),
+         (array_agg(id ORDER BY id DESC))[1:5]
+    FROM closed WHERE died_at IS NOT NULL GROUP BY 1, 2, 3, 4
 ), remembered AS (
   INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
   SELECT gone.id, closed.scope, gone.attempts, clock(), %(worker)s, g.error, g.fingerprint

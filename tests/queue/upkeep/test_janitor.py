@@ -325,3 +325,15 @@ async def test_a_limiter_that_is_held_stays_however_long_that_takes(db: Database
         assert (await clean(tx, SETTINGS)).limiters == 0
     async with later(db, 2 * DAY) as tx:
         assert (await clean(tx, SETTINGS)).limiters == 1
+
+
+async def test_some_queues_are_cleaned_sooner_and_the_others_keep_their_dead_letters(db: Database) -> None:
+    async with db.transaction() as tx:
+        await send(tx, Grind(1))
+        await send(tx, Bake(1))
+        (stays,) = await buried(tx, 1, "stone", queues=["mill"])
+        await buried(tx, 1, "burnt", queues=["oven"])
+    async with later(db, WEEK) as tx:
+        assert (await clean(tx, SETTINGS, sooner={"oven": timedelta(days=7)})).dead == 1
+        assert await status(tx, stays) == "failed"
+        await audit(tx)

@@ -11,6 +11,7 @@ import pytest
 
 from gristmill.db import Database
 from gristmill.errors import Refused
+from gristmill.queue.upkeep.runs import list_runs
 from gristmill.queue.upkeep.schedules import (
     add_schedule,
     enable_schedule,
@@ -20,6 +21,7 @@ from gristmill.queue.upkeep.schedules import (
     remove_schedule,
     run_schedule,
 )
+from gristmill.scopes import GLOBAL_ID
 
 ZAGREB = "Europe/Zagreb"
 MINUTE = timedelta(seconds=60)
@@ -366,3 +368,29 @@ async def test_a_plan_that_cannot_be_read_any_more_does_not_stop_the_others(chai
     assert runs["sentinel-critical"] is None
     assert "There is no time zone “Atlantis”" in runs["other"]
     assert not (await the(chain, "other")).enabled
+
+
+async def test_every_run_by_time_or_by_hand_is_in_the_history(daily):
+    await fired(daily, "2026-01-07 05:00:03")
+    async with at(daily, "2026-01-07 09:00") as tx:
+        task = await run_schedule(tx, "sentinel-critical")
+        by_hand, by_time = await list_runs(tx, [(GLOBAL_ID, "sentinel-critical"), (GLOBAL_ID, "none")])
+        assert (by_hand.due, by_hand.task, by_hand.status) == (None, task, "pending")
+        assert by_time.due == utc("2026-01-07 05:00")
+        assert utc("2026-01-07 05:00:03") <= by_time.at < utc("2026-01-07 05:01")
+        assert await list_runs(tx, [(GLOBAL_ID, "sentinel-critical")], limit=1, before=by_hand.id) == [by_time]
+        await remove_schedule(tx, "sentinel-critical")
+        assert await list_runs(tx, [(GLOBAL_ID, "sentinel-critical")]) == []
+
+
+async def test_a_patient_schedule_sends_nothing_while_its_last_task_waits(db):
+    async with at(db, "2026-01-07 04:00") as tx:
+        await add_schedule(tx, "minutely", Scan(), cron="* * * * *", patient=True)
+    assert await fired(db, "2026-01-07 04:01") == ["minutely"]
+    assert await fired(db, "2026-01-07 04:02") == []
+    assert (await the(db, "minutely")).next_at == utc("2026-01-07 04:03"), "it looks again at its next run"
+    assert len(await letters(db)) == 1
+    async with db.transaction() as tx:
+        await tx.execute("DELETE FROM ticket")
+        await tx.execute("UPDATE task SET outcome = 'completed', finished_at = clock()")
+    assert await fired(db, "2026-01-07 04:03") == ["minutely"]

@@ -1,7 +1,7 @@
 """What the doctor asks about the queues: workers, breakers, dead letters."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.queue.operate import dead
@@ -13,10 +13,19 @@ from gristmill.wording import format_count
 SQL = queries("gristmill.queue.operate", "checks.sql")
 
 
+class WorkerCounts(NamedTuple):
+    """How many workers live, are silent, and were lost within the last hour."""
+
+    live: int
+    silent: int
+    lost: int
+
+
 async def examine_queues(tx: Tx, settings: QueueSettings) -> list[Check]:
     reports = await list_queues(tx)
+    (workers,) = await tx.all(SQL["workers"], WorkerCounts)
     return [
-        judge_workers(await tx.one(SQL["workers"]), reports),
+        judge_workers(workers, reports),
         judge_breakers(reports),
         judge_dead_letters(await dead.stats(tx, threshold=settings.dead_alert), settings.dead_alert),
     ]
@@ -36,7 +45,7 @@ def explain_standstill(one: QueueReport) -> str | None:
 # --- judgements
 
 
-def judge_workers(row: Any, reports: Sequence[QueueReport]) -> Check:
+def judge_workers(row: WorkerCounts, reports: Sequence[QueueReport]) -> Check:
     sentence = f"{row.live} live, {row.silent} silent, {row.lost} lost within the last hour."
     unserved = [one.name for one in reports if one.waiting.n and not one.workers and not one.paused]
     if unserved:

@@ -1,6 +1,6 @@
 """Dead letters: how many, which, why, and back to life or away with them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +9,7 @@ from gristmill.db import Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.fingerprint import normalise
+from gristmill.queue.operate.counts import count_tasks, own_scopes
 from gristmill.queue.operate.erase import erase
 from gristmill.queue.operate.revive import retry
 
@@ -56,10 +57,14 @@ class Cluster:
 
 
 async def stats(tx: Tx, *, threshold: int) -> DeadStats:
-    rows = await tx.all(SQL["stats"])
-    total = sum(row.n for row in rows)
-    oldest = min((row.oldest for row in rows), default=None)
-    return DeadStats(total, {row.queue: row.n for row in rows}, oldest, total >= threshold)
+    """From the counters; of a client, its own."""
+    counts = sorted(await count_tasks(tx), key=lambda one: (-one.failed, one.queue))
+    by_queue = {one.queue: one.failed for one in counts if one.failed}
+    total = sum(by_queue.values())
+    scopes = await own_scopes(tx)
+    query = SQL["oldest"] if scopes is None else SQL["oldest_of_scopes"]
+    oldest = await tx.value(query, scopes=scopes)
+    return DeadStats(total, by_queue, oldest, total >= threshold)
 
 
 async def dead_letters(
@@ -76,12 +81,13 @@ async def dead_letters(
     return [DeadLetter(*row) for row in rows]
 
 
-async def clusters(tx: Tx, queue: str | None = None) -> list[Cluster]:
-    """The largest first."""
+async def clusters(tx: Tx, queue: str | None = None, *, limit: int = 1_000) -> list[Cluster]:
+    """The largest first; from counters, so that many dead letters cost no more than few."""
+    scopes = await own_scopes(tx)
     return [
         Cluster(
             row.fingerprint,
-            normalise(row.sample),
+            normalise(row.sample or ""),
             row.n,
             tuple(row.queues),
             tuple(row.kinds),
@@ -89,7 +95,7 @@ async def clusters(tx: Tx, queue: str | None = None) -> list[Cluster]:
             row.last,
             tuple(row.examples),
         )
-        for row in await tx.all(SQL["clusters"], queue=queue)
+        for row in await tx.all(SQL["clusters"], queue=queue, scopes=scopes, limit=limit)
     ]
 
 
@@ -120,7 +126,10 @@ async def replay(
         last = (rows[-1].died_at, rows[-1].id)
 
 
-async def purge(tx: Tx, *, older_than: timedelta, keep: int, batch: int = 1_000) -> int:
-    """Remove up to `batch` dead letters that are too old or beyond the newest `keep`."""
-    rows = await tx.all(SQL["to_purge"], older_than=older_than, keep=keep, batch=batch)
+async def purge(
+    tx: Tx, *, older_than: timedelta, keep: int, batch: int = 1_000, queues: Sequence[str] | None = None
+) -> int:
+    """Remove up to `batch` dead letters, of these queues or of all, that are too old or beyond the newest `keep`."""
+    chosen = None if queues is None else list(queues)
+    rows = await tx.all(SQL["to_purge"], older_than=older_than, keep=keep, batch=batch, queues=chosen)
     return await erase(tx, [row.id for row in rows])

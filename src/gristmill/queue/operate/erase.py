@@ -17,7 +17,7 @@ async def erase(tx: Tx, ids: Sequence[TaskId]) -> int:
     """
     if not ids:
         return 0
-    waiting = [row.id for row in await tx.all(SQL["waiting_for"], ids=array(ids))]
+    waiting = await tx.values(SQL["waiting_for"], TaskId, ids=array(ids))
     if waiting:
         await cancel(tx, waiting, reason="cancelled because the task it waited for failed and was removed")
     return await tx.value(SQL["erase"], ids=array(ids))

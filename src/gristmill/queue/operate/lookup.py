@@ -1,11 +1,11 @@
-"""Finds tasks: one by its id, the newest that fit, a group's progress, a task's history."""
+"""Tells what is known of one task: its row, its history, and of a group its progress."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from gristmill.db import Tx, queries
-from gristmill.errors import Refused
+from gristmill.errors import Unknown
 from gristmill.ids import ScopeId, TaskId, WorkerId
 
 SQL = queries("gristmill.queue.operate", "lookup.sql")
@@ -103,41 +103,14 @@ class Event:
 async def get_task(tx: Tx, task: TaskId) -> Task:
     row = await tx.one(SQL["get"], id=task)
     if row is None:
-        raise Refused(f"There is no task {task}.")
+        raise Unknown(f"There is no task {task}.")
     return Task(*row)
-
-
-async def list_tasks(
-    tx: Tx,
-    *,
-    queue: str | None = None,
-    kind: str | None = None,
-    status: str | None = None,
-    parent: TaskId | None = None,
-    limit: int = 50,
-    before: TaskId | None = None,
-) -> list[Task]:
-    """The newest first; `before` is the id of the last one seen."""
-    if status is not None and status not in STATUSES:
-        raise Refused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
-    given = {"queue": queue, "kind": kind, "before": before, "limit": limit}
-    if parent is not None:
-        rows = await tx.all(SQL["newest_children"], parent=parent, status=status, **given)
-    elif status == "processing":
-        rows = await tx.all(SQL["newest_processing"], **given)
-    elif status == "pending":
-        rows = await tx.all(SQL["newest_pending"], **given)
-    elif status == "failed" and kind != "group":
-        rows = await tx.all(SQL["newest_failed"], **given)
-    else:
-        rows = await tx.all(SQL["newest"], status=status, **given)
-    return [Task(*row) for row in rows]
 
 
 async def group_progress(tx: Tx, group: TaskId, *, errors: int = 20) -> GroupProgress:
     row = await tx.one(SQL["group"], id=group)
     if row is None:
-        raise Refused(f"There is no group {group}.")
+        raise Unknown(f"There is no group {group}.")
     found = await tx.all(SQL["errors_within"], id=group, limit=errors)
     return GroupProgress(
         id=row.id,
@@ -160,5 +133,5 @@ async def history(tx: Tx, task: TaskId) -> list[Event]:
     """What is known to have happened to a task, oldest first."""
     events = [Event(*row) for row in await tx.all(SQL["history"], id=task)]
     if not events:
-        raise Refused(f"There is no task {task}.")
+        raise Unknown(f"There is no task {task}.")
     return events

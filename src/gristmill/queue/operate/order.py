@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gristmill.db import Tx, queries
-from gristmill.errors import Refused
+from gristmill.db import Tx, array, queries
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.letters import POSITIONED, lane_of
 
@@ -43,10 +43,18 @@ async def set_foreground(tx: Tx, task: TaskId, foreground: bool = True) -> None:
     await _move(tx, row, row.position, row.priority, foreground)
 
 
+async def run_now(tx: Tx, task: TaskId) -> None:
+    """Let a task run that is scheduled, snoozed or backs off: its time is now."""
+    row = await _lock_pending(tx, task)
+    if await tx.one(SQL["wake"], id=row.id) is None:
+        raise Refused(f"Task {task} does not wait for a time: gristmill task why {task} says what it waits for.")
+    await tx.one(SQL["admit"], ids=array([task]))
+
+
 async def _lock_pending(tx: Tx, task: TaskId) -> Place:
     row = await tx.one(SQL["lock_place"], Place, id=task)
     if row is None:
-        raise Refused(f"There is no task {task}.")
+        raise Unknown(f"There is no task {task}.")
     if row.queue is None:
         raise Refused(f"Task {task} is a group: it has no place in line, its children have.")
     if row.outcome is not None or row.worker is not None:
@@ -55,10 +63,14 @@ async def _lock_pending(tx: Tx, task: TaskId) -> Place:
     return row
 
 
-async def _move(tx: Tx, row: Place, position: int | None, priority: int, foreground: bool) -> None:
+def choose_lane(old: int, position: int | None, priority: int, foreground: bool) -> int:
+    """The lane of a task that was in an old one: a retry that goes first goes on doing so."""
     lane = lane_of(position, priority, foreground)
-    if lane != POSITIONED and row.lane != POSITIONED:
-        lane = lane & ~1 | row.lane & 1  # a retry that goes first goes on doing so
+    return lane if POSITIONED in (lane, old) else lane & ~1 | old & 1
+
+
+async def _move(tx: Tx, row: Place, position: int | None, priority: int, foreground: bool) -> None:
+    lane = choose_lane(row.lane, position, priority, foreground)
     await tx.one(
         SQL["move"],
         id=row.id,

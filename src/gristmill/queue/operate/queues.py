@@ -7,12 +7,12 @@ from typing import Any
 
 from gristmill.db import Tx, queries
 from gristmill.durations import parse_duration, parse_rate
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.queue.letters import to_json
 from gristmill.queue.send import NAME, ensure_queues
 
 SQL = queries("gristmill.queue.operate", "queues.sql")
-MOST = 100_000  # where counting stops
+MOST = 2_000  # where counting stops
 
 
 @dataclass(frozen=True)
@@ -38,30 +38,37 @@ class Breaker:
 
 @dataclass(frozen=True)
 class QueueReport:
-    """How a queue is set and how it stands; `finished` counts what ever ended, by outcome."""
+    """How a queue is set and how it stands.
+
+    `finished` counts what ever ended, by outcome; `kept` what of it is still there. What pending tasks wait for is
+    counted to a bound; all other numbers are exact.
+    """
 
     name: str
     paused: bool
     settings: Mapping[str, Any]
+    pending: int
     ready: Bounded
     scheduled: Bounded
     blocked: Bounded
     suspects: Bounded
     processing: int
-    dead: Bounded
     finished: Mapping[str, int]
+    kept: Mapping[str, int]
     oldest: timedelta | None
     breaker: Breaker | None
     workers: tuple[str, ...]
 
     @property
-    def pending(self) -> Bounded:
-        return _sum(self.waiting, self.blocked)
+    def dead(self) -> int:
+        return self.kept["failed"]
 
     @property
     def waiting(self) -> Bounded:
         """Tasks that run by themselves, now or later; blocked ones are left out, as they may wait for ever."""
-        return _sum(self.ready, self.scheduled, self.suspects)
+        if self.blocked.more:
+            return Bounded(self.ready.n + self.scheduled.n + self.suspects.n, True)
+        return Bounded(self.pending - self.blocked.n)
 
 
 @dataclass(frozen=True)
@@ -88,24 +95,24 @@ class QueueReportRow:
     breaker_state: str
     breaker_since: datetime | None
     breaker_reason: str | None
+    pending: int
     ready: int
     scheduled: int
     blocked: int
     suspects: int
     processing: int
-    dead: int
     completed: int
     failed: int
     skipped: int
     cancelled: int
     retried: int
+    kept_completed: int
+    kept_failed: int
+    kept_skipped: int
+    kept_cancelled: int
     oldest: datetime | None
     workers: list[str]
     now: datetime
-
-
-def _sum(*parts: Bounded) -> Bounded:
-    return Bounded(sum(part.n for part in parts), any(part.more for part in parts))
 
 
 async def pause(tx: Tx, queue: str) -> None:
@@ -119,7 +126,7 @@ async def resume(tx: Tx, queue: str) -> None:
 
 async def _pause(tx: Tx, queue: str, paused: bool) -> None:
     if await tx.one(SQL["pause"], name=queue, paused=paused) is None:
-        raise Refused(f"There is no queue {queue}.")
+        raise Unknown(f"There is no queue {queue}.")
 
 
 async def set_queue(tx: Tx, queue: str, **changes: Any) -> None:
@@ -221,26 +228,34 @@ async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
 
 
 def _report(row: QueueReportRow, most: int) -> QueueReport:
-    def bounded(n: int) -> Bounded:
-        return Bounded(min(n, most), n > most)
-
+    more = row.scheduled + row.blocked > most  # then either of them may be more
     return QueueReport(
         name=row.name,
         paused=row.paused,
         settings={name: getattr(row, name) for name in SHOWN},
-        ready=bounded(row.ready),
-        scheduled=bounded(row.scheduled),
-        blocked=bounded(row.blocked),
-        suspects=bounded(row.suspects),
+        pending=row.pending,
+        ready=_count_ready(row, most),
+        scheduled=Bounded(min(row.scheduled, most), more),
+        blocked=Bounded(min(row.blocked, most), more),
+        suspects=Bounded(min(row.suspects, most), row.suspects > most),
         processing=row.processing,
-        dead=bounded(row.dead),
-        finished={name: getattr(row, name) for name in ("completed", "failed", "skipped", "cancelled", "retried")},
+        finished={name: getattr(row, name) for name in (*OUTCOMES, "retried")},
+        kept={name: getattr(row, f"kept_{name}") for name in OUTCOMES},
         oldest=row.now - row.oldest if row.oldest else None,
         breaker=_breaker(row),
         workers=tuple(row.workers),
     )
 
 
+def _count_ready(row: QueueReportRow, most: int) -> Bounded:
+    """Counted where that is cheap, else what is left when all others are taken away."""
+    others = row.scheduled + row.blocked + row.suspects
+    if row.ready > most and others <= most:
+        return Bounded(row.pending - others)
+    return Bounded(min(row.ready, most), row.ready > most)
+
+
+OUTCOMES = ("completed", "failed", "skipped", "cancelled")
 SHOWN = (
     "concurrency",
     "rate_count",

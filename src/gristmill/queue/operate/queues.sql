@@ -19,33 +19,28 @@ UPDATE queue q
 RETURNING pg_notify('gristmill', 'queue ' || q.name);
 
 -- name: report
--- every count stops at `most`: what a look at the queues costs does not grow with them
+-- pending and ended tasks come from counters; what pending ones wait for is counted, and every such count stops at `most`
 WITH running AS MATERIALIZED (
   SELECT queue, count(*) AS n FROM leased GROUP BY queue
-), waiting AS MATERIALIZED (
-  SELECT queue, count(*) FILTER (WHERE wait = 'time') AS scheduled, count(*) FILTER (WHERE wait <> 'time') AS blocked
-    FROM ((SELECT queue, wait FROM task WHERE wait = 'time' ORDER BY run_at LIMIT %(most)s + 1)
-          UNION ALL (SELECT queue, wait FROM task WHERE wait = 'after' ORDER BY after LIMIT %(most)s + 1)
-          UNION ALL (SELECT queue, wait FROM task WHERE wait = 'serial' ORDER BY serial_key, lane, id LIMIT %(most)s + 1)) w
-   GROUP BY queue
-), dead AS MATERIALIZED (
-  SELECT queue, count(*) AS n
-    FROM (SELECT queue FROM task WHERE died_at IS NOT NULL ORDER BY died_at DESC LIMIT %(most)s + 1) d GROUP BY queue
 ), total AS MATERIALIZED (
-  SELECT queue, sum(completed)::bigint AS completed, sum(failed)::bigint AS failed, sum(skipped)::bigint AS skipped,
-         sum(cancelled)::bigint AS cancelled, sum(retried)::bigint AS retried
-    FROM queue_tally GROUP BY queue
+  SELECT queue, sum(open)::bigint AS open, sum(completed)::bigint AS completed, sum(failed)::bigint AS failed,
+         sum(skipped)::bigint AS skipped, sum(cancelled)::bigint AS cancelled, sum(retried)::bigint AS retried,
+         sum(kept_completed)::bigint AS kept_completed, sum(kept_failed)::bigint AS kept_failed,
+         sum(kept_skipped)::bigint AS kept_skipped, sum(kept_cancelled)::bigint AS kept_cancelled
+    FROM queue_count GROUP BY queue
 )
 SELECT q.*, c.now,
        (SELECT count(*) FROM (SELECT FROM ticket k WHERE k.queue = q.name AND k.worker IS NULL AND NOT k.suspect
                                LIMIT %(most)s + 1) x) AS ready,
        (SELECT count(*) FROM (SELECT FROM ticket k WHERE k.queue = q.name AND k.worker IS NULL AND k.suspect
                                LIMIT %(most)s + 1) x) AS suspects,
-       coalesce(running.n, 0) AS processing, coalesce(waiting.scheduled, 0) AS scheduled,
-       coalesce(waiting.blocked, 0) AS blocked, coalesce(dead.n, 0) AS dead,
+       coalesce(running.n, 0) AS processing, waiting.scheduled, waiting.blocked,
+       coalesce(total.open, 0) - coalesce(running.n, 0) AS pending,
        coalesce(total.completed, 0) AS completed, coalesce(total.failed, 0) AS failed,
        coalesce(total.skipped, 0) AS skipped, coalesce(total.cancelled, 0) AS cancelled,
-       coalesce(total.retried, 0) AS retried,
+       coalesce(total.retried, 0) AS retried, coalesce(total.kept_completed, 0) AS kept_completed,
+       coalesce(total.kept_failed, 0) AS kept_failed, coalesce(total.kept_skipped, 0) AS kept_skipped,
+       coalesce(total.kept_cancelled, 0) AS kept_cancelled,
        (SELECT min(t.created_at) FROM (
           WITH RECURSIVE head AS (  -- the first of every lane: one index descent each
             (SELECT k.lane, k.id FROM ticket k WHERE k.queue = q.name AND k.worker IS NULL AND NOT k.suspect
@@ -60,8 +55,10 @@ SELECT q.*, c.now,
               WHERE w.state = 'live' AND NOT w.solo AND q.name = ANY (w.queues) AND w.heartbeat_at >= c.now - w.lease_for
               ORDER BY w.id) AS workers
   FROM (SELECT clock() AS now) c, queue q
+ CROSS JOIN LATERAL (
+   SELECT count(*) FILTER (WHERE w.wait = 'time') AS scheduled, count(*) FILTER (WHERE w.wait <> 'time') AS blocked
+     FROM (SELECT t.wait FROM task t WHERE t.queue = q.name AND t.wait IS NOT NULL
+            ORDER BY t.queue, t.id LIMIT %(most)s + 1) w) waiting
   LEFT JOIN running ON running.queue = q.name
-  LEFT JOIN waiting ON waiting.queue = q.name
-  LEFT JOIN dead ON dead.queue = q.name
   LEFT JOIN total ON total.queue = q.name
  ORDER BY q.name;

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gristmill.db import Tx, array, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.send import release_unique_keys
 
@@ -41,6 +42,29 @@ class Revived:
 
     tasks: tuple[TaskId, ...] = ()
     refused: tuple[Refusal, ...] = ()
+
+
+class _Known(NamedTuple):
+    """A task or group that somebody named; a group has no queue."""
+
+    id: TaskId
+    queue: str | None
+    outcome: str | None
+
+
+class _Holder(NamedTuple):
+    """The task that holds a unique key of a scope."""
+
+    unique_key: str
+    scope: ScopeId
+    id: TaskId
+
+
+class _Prerequisite(NamedTuple):
+    """A task that others come after."""
+
+    id: TaskId
+    outcome: str | None
 
 
 async def retry(
@@ -95,19 +119,21 @@ async def _find_meant(
     tx: Tx, wanted: Sequence[TaskId], any_outcome: bool, kind: str | None, queue: str | None
 ) -> tuple[list[TaskId], list[Refusal]]:
     """The tasks that are meant: themselves, and what is to be retried within groups."""
-    known = {row.id: row for row in await tx.all(SQL["known"], ids=array(wanted))}
+    known = {row.id: row for row in await tx.all(SQL["known"], _Known, ids=array(wanted))}
     tasks: list[TaskId] = []
     refused: list[Refusal] = []
     for id_ in wanted:
         row = known.get(id_)
         if row is None:
-            raise Refused(f"There is no task {id_}.")
+            raise Unknown(f"There is no task {id_}.")
         if row.queue is not None:
             tasks.append(id_)
             continue
         outcomes = ENDED if any_outcome else ENDED_BADLY if row.outcome == "cancelled" else {"failed"}
-        within = await tx.all(SQL["failed_within"], group=id_, outcomes=list(outcomes), kind=kind, queue=queue)
-        tasks += [one.id for one in within]
+        within = await tx.values(
+            SQL["failed_within"], TaskId, group=id_, outcomes=list(outcomes), kind=kind, queue=queue
+        )
+        tasks += within
         if not within:
             refused.append(Refusal(id_, "nothing in it is to be retried"))
     return list(dict.fromkeys(tasks)), refused
@@ -118,7 +144,7 @@ async def _holders(tx: Tx, rows: Sequence[Candidate]) -> dict[tuple[str | None, 
     if not keys:
         return {}
     await release_unique_keys(tx, keys)
-    held = await tx.all(SQL["other_holders"], keys=keys, ids=array(row.id for row in rows))
+    held = await tx.all(SQL["other_holders"], _Holder, keys=keys, ids=array(row.id for row in rows))
     return {(row.unique_key, row.scope): row.id for row in held}
 
 
@@ -126,7 +152,8 @@ async def _reopen(tx: Tx, rows: Sequence[Candidate]) -> None:
     await tx.one(SQL["reopen"], ids=array(row.id for row in rows))
     # after the groups: one of them may be a prerequisite, and it has just reopened
     afters = sorted({row.after for row in rows if row.after is not None})
-    outcomes = {row.id: row.outcome for row in await tx.all(SQL["lock_prerequisites"], ids=array(afters))}
+    found = await tx.all(SQL["lock_prerequisites"], _Prerequisite, ids=array(afters))
+    outcomes = {row.id: row.outcome for row in found}
     free = [row.id for row in rows if _is_free(row, outcomes)]
     if free:
         await tx.one(SQL["admit"], ids=array(free))

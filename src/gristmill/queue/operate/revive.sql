@@ -27,7 +27,7 @@ SELECT unique_key, scope, id FROM task
 -- name: reopen
 -- failed | cancelled | completed | skipped -> pending, as if it had never run; `admit` gives it a ticket
 WITH was AS MATERIALIZED (
-  SELECT t.id, t.outcome, q.retries_first
+  SELECT t.id, t.outcome, t.fingerprint, q.retries_first
     FROM task t LEFT JOIN queue q ON q.name = t.queue
    WHERE t.id = ANY (%(ids)s::bigint[]) AND t.outcome IS NOT NULL AND t.queue IS NOT NULL
 ), opened AS (
@@ -37,12 +37,20 @@ WITH was AS MATERIALIZED (
          lane = CASE WHEN was.retries_first THEN t.lane & ~1 ELSE t.lane END,
          unique_held = CASE WHEN t.unique_key IS NOT NULL THEN true END
     FROM was WHERE t.id = was.id AND t.outcome IS NOT NULL
-  RETURNING t.id, t.parent, t.queue, t.scope, was.outcome,
+  RETURNING t.id, t.parent, t.queue, t.scope, t.kind, was.outcome, was.fingerprint,
             t.parent IS NULL AND t.owner IS NULL AND was.outcome <> 'failed' AS prunable
 ), counted AS (
   INSERT INTO queue_tally AS y (queue, scope, worker, prunable)
   SELECT queue, scope, 0, -count(*) FROM opened WHERE prunable GROUP BY 1, 2 ORDER BY 1, 2
   ON CONFLICT (queue, scope, worker) DO UPDATE SET prunable = y.prunable + excluded.prunable
+), opening AS (
+  INSERT INTO queue_depth (queue, scope, opened, completed, failed, skipped, cancelled)
+  SELECT queue, scope, count(*), -count(*) FILTER (WHERE outcome = 'completed'), -count(*) FILTER (WHERE outcome = 'failed'),
+         -count(*) FILTER (WHERE outcome = 'skipped'), -count(*) FILTER (WHERE outcome = 'cancelled')
+    FROM opened GROUP BY queue, scope
+), clustered AS (
+  INSERT INTO dead_tally (queue, scope, kind, fingerprint, n)
+  SELECT queue, scope, kind, coalesce(fingerprint, ''), -count(*) FROM opened WHERE outcome = 'failed' GROUP BY 1, 2, 3, 4
 ), undone AS (
   DELETE FROM task_progress p USING opened o WHERE p.task = o.id
 ), groups AS MATERIALIZED (

@@ -7,7 +7,7 @@ from typing import Any
 
 from gristmill.db import Tx, queries
 from gristmill.durations import format_duration
-from gristmill.errors import Refused
+from gristmill.errors import Unknown
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.letters import to_json
 from gristmill.queue.rates import Recent, free_starts, rate_of
@@ -88,7 +88,7 @@ class Facts:
 async def why(tx: Tx, task: TaskId) -> Why:
     facts = await tx.one(SQL["facts"], Facts, id=task, most=MOST)
     if facts is None:
-        raise Refused(f"There is no task {task}.")
+        raise Unknown(f"There is no task {task}.")
     return explain(facts)
 
 

@@ -23,3 +23,19 @@ CREATE VIEW leased WITH (security_invoker) AS
 SELECT k.*, l.queues AS asked
   FROM lease l CROSS JOIN LATERAL unnest(l.tasks) AS t(id)
   JOIN ticket k ON k.id = t.id AND k.worker = l.worker AND k.lease = l.number;
+
+-- How many tasks each queue holds for each scope, and what ever happened in it: the sum of a few rows, never a count of tasks.
+-- `open` are pending and processing ones; those that are kept are ended and not removed yet.
+CREATE VIEW queue_count WITH (security_invoker) AS
+SELECT queue, scope, sum(opened)::bigint AS opened, sum(completed)::bigint AS completed, sum(failed)::bigint AS failed,
+       sum(skipped)::bigint AS skipped, sum(cancelled)::bigint AS cancelled, sum(retried)::bigint AS retried,
+       sum(opened - completed - failed - skipped - cancelled)::bigint AS open,
+       sum(completed + kept_completed)::bigint AS kept_completed, sum(failed + kept_failed)::bigint AS kept_failed,
+       sum(skipped + kept_skipped)::bigint AS kept_skipped, sum(cancelled + kept_cancelled)::bigint AS kept_cancelled
+  FROM (SELECT queue, scope, 0 AS opened, completed, failed, skipped, cancelled, retried,
+               0 AS kept_completed, 0 AS kept_failed, 0 AS kept_skipped, 0 AS kept_cancelled
+          FROM queue_tally
+        UNION ALL
+        SELECT queue, scope, opened, 0, 0, 0, 0, 0, completed, failed, skipped, cancelled
+          FROM queue_depth) c
+ GROUP BY queue, scope;

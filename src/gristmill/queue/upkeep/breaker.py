@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.telemetry import log
@@ -33,6 +33,20 @@ def judge(state: str, *, ok: int, failed: int, threshold: float, minimum: int) -
             return "open"
         case _:
             return None
+
+
+class _Health(NamedTuple):
+    """How the tasks of a queue ended within the window of its breaker."""
+
+    ok: int
+    failed: int
+
+
+class _LateCounts(NamedTuple):
+    """How many tasks ran into their time-out, and how many succeeded meanwhile."""
+
+    timed_out: int
+    ok: int
 
 
 class Counts:
@@ -99,14 +113,14 @@ async def _verdict(tx: Tx, row: Breaker, seen: Counts) -> tuple[State, str | Non
         return None
     ok, failed = seen.ok, seen.failed
     if row.breaker_state == "closed":
-        window = await tx.one(SQL["health"], queue=row.name)
+        window = await tx.one(SQL["health"], _Health, queue=row.name)
         assert window is not None
         ok, failed = window.ok, window.failed
     new = judge(row.breaker_state, ok=ok, failed=failed, threshold=row.breaker_threshold, minimum=row.breaker_minimum)
     if new:
         return new, f"{failed} of {ok + failed} failed" if new == "open" else None
     if seen.timed_out and row.breaker_state == "closed":
-        late = await tx.one(SQL["time_outs"], queue=row.name, n=TIME_OUTS)
+        late = await tx.one(SQL["time_outs"], _LateCounts, queue=row.name, n=TIME_OUTS)
         if late is not None and late.timed_out >= TIME_OUTS and not late.ok:
             return "open", f"{late.timed_out} tasks in a row took too long"
     return None

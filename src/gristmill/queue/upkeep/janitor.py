@@ -1,7 +1,8 @@
 """Removes old tasks, dead letters, workers and limiters, a small batch at a time, so that no table grows for ever."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from gristmill.db import Tx, array, queries
 from gristmill.ids import TaskId
@@ -12,7 +13,9 @@ from gristmill.queue.operate.erase import erase
 from gristmill.settings import QueueSettings
 
 SQL = queries("gristmill.queue.upkeep", "janitor.sql")
+FOLD_FROM = 64  # rows of counters that are as well added up by whoever asks
 GROUPS = ""  # the name under which the groups, which are in no queue, are swept
+Sooner = Mapping[str, timedelta]  # by the names of queues
 
 
 @dataclass(frozen=True)
@@ -31,25 +34,34 @@ class Cleaned:
         return self.tasks + self.grouped + self.dead + self.workers + self.limiters
 
 
-async def clean(tx: Tx, settings: QueueSettings, *, batch: int = 2_000) -> Cleaned:
+async def clean(tx: Tx, settings: QueueSettings, *, batch: int = 2_000, sooner: Sooner | None = None) -> Cleaned:
     """Remove up to `batch` finished tasks, as many of ended groups and of dead letters, and what is left of workers
     and of limiters that nobody set.
 
+    What `sooner` names a time for is kept for that time: finished tasks and dead letters of these queues.
     Any number may do it at the same time: each queue is cleaned by one of them.
     """
     await tx.execute(SQL["new_sweeps"])
-    held = [row.queue for row in await tx.all(SQL["sweeps"])]
+    held = await tx.values(SQL["sweeps"], str)
     await tx.execute(SQL["fold_tallies"], queues=held, batch=batch)
-    tasks, more = await _sweep_queues(tx, [queue for queue in held if queue != GROUPS], settings, batch)
+    await tx.execute(SQL["fold_depths"], queues=held, least=FOLD_FROM)
+    await tx.execute(SQL["fold_dead"], queues=held, least=FOLD_FROM)
+    tasks, more = await _sweep_queues(tx, [queue for queue in held if queue != GROUPS], settings, batch, sooner or {})
     grouped, groups_more = await _sweep_groups(tx, settings, batch) if GROUPS in held else (0, False)
     buried = await dead.purge(tx, older_than=settings.dead_keep_for, keep=settings.dead_keep, batch=batch)
+    for queue, span in (sooner or {}).items():
+        buried += await dead.purge(
+            tx, older_than=span, keep=settings.dead_keep, batch=max(0, batch - buried), queues=[queue]
+        )
     await tx.execute(SQL["old_health"])
     workers = await tx.value(SQL["old_workers"])
     limiters = await tx.value(SQL["idle_limiters"], n=batch)
     return Cleaned(tasks, grouped, buried, workers, limiters, more or groups_more or buried == batch)
 
 
-async def _sweep_queues(tx: Tx, queues: list[str], settings: QueueSettings, batch: int) -> tuple[int, bool]:
+async def _sweep_queues(
+    tx: Tx, queues: list[str], settings: QueueSettings, batch: int, sooner: Sooner
+) -> tuple[int, bool]:
     removed, more = 0, False
     for queue in queues:
         if removed == batch:
@@ -57,7 +69,7 @@ async def _sweep_queues(tx: Tx, queues: list[str], settings: QueueSettings, batc
         row = await tx.one(
             SQL["sweep_queue"],
             queue=queue,
-            keep_for=settings.keep_for,
+            keep_for=sooner.get(queue, settings.keep_for),
             keep=settings.keep,
             n=batch - removed,
             look=batch,
@@ -88,7 +100,7 @@ async def _remove_tree(tx: Tx, root: TaskId, n: int) -> int:
     """Remove up to `n` tasks of this tree, from the leaves on."""
     removed = 0
     while removed < n:
-        leaves = [row.id for row in await tx.all(SQL["leaves_within"], id=root, n=n - removed)]
+        leaves = await tx.values(SQL["leaves_within"], TaskId, id=root, n=n - removed)
         gone = await erase(tx, leaves)
         if not gone:
             break
@@ -103,7 +115,7 @@ async def forget_owners(tx: Tx, owners: Sequence[str]) -> int:
     """
     known: set[TaskId] = set()
     # again: a task that was being settled meanwhile may have sent more
-    while fresh := [row.id for row in await tx.all(SQL["owned"], owners=list(owners)) if row.id not in known]:
+    while fresh := [one for one in await tx.values(SQL["owned"], TaskId, owners=list(owners)) if one not in known]:
         await _end(tx, fresh, "cancelled because what it belonged to was removed")
         known.update(fresh)
     return await erase(tx, sorted(known))
@@ -113,5 +125,5 @@ async def _end(tx: Tx, ids: Sequence[TaskId], reason: str) -> None:
     """Cancel tasks, running ones, too."""
     running = (await cancel(tx, ids, reason=reason)).asked
     if running:
-        ended = [row.id for row in await tx.all(SQL["cancel_running"], ids=array(running), reason=reason)]
+        ended = await tx.values(SQL["cancel_running"], TaskId, ids=array(running), reason=reason)
         await conclude(tx, ended, was="processing")

@@ -20,6 +20,34 @@ ON CONFLICT (queue, scope, worker) DO UPDATE
        skipped = y.skipped + excluded.skipped, cancelled = y.cancelled + excluded.cancelled,
        retried = y.retried + excluded.retried, prunable = y.prunable + excluded.prunable;
 
+-- name: fold_depths
+-- makes one row of the many that were added since, or every sum would go over all of them
+WITH many AS MATERIALIZED (
+  SELECT queue FROM queue_depth WHERE queue = ANY (%(queues)s) GROUP BY queue HAVING count(*) > count(DISTINCT scope) + %(least)s
+), gone AS (
+  DELETE FROM queue_depth d USING many WHERE d.queue = many.queue RETURNING d.*
+)
+INSERT INTO queue_depth (queue, scope, opened, completed, failed, skipped, cancelled)
+SELECT queue, scope, sum(opened), sum(completed), sum(failed), sum(skipped), sum(cancelled) FROM gone GROUP BY queue, scope;
+
+-- name: fold_dead
+-- as fold_depths; a cluster of which nothing is left goes
+WITH many AS MATERIALIZED (
+  SELECT queue FROM dead_tally WHERE queue = ANY (%(queues)s)
+   GROUP BY queue HAVING count(*) > count(DISTINCT (scope, kind, fingerprint)) + %(least)s
+), gone AS (
+  DELETE FROM dead_tally d USING many WHERE d.queue = many.queue RETURNING d.*
+), named AS (
+  SELECT queue, scope, kind, fingerprint, (array_agg(DISTINCT id ORDER BY id DESC))[1:5] AS examples
+    FROM gone, unnest(gone.examples) AS id GROUP BY queue, scope, kind, fingerprint
+), summed AS (
+  SELECT queue, scope, kind, fingerprint, sum(n) AS n, min(first_at) AS first_at, max(last_at) AS last_at,
+         (array_agg(error ORDER BY last_at DESC NULLS LAST))[1] AS error
+    FROM gone GROUP BY queue, scope, kind, fingerprint HAVING sum(n) <> 0
+)
+INSERT INTO dead_tally (queue, scope, kind, fingerprint, n, first_at, last_at, error, examples)
+SELECT s.*, coalesce(named.examples, '{}') FROM summed s LEFT JOIN named USING (queue, scope, kind, fingerprint);
+
 -- name: new_sweeps
 INSERT INTO sweep (queue)
 SELECT n.queue FROM (SELECT name AS queue FROM queue UNION ALL SELECT '') n
@@ -52,7 +80,7 @@ WITH rule AS MATERIALIZED (
 ), gone AS (
   DELETE FROM task
    WHERE id = ANY (ARRAY(SELECT id FROM doomed)) AND outcome IN ('completed', 'skipped', 'cancelled') AND parent IS NULL
-  RETURNING id, scope
+  RETURNING id, scope, outcome
 ), progress AS (
   DELETE FROM task_progress WHERE task = ANY (ARRAY(SELECT id FROM gone))
 ), failures AS (
@@ -61,6 +89,11 @@ WITH rule AS MATERIALIZED (
   INSERT INTO queue_tally AS y (queue, scope, worker, prunable)
   SELECT %(queue)s, scope, -1, -count(*) FROM gone GROUP BY scope ORDER BY scope
   ON CONFLICT (queue, scope, worker) DO UPDATE SET prunable = y.prunable + excluded.prunable
+), removed AS (
+  INSERT INTO queue_depth (queue, scope, completed, skipped, cancelled)
+  SELECT %(queue)s, scope, -count(*) FILTER (WHERE outcome = 'completed'), -count(*) FILTER (WHERE outcome = 'skipped'),
+         -count(*) FILTER (WHERE outcome = 'cancelled')
+    FROM gone GROUP BY scope
 ), place AS MATERIALIZED (
   SELECT CASE WHEN (SELECT count(*) FROM doomed) = %(n)s THEN (SELECT max(id) FROM doomed)
               WHEN (SELECT count(*) FROM seen) = %(look)s THEN (SELECT max(id) FROM seen)
@@ -115,12 +148,17 @@ WITH moment AS MATERIALIZED (
   SELECT clock() AS now
 ), gone AS (
   DELETE FROM ticket WHERE id = ANY (%(ids)s::bigint[]) AND worker IS NOT NULL RETURNING id, attempts, claimed_at, worker
+), closed AS (
+  UPDATE task t
+     SET outcome = 'cancelled', finished_at = m.now, started_at = g.claimed_at, attempts = g.attempts, worker = g.worker,
+         unique_held = NULL, error = %(reason)s
+    FROM gone g, moment m WHERE t.id = g.id AND t.outcome IS NULL
+  RETURNING t.id, t.queue, t.scope
+), counted AS (  -- not in queue_tally: that would wait for whoever cancels beside us
+  INSERT INTO queue_depth (queue, scope, opened, cancelled)
+  SELECT queue, scope, -count(*), count(*) FROM closed GROUP BY queue, scope
 )
-UPDATE task t
-   SET outcome = 'cancelled', finished_at = m.now, started_at = g.claimed_at, attempts = g.attempts, worker = g.worker,
-       unique_held = NULL, error = %(reason)s
-  FROM gone g, moment m WHERE t.id = g.id AND t.outcome IS NULL
-RETURNING t.id;
+SELECT id FROM closed;
 
 -- name: old_health
 DELETE FROM queue_health WHERE bucket < clock() - interval '1 day';

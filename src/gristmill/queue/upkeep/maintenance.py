@@ -1,4 +1,4 @@
-"""The duties of every worker beside its tasks: take back lost leases, fire schedules, clean up."""
+"""The duties of every worker beside its tasks: take back lost leases, fire schedules, clean up, sample counters."""
 
 import asyncio
 import time
@@ -11,11 +11,13 @@ from gristmill.queue.link import LOST
 from gristmill.queue.loops import run_together
 from gristmill.queue.upkeep.janitor import clean
 from gristmill.queue.upkeep.rescuer import Rescued, list_processes, rescue
+from gristmill.queue.upkeep.sampler import sample, time_until_sample
 from gristmill.queue.upkeep.schedules import fire, next_fire
 from gristmill.settings import QueueSettings
 from gristmill.telemetry import log
 
 CLEAN_EVERY = 10.0
+JUST_AFTER = 0.5  # seconds after a minute has ended
 CLEAN_SHARE = 0.1  # of the time, while there is much to clean: tasks come first
 
 
@@ -25,6 +27,7 @@ async def maintain(db: Database, settings: QueueSettings) -> None:
         _again(lambda: _rescue(db, settings), "rescue"),
         _again(lambda: _fire(db, settings), "schedules"),
         _again(lambda: _clean(db, settings), "janitor"),
+        _again(lambda: _sample(db, settings), "sampler"),
     )
 
 
@@ -83,3 +86,9 @@ async def _clean(db: Database, settings: QueueSettings) -> float:
     async with db.transaction() as tx:
         cleaned = await clean(tx, settings)
     return (time.monotonic() - began) / CLEAN_SHARE if cleaned.more else CLEAN_EVERY
+
+
+async def _sample(db: Database, settings: QueueSettings) -> float:
+    async with db.transaction() as tx:
+        await sample(tx, settings)
+        return await time_until_sample(tx) + JUST_AFTER

@@ -81,7 +81,7 @@ def verdict(
 
 async def list_processes(tx: Tx) -> list[str]:
     """The processes of all workers that are believed to live: what `gone_processes` wants to know."""
-    return [row.process for row in await tx.all(SQL["processes"])]
+    return await tx.values(SQL["processes"], str)
 
 
 async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_begun) -> list[Rescued]:
@@ -95,7 +95,7 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_
     begun = {worker: read(row.journal) for worker, row in dead.items()}
     orphans = await tx.all(SQL["orphans"], Orphan)
     started = [(row, _has_started(row, begun)) for row in orphans]
-    held: dict[WorkerId, int] = {row.worker: row.n for row in await tx.all(SQL["held_by"], workers=list(dead))}
+    held: dict[WorkerId, int] = await tx.pairs(SQL["held_by"], workers=list(dead))
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
     # for a lease that an earlier rescue left over, nobody knows what ran beside it: it never counts as alone
     alone = {worker for worker, n in company.items() if n == 1}
@@ -129,7 +129,7 @@ def _judge(row: Orphan, started: bool, alone: set[WorkerId], seen_dead: set[Work
 async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
     if judged:
         rows = [_bury_row(row) if sentence == "bury" else _cancel_row(row) for row, _, sentence in judged]
-        ended = [row.id for row in await tx.all(SQL["end_orphans"], rows=to_json(rows))]
+        ended = await tx.values(SQL["end_orphans"], TaskId, rows=to_json(rows))
         await conclude(tx, ended, was="processing")
 
 

@@ -79,7 +79,7 @@ WITH given AS (
          fingerprint = g.fingerprint,
          unique_held = CASE WHEN t.unique_until > c.now AND g.outcome = 'failed' THEN t.unique_held END
     FROM gone JOIN given g USING (id), (SELECT clock() AS now) c WHERE t.id = gone.id
-  RETURNING t.id, t.scope, t.queue, t.worker, t.outcome, t.attempts, t.error, t.fingerprint,
+  RETURNING t.id, t.scope, t.queue, t.kind, t.died_at, t.worker, t.outcome, t.attempts, t.error, t.fingerprint,
             t.parent IS NULL AND t.owner IS NULL AND t.outcome = 'cancelled' AS prunable
 ), remembered AS (
   INSERT INTO task_failure (task, scope, attempt, at, worker, error, fingerprint)
@@ -92,5 +92,10 @@ WITH given AS (
   ON CONFLICT (queue, scope, worker) DO UPDATE
      SET failed = y.failed + excluded.failed, cancelled = y.cancelled + excluded.cancelled,
          prunable = y.prunable + excluded.prunable
+), clustered AS (
+  INSERT INTO dead_tally (queue, scope, kind, fingerprint, n, first_at, last_at, error, examples)
+  SELECT queue, scope, kind, coalesce(fingerprint, ''), count(*), min(died_at), max(died_at), max(error),
+         (array_agg(id ORDER BY id DESC))[1:5]
+    FROM closed WHERE died_at IS NOT NULL GROUP BY 1, 2, 3, 4
 )
 SELECT id FROM closed;

@@ -7,13 +7,14 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from gristmill.db import Tx, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import Envelope, Letter, encode, lane, queue_of, to_json
 from gristmill.queue.send import MAX_PAYLOAD, NAME, ensure_queues
 from gristmill.queue.send import SQL as SEND
 from gristmill.queue.sender import find_sender
 from gristmill.queue.upkeep.cron import check_zone, parse
+from gristmill.queue.upkeep.runs import note_run
 from gristmill.scopes import GLOBAL_ID
 
 SQL = queries("gristmill.queue.upkeep", "schedules.sql")
@@ -40,6 +41,7 @@ class Schedule:
     last_task: TaskId | None = None
     created_at: datetime | None = None
     scope: ScopeId = GLOBAL_ID  # whose tasks it sends
+    patient: bool = False  # it sends nothing while its last task still waits
 
     @property
     def timing(self) -> tuple[object, ...]:
@@ -74,12 +76,14 @@ async def add_schedule(
     delay: timedelta | None = None,
     replace: bool = False,
     scope: ScopeId | None = None,
+    patient: bool = False,
 ) -> None:
     """Send this letter at `cron`, at `once_at` (if that has passed: now), or `delay` after another schedule.
 
     Its tasks belong to `scope`, without it to the scope of the sender; a name means one schedule of a scope.
     Replacing keeps the history and whether it is enabled. While its times stay the same it keeps its next run
     too, so that a program that states its schedules at every start loses nothing it missed while it was off.
+    With `patient`, a run is left out while the task of the last one still waits for a worker.
     """
     own = await _scope_of(tx, scope)
     kind, queue, payload = _unpack_letter(letter)
@@ -108,6 +112,7 @@ async def add_schedule(
         delay=delay,
         enabled=enabled,
         next_at=next_at,
+        patient=patient,
     )
     await tx.one(SQL["tell"])
 
@@ -117,7 +122,7 @@ async def remove_schedule(tx: Tx, name: str, *, cascade: bool = False, scope: Sc
     own = await _scope_of(tx, scope)
     await tx.one(SQL["lock"])
     await _get_schedule(tx, own, name)
-    followers = [row.name for row in await tx.all(SQL["followers"], scope=own, name=name)]
+    followers = await tx.values(SQL["followers"], str, scope=own, name=name)
     if followers and not cascade:
         raise Refused(f"The schedule “{name}” is followed by {', '.join(followers)}: remove those first, or all.")
     await tx.execute(SQL["remove"], scope=own, name=name)  # the table takes the followers along
@@ -146,12 +151,13 @@ async def run_schedule(tx: Tx, name: str, *, scope: ScopeId | None = None) -> Ta
     schedule = await _get_schedule(tx, own, name)
     task = await _post(tx, schedule)
     await tx.execute(SQL["ran"], scope=own, name=name, task=task)
+    await note_run(tx, own, name, task)
     return task
 
 
 async def list_schedules(tx: Tx) -> list[Schedule]:
     """All of them, the next to run first."""
-    return [Schedule(*row) for row in await tx.all(SQL["all"])]
+    return await tx.all(SQL["all"], Schedule)
 
 
 async def next_fire(tx: Tx) -> timedelta | None:
@@ -165,14 +171,15 @@ async def fire(tx: Tx, *, limit: int = 20) -> list[Fired]:
     However many runs were missed, one is fired; the next is the first after now.
     """
     await tx.one(SQL["lock_if_due"])
-    due = [Schedule(*row) for row in await tx.all(SQL["due"], n=limit)]
+    due = await tx.all(SQL["due"], Schedule, n=limit)
     if not due:
         return []
     now = await tx.value(SQL["now"])
-    return [await _fire(tx, schedule, now) for schedule in due]
+    fired = [await _fire(tx, schedule, now) for schedule in due]
+    return [one for one in fired if one is not None]
 
 
-async def _fire(tx: Tx, schedule: Schedule, now: datetime) -> Fired:
+async def _fire(tx: Tx, schedule: Schedule, now: datetime) -> Fired | None:
     due = schedule.next_at or now
     problem = next_at = None
     try:
@@ -181,10 +188,14 @@ async def _fire(tx: Tx, schedule: Schedule, now: datetime) -> Fired:
     except Refused as refused:  # a time zone that went away must not stop all the others
         problem = str(refused)
     enabled = problem is None and schedule.once_at is None
-    task = await _post(tx, schedule)
     which = {"scope": schedule.scope, "name": schedule.name}
+    if schedule.patient and await tx.value(SQL["still_waits"], task=schedule.last_task):
+        await tx.execute(SQL["enable"], **which, enabled=enabled, next_at=next_at)
+        return None
+    task = await _post(tx, schedule)
     await tx.execute(SQL["fired"], **which, now=now, task=task, next_at=next_at, enabled=enabled)
     await tx.execute(SQL["follow"], **which, now=now)
+    await note_run(tx, schedule.scope, schedule.name, task, due=due, problem=problem)
     return Fired(schedule.name, task, due, now, next_at, problem)
 
 
@@ -256,7 +267,7 @@ async def _scope_of(tx: Tx, scope: ScopeId | None) -> ScopeId:
 
 
 async def _check_leader(tx: Tx, scope: ScopeId, name: str, follows: str) -> None:
-    leaders = [row.name for row in await tx.all(SQL["leaders"], scope=scope, name=follows)]
+    leaders = await tx.values(SQL["leaders"], str, scope=scope, name=follows)
     if name == follows:
         raise Refused(f"“{name}” cannot follow itself.")
     if not leaders:
@@ -282,7 +293,7 @@ async def _find(tx: Tx, scope: ScopeId, name: str) -> Schedule | None:
 async def _get_schedule(tx: Tx, scope: ScopeId, name: str) -> Schedule:
     schedule = await _find(tx, scope, name)
     if schedule is None:
-        near = get_close_matches(name, [row.name for row in await tx.all(SQL["names"], scope=scope)], n=2)
+        near = get_close_matches(name, await tx.values(SQL["names"], str, scope=scope), n=2)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise Refused(f"There is no schedule “{name}”.{hint}")
+        raise Unknown(f"There is no schedule “{name}”.{hint}")
     return schedule

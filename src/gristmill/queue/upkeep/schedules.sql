@@ -13,17 +13,17 @@ SELECT clock();
 
 -- name: one
 SELECT name, kind, queue, payload::text AS payload, cron, zone, once_at, follows, delay, enabled, next_at, last_at,
-       last_task, created_at, scope
+       last_task, created_at, scope, patient
   FROM schedule WHERE scope = %(scope)s AND name = %(name)s FOR UPDATE;
 
 -- name: all
 SELECT name, kind, queue, payload::text AS payload, cron, zone, once_at, follows, delay, enabled, next_at, last_at,
-       last_task, created_at, scope
+       last_task, created_at, scope, patient
   FROM schedule ORDER BY next_at NULLS LAST, scope, name;
 
 -- name: due
 SELECT name, kind, queue, payload::text AS payload, cron, zone, once_at, follows, delay, enabled, next_at, last_at,
-       last_task, created_at, scope
+       last_task, created_at, scope, patient
   FROM schedule WHERE enabled AND next_at <= clock()
  ORDER BY next_at, scope, name LIMIT %(n)s FOR UPDATE SKIP LOCKED;
 
@@ -48,13 +48,13 @@ WITH RECURSIVE down AS (
 SELECT name FROM down ORDER BY step, name;
 
 -- name: write
-INSERT INTO schedule (name, kind, queue, scope, payload, cron, zone, once_at, follows, delay, enabled, next_at)
+INSERT INTO schedule (name, kind, queue, scope, payload, cron, zone, once_at, follows, delay, enabled, next_at, patient)
 VALUES (%(name)s, %(kind)s, %(queue)s, %(scope)s, %(payload)s::jsonb, %(cron)s, %(zone)s, %(once_at)s, %(follows)s, %(delay)s,
-        %(enabled)s, %(next_at)s)
+        %(enabled)s, %(next_at)s, %(patient)s)
 ON CONFLICT (scope, name) DO UPDATE
    SET kind = excluded.kind, queue = excluded.queue, payload = excluded.payload, cron = excluded.cron,
        zone = excluded.zone, once_at = excluded.once_at, follows = excluded.follows, delay = excluded.delay,
-       enabled = excluded.enabled, next_at = excluded.next_at;
+       enabled = excluded.enabled, next_at = excluded.next_at, patient = excluded.patient;
 
 -- name: remove
 DELETE FROM schedule WHERE scope = %(scope)s AND name = %(name)s;
@@ -65,6 +65,11 @@ UPDATE schedule SET enabled = %(enabled)s, next_at = %(next_at)s WHERE scope = %
 -- name: fired
 UPDATE schedule SET last_at = %(now)s, last_task = %(task)s, next_at = %(next_at)s, enabled = %(enabled)s
  WHERE scope = %(scope)s AND name = %(name)s;
+
+-- name: still_waits
+-- whether nobody works on a task that is still to be done
+SELECT EXISTS (SELECT FROM task t LEFT JOIN ticket k ON k.id = t.id
+                WHERE t.id = %(task)s::bigint AND t.outcome IS NULL AND k.worker IS NULL);
 
 -- name: follow
 -- one that is waiting already keeps its time: else a leader that is faster than the delay would push it away for ever

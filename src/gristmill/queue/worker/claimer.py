@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from gristmill.db import Connection, Tx, array, queries
 from gristmill.ids import WorkerId
@@ -19,6 +20,14 @@ SQL = queries("gristmill.queue.worker", "claimer.sql")
 
 # a claim that a crash of the server forgets is only claimed again
 CLAIM_SESSION = {"synchronous_commit": "off", **PLANNED_ONCE}
+
+
+class _LaneHead(NamedTuple):
+    """The first ready ticket of a lane."""
+
+    queue: str
+    lane: int
+    seq: int
 
 
 class Claimer:
@@ -223,7 +232,7 @@ class Claimer:
 
     async def look(self, tx: Tx, queues: Sequence[str]) -> None:
         """Look at all lanes, in case a notification was missed."""
-        for row in await tx.all(SQL["lanes"], queues=list(queues)):
+        for row in await tx.all(SQL["lanes"], _LaneHead, queues=list(queues)):
             self._lane_marks.note_ready(row.queue, row.lane, row.seq)
         self._looked = True
 

@@ -317,7 +317,7 @@ class Shift:
     async def _cancel_asked(self) -> None:
         """Cancel what the database says; a notice alone proves nothing, because every session may send one."""
         async with self._db.transaction() as tx:
-            cancelled = [row.id for row in await tx.all(SQL["cancelled_in_hand"], worker=self.worker)]
+            cancelled = await tx.values(SQL["cancelled_in_hand"], TaskId, worker=self.worker)
         for task in cancelled:
             self._cancel(task)
 
@@ -404,12 +404,12 @@ class Shift:
 
     async def _measure_depths(self) -> None:
         async with self._db.transaction() as tx:
-            for row in await tx.all(SQL["depths"], queues=self._queues):
-                self._metrics.set_depth(row.queue, row.depth)
+            for queue, depth in (await tx.pairs(SQL["depths"], queues=self._queues)).items():
+                self._metrics.set_depth(queue, depth)
 
-    async def anything_left(self) -> bool:
-        """Whether these queues hold anything that will still run by itself."""
+    async def anything_left(self, *, scheduled: bool = True) -> bool:
+        """Whether these queues hold anything that will still run by itself, `scheduled` for later or now."""
         async with self._db.transaction() as tx:
             if self._solo:
                 return await has_suspects(tx, self._queues)
-            return await tx.value(SQL["anything_left"], queues=self._queues)
+            return await tx.value(SQL["anything_left"], queues=self._queues, scheduled=scheduled)

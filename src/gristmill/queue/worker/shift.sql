@@ -26,7 +26,7 @@ SELECT id FROM leased WHERE worker = %(worker)s AND cancel;
 -- a task of a paused queue does not run by itself, unless it runs already
 WITH open AS (SELECT unnest(%(queues)s::text[]) AS name EXCEPT SELECT name FROM queue WHERE paused)
 SELECT EXISTS (SELECT FROM ticket WHERE queue = ANY (%(queues)s) AND (worker IS NOT NULL OR queue IN (SELECT name FROM open)))
-    OR EXISTS (SELECT FROM task WHERE wait = 'time' AND queue IN (SELECT name FROM open));
+    OR EXISTS (SELECT FROM task WHERE wait = 'time' AND queue IN (SELECT name FROM open) AND (%(scheduled)s OR run_at <= clock()));
 
 -- name: depths
 SELECT q.queue, (SELECT count(*) FROM (SELECT FROM ticket t WHERE t.queue = q.queue AND t.worker IS NULL AND NOT t.suspect

@@ -43,6 +43,7 @@ class Worker:
         solo: bool = False,
         supervised: bool = False,
         until_idle: bool = False,
+        leave_scheduled: bool = False,
         maintenance: bool = True,
     ) -> None:
         self._db = db
@@ -54,6 +55,7 @@ class Worker:
         self._solo = solo
         self._supervised = supervised
         self._until_idle = until_idle
+        self._leave_scheduled = leave_scheduled  # idle although tasks will run later
         self._maintenance = maintenance
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
         self.metrics = WorkerMetrics(self.name)
@@ -154,7 +156,7 @@ class Worker:
         while True:
             await shift.idle.wait()
             with suppress(*LOST):
-                if not await shift.anything_left():
+                if not await shift.anything_left(scheduled=not self._leave_scheduled):
                     self.stop()
                     return
             await asyncio.sleep(0.1)
