@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from graph_shelf import contribute, drawn, edges, nodes, rows, shelve
 from psycopg.errors import CheckViolation, ForeignKeyViolation
 
+from graph_shelf import contribute, drawn, edges, nodes, rows, shelve
 from gristmill.db import Database
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph

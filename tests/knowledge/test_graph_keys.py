@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from graph_shelf import contribute, drawn, edges, nodes, rows, shelve
 
+from graph_shelf import contribute, drawn, edges, nodes, rows, shelve
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId

@@ -374,6 +374,7 @@ class Found(NamedTuple):
     urn: str
     version: int
     text: str
+    record: int | None = None
 
 
 @pytest.mark.parametrize("where", [0, 25, 90])

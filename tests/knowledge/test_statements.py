@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from graph_shelf import contribute, edges, nodes, rows, shelve
 
+from graph_shelf import contribute, edges, nodes, rows, shelve
 from gristmill.db import Database, Tx
 from gristmill.documents import removal, remove
 from gristmill.ids import ChunkId, DocumentId

@@ -1,6 +1,7 @@
 """Documents: from files to pages to chunks, phase by phase, each unit by itself."""
 
-from gristmill.documents.blobs import Staged, stage
+from gristmill.documents.blobs import Staged, hash_of, stage
+from gristmill.documents.collection import drop_content, open_collection
 from gristmill.documents.finding import explain_lack, find_in_documents
 from gristmill.documents.following import (
     LOOK_EVERY,
@@ -12,14 +13,34 @@ from gristmill.documents.following import (
     place_error,
 )
 from gristmill.documents.intake import add_file, name_of
+from gristmill.documents.letters import IngestText
+from gristmill.documents.listing import (
+    STATUSES,
+    DocumentFilter,
+    Link,
+    Portion,
+    find_containers,
+    find_documents,
+    list_containers,
+    load_one,
+)
 from gristmill.documents.model import Document
-from gristmill.documents.notebook import index_document, store_chunk
+from gristmill.documents.notebook import check_item, index_document, prepare_chunk, put_chunk, store_chunk
 from gristmill.documents.overview import Overview, load_overview, load_overview_of
+from gristmill.documents.page_images import (
+    WIDTHS,
+    ImageSize,
+    PageImages,
+    clear_images,
+    name_image,
+)
+from gristmill.documents.pages import Page, PageChunk, list_chunks, load_page, load_pages
 from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.phases.passing import on_phase
 from gristmill.documents.progress import (
     MOST_FAILURES,
     Failure,
+    PagePhase,
     PageProgress,
     PhaseProgress,
     Progress,
@@ -39,29 +60,64 @@ from gristmill.documents.progress import (
     load_progress,
     names_of,
 )
-from gristmill.documents.removal import Removed, remove, remove_in_portions, remove_source
-from gristmill.documents.spool import clear_copies
-from gristmill.documents.store import OPEN, load_documents, load_texts, retry
+from gristmill.documents.reading import (
+    MailSummary,
+    MailText,
+    PlacedSpan,
+    Span,
+    find_time_span,
+    has_picture,
+    parse_transcript,
+    read_message_id,
+    split_quoted,
+    summarize_mail,
+)
+from gristmill.documents.removal import Removed, preview_removal, remove, remove_in_portions, remove_source
+from gristmill.documents.spool import Spool, clear_copies, load_piece
+from gristmill.documents.store import OPEN, load_documents, load_texts, retry, retry_unit
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in, take_in_many
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
+from gristmill.documents.versions import SourceVersion, list_versions, load_version_pages
+from gristmill.documents.watching import ProgressEvent, ProgressWatcher, make_event
+from gristmill.documents.written import NOTHING, find_written
 
 __all__ = [
     "LOOK_EVERY",
     "MOST_FAILURES",
+    "NOTHING",
     "OPEN",
     "ORDINARY",
+    "STATUSES",
+    "WIDTHS",
     "Document",
+    "DocumentFilter",
     "Failure",
+    "ImageSize",
+    "IngestText",
     "Item",
+    "Link",
     "Look",
+    "MailSummary",
+    "MailText",
     "Note",
     "Overview",
+    "Page",
+    "PageChunk",
+    "PageImages",
+    "PagePhase",
     "PageProgress",
     "Phase",
     "PhaseProgress",
+    "PlacedSpan",
+    "Portion",
     "Progress",
+    "ProgressEvent",
+    "ProgressWatcher",
     "Removed",
     "Skipped",
+    "SourceVersion",
+    "Span",
+    "Spool",
     "Staged",
     "Taken",
     "Tally",
@@ -69,19 +125,30 @@ __all__ = [
     "WholeText",
     "add_again",
     "add_file",
+    "check_item",
     "choose_pause",
     "clear_copies",
+    "clear_images",
     "count_documents",
+    "drop_content",
     "explain_failures",
     "explain_lack",
+    "find_containers",
+    "find_documents",
     "find_in_documents",
+    "find_time_span",
     "find_with_parts",
+    "find_written",
     "follow_documents",
+    "has_picture",
     "has_worker",
+    "hash_of",
     "holds_anything",
     "index_document",
     "list_at_work",
+    "list_chunks",
     "list_columns",
+    "list_containers",
     "list_documents",
     "list_failures",
     "list_pages",
@@ -89,23 +156,40 @@ __all__ = [
     "list_setbacks",
     "list_skipped",
     "list_types",
+    "list_versions",
     "load_documents",
+    "load_one",
     "load_overview",
     "load_overview_of",
+    "load_page",
+    "load_pages",
+    "load_piece",
     "load_progress",
     "load_texts",
+    "load_version_pages",
+    "make_event",
+    "name_image",
     "name_of",
     "names_of",
     "of_arrival",
     "on_phase",
+    "open_collection",
+    "parse_transcript",
     "place_error",
+    "prepare_chunk",
+    "preview_removal",
+    "put_chunk",
+    "read_message_id",
     "remove",
     "remove_in_portions",
     "remove_source",
     "retry",
+    "retry_unit",
     "say_reindex",
+    "split_quoted",
     "stage",
     "store_chunk",
+    "summarize_mail",
     "take_in",
     "take_in_many",
 ]

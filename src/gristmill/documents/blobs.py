@@ -161,7 +161,7 @@ async def clear_staged(db: Database) -> None:
     """Remove bytes that were staged long ago and that no document took in: their stager died, or thought better."""
     async with db.transaction() as tx:
         await tx.execute(SQL["forget_claims"])
-        left = [row.blob for row in await tx.all(SQL["unpin_abandoned"], age=ABANDONED)]
+        left = await tx.values(SQL["unpin_abandoned"], int, age=ABANDONED)
         if left:
             await tx.execute(SQL["drop_unfinished"], blobs=left)
             await tx.one(SQL["drop_abandoned"], blobs=left)

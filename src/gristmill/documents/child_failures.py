@@ -1,8 +1,7 @@
 """Explains to the person whose file it was why a reading process died."""
 
-from gristmill.documents.reading import refusals
 from gristmill.processes import Crashed, OutOfMemory, TimedOut
-from gristmill.wording import format_count
+from gristmill.wording import format_bytes, format_count
 
 ChildFailure = Crashed | OutOfMemory | TimedOut
 CHILD_FAILURES = (Crashed, OutOfMemory, TimedOut)
@@ -15,11 +14,11 @@ def explain(error: ChildFailure, what: str, doing: str, *, seconds: float, memor
             how = f"took longer than {format_seconds(seconds)} to {doing}"
             perhaps = "documents.timeout is too short for it"
         case OutOfMemory():
-            how = f"needs more than {refusals.format_bytes(memory)} of memory to {doing}"
+            how = f"needs more than {format_bytes(memory)} of memory to {doing}"
             perhaps = "documents.memory is too little for it"
         case Crashed():
             how = f"crashed what was to {doing} it ({_how_it_ended(error)})"
-            perhaps = f"it needs more memory than the {refusals.format_bytes(memory)} of documents.memory"
+            perhaps = f"it needs more memory than the {format_bytes(memory)} of documents.memory"
     new = type(error)(f"{what} {how}: it may be damaged, or {perhaps}.")
     new.__cause__ = error
     return new
@@ -27,7 +26,7 @@ def explain(error: ChildFailure, what: str, doing: str, *, seconds: float, memor
 
 def explain_attachment(*, seconds: float, memory: int) -> str:
     """One sentence for all causes: a reader of PDFs that lacks memory dies without saying so."""
-    limits = f"{format_seconds(seconds)} and {refusals.format_bytes(memory)} of memory"
+    limits = f"{format_seconds(seconds)} and {format_bytes(memory)} of memory"
     return f"The attachment cannot be unpacked within {limits}: it is too large, or damaged."
 
 

@@ -74,11 +74,18 @@ UPDATE document SET opening = %(opening)s WHERE id = %(id)s;
 -- what should have sealed a phase or finished it, and belongs to no group
 SELECT id FROM task WHERE owner = %(owner)s AND kind = ANY (%(kinds)s) AND outcome = 'failed';
 
+-- name: unit_tasks
+-- the tasks about one page, or one chunk of it, that ended badly
+SELECT id FROM task
+ WHERE owner = %(owner)s AND kind = ANY (%(kinds)s) AND (payload ->> 'page')::int = %(page)s
+   AND (%(ordinal)s::int IS NULL OR (payload ->> 'ordinal')::int = %(ordinal)s::int) AND outcome IN ('failed', 'cancelled')
+ ORDER BY id;
+
 -- name: find_pages
 -- one look into the index for each, however many pages are alike; a range of one value, so that it is always the index
-SELECT k.key, p.text, p.method
+SELECT k.key, p.text, p.method, coalesce(p.words, '') AS words
   FROM unnest(%(keys)s::bytea[]) AS k (key)
- CROSS JOIN LATERAL (SELECT text, method FROM page WHERE key >= k.key AND key <= k.key ORDER BY key LIMIT 1) p;
+ CROSS JOIN LATERAL (SELECT text, method, words FROM page WHERE key >= k.key AND key <= k.key ORDER BY key LIMIT 1) p;
 
 -- name: load_texts
 SELECT p.document, p.number, p.text
@@ -86,13 +93,14 @@ SELECT p.document, p.number, p.text
 
 -- name: save_page
 -- many at a time, each of them once: the last word on a page counts
-INSERT INTO page (document, number, scope, method, text, key)
-SELECT DISTINCT ON (document, number) document, number, scope, method, text, key
+INSERT INTO page (document, number, scope, method, text, key, words)
+SELECT DISTINCT ON (document, number) document, number, scope, method, text, key, nullif(words, '')
   FROM unnest(%(document)b::bigint[], %(number)b::int[], %(scope)b::int[], %(method)b::text[], %(text)b::text[],
-              %(key)b::bytea[])
-       WITH ORDINALITY AS p (document, number, scope, method, text, key, n)
+              %(key)b::bytea[], %(words)b::bytea[])
+       WITH ORDINALITY AS p (document, number, scope, method, text, key, words, n)
  ORDER BY document, number, n DESC
-ON CONFLICT (document, number) DO UPDATE SET method = excluded.method, text = excluded.text, key = excluded.key;
+ON CONFLICT (document, number) DO UPDATE
+   SET method = excluded.method, text = excluded.text, key = excluded.key, words = excluded.words;
 
 -- name: set_divided
 UPDATE page SET divided = %(key)s WHERE document = %(document)s AND number = %(number)s;
@@ -151,6 +159,9 @@ SELECT id FROM inner_ GROUP BY id ORDER BY max(depth) DESC, id;
 SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
        (SELECT coalesce(array_agg(id), '{}') FROM chunk WHERE document = ANY (%(ids)s)) AS chunks;
 
+-- name: count_tasks
+SELECT count(*)::int FROM task WHERE owner = ANY (%(owners)s);
+
 -- name: delete_documents
 -- of those that another removed meanwhile, nothing is told
 WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope)
@@ -201,7 +212,8 @@ SELECT EXISTS (
 
 -- name: pages_of
 SELECT page, method, chunks, phase, label, status, error, worker, started_at, finished_at, retries, heartbeat_at
-  FROM page_phase WHERE document = %(id)s ORDER BY page, ordinal;
+  FROM page_phase WHERE document = %(id)s AND page >= %(first)s::int AND (%(last)s::int IS NULL OR page <= %(last)s::int)
+ ORDER BY page, ordinal;
 
 -- name: skipped_of
 -- a phase without a unit has none because no page has text, and why that is says the first phase
@@ -219,7 +231,7 @@ SELECT p.phase, coalesce(t.reason, 'it has no pages'), 0
 
 -- name: setbacks_of
 -- what went wrong and will be tried again by itself; without a fingerprint, the error is the reason why it waits
-SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
+SELECT t.id AS task, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
   FROM tasks t WHERE t.owner = %(owner)s AND t.status IN ('pending', 'processing') AND t.fingerprint IS NOT NULL AND t.queue IS NOT NULL
  ORDER BY t.id LIMIT %(limit)s;
 
@@ -236,5 +248,5 @@ WITH RECURSIVE known AS (
 SELECT DISTINCT type FROM known WHERE type IS NOT NULL ORDER BY type;
 
 -- name: failures_of
-SELECT t.id, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
+SELECT t.id AS task, t.kind, (t.payload ->> 'page')::int AS page, (t.payload ->> 'ordinal')::int AS ordinal, t.error, t.attempts
   FROM task t WHERE t.owner = %(owner)s AND t.outcome = 'failed' AND t.queue IS NOT NULL ORDER BY t.id LIMIT %(limit)s;

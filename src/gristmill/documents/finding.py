@@ -1,5 +1,6 @@
 """A search as a person asks it: a mistake in the question is answered with what there is instead."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from gristmill.db import Database, Tx
@@ -10,12 +11,12 @@ from gristmill.scopes import GLOBAL, Scope
 
 
 async def find_in_documents(
-    db: Database, finder: Finder, query: str, scope: Scope, *, type: str | None = None, **how: Any
+    db: Database, finder: Finder, query: str, scope: Scope, *, type: str | Sequence[str] | None = None, **how: Any
 ) -> Hits:
     """The hits; a type that no document has is refused, and a client that has nothing is named in the note."""
     async with db.transaction(seen_from=scope) as tx:
-        if type is not None:
-            await _refuse_unknown_type(tx, scope, type)
+        for one in (type,) if isinstance(type, str) else type or ():
+            await _refuse_unknown_type(tx, scope, one)
         lack = await explain_lack(tx, scope)
     hits = await finder.find(query, scope, type=type, **how)
     hits.note = " ".join(one for one in (lack, hits.note) if one) or None

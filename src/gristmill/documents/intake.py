@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from gristmill.db import Database
@@ -19,7 +19,7 @@ def urn_of(path: Path) -> str:
     return Path(os.path.realpath(path)).as_uri()  # resolve() gives up on links that lead in a circle
 
 
-def name_of(path: Path) -> str:
+def name_of(path: PurePath) -> str:
     """The name of a file as it can be shown: whatever bytes a file system allows in it."""
     return tidy.line(path.name) or "file"
 

@@ -1,7 +1,7 @@
 """The letters that documents sends itself."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from gristmill.ids import DocumentId
 
@@ -71,3 +71,19 @@ class FinishDocument:
 
     kind: ClassVar[str] = "documents.finish"
     document: DocumentId
+
+
+@dataclass(frozen=True)
+class IngestText:
+    """Keep a text that a program hands over as a whole: its chunks, its part of the graph, a summary."""
+
+    kind: ClassVar[str] = "documents.ingest"
+    urn: str
+    title: str
+    content: str
+    client: str = ""
+    project: str = ""
+    type: str = "document"
+    written_at: str | None = None  # ISO 8601, with a time zone
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    callback: str = ""  # an address that is told when it is done

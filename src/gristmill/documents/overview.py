@@ -30,7 +30,7 @@ class Overview:
 
 async def load_overview(tx: Tx, most: int) -> Overview:
     """Of all documents, at most so many of each kind; the count comes from counters, however many there are."""
-    dead = [row.id for row in await tx.all(SQL["dead_documents"], most=most)]
+    dead = await tx.values(SQL["dead_documents"], DocumentId, most=most)
     chosen = await load_progress(tx, [*(await list_at_work(tx))[:most], *dead])
     newest = await list_documents(tx, limit=most)
     return Overview(list({one.id: one for one in [*newest, *chosen]}.values()), await count_documents(tx))
@@ -39,8 +39,8 @@ async def load_overview(tx: Tx, most: int) -> Overview:
 async def load_overview_of(tx: Tx, scope: Scope, folder: Path | None, most: int) -> Overview:
     """Of the documents that lie in this very scope and, if one is given, come from this folder; parts included."""
     ours = {"client": scope.client, "project": scope.project, "prefix": _prefix_of(folder)}
-    chosen: list[DocumentId] = [row.id for row in await tx.all(SQL["choose_documents"], most=most, **ours)]
-    tally = Tally(*(await tx.all(SQL["count_documents"], **ours))[0])
+    chosen = await tx.values(SQL["choose_documents"], DocumentId, most=most, **ours)
+    (tally,) = await tx.all(SQL["count_documents"], Tally, **ours)
     return Overview((await load_progress(tx, chosen))[::-1], tally)
 
 

@@ -25,6 +25,16 @@ MOMENT = 0.1  # seconds: pages that are read within it are read in one call, and
 PICTURES = ("pdf", "image")  # types whose pages may be pictures
 
 
+def make_limits(settings: DocumentSettings) -> Limits:
+    return Limits(
+        bytes=settings.max_bytes,
+        pages=settings.max_pages,
+        pixels=settings.max_pixels,
+        unpacked=settings.max_unpacked,
+        parts=settings.max_parts,
+    )
+
+
 class PageToRead(NamedTuple):
     """Where a page is found."""
 
@@ -43,13 +53,7 @@ class Parsers:
         self._longest = min(window + chunks.SPECIAL_TOKENS, chunks.LONGEST)
         self._time = settings.timeout.total_seconds()
         self._memory = settings.memory
-        self._limits = Limits(
-            bytes=settings.max_bytes,
-            pages=settings.max_pages,
-            pixels=settings.max_pixels,
-            unpacked=settings.max_unpacked,
-            parts=settings.max_parts,
-        )
+        self._limits = make_limits(settings)
 
     async def inspect(self, path: Path, name: str, start: Bookmark, known_type: str | None = None) -> Inspection:
         """What a file is, and what lies in it.

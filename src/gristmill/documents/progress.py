@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from gristmill.db import Row, Tx, queries
+from gristmill.db import Tx, queries
 from gristmill.documents.model import document_of, owner_of
 from gristmill.documents.phases.definition import Phase, Unit, list_phases
 from gristmill.documents.store import SQL
@@ -140,8 +140,49 @@ class Tally:
     with_errors: int
 
 
+class _ProgressRow(NamedTuple):
+    """A row of the view `document_progress`."""
+
+    id: DocumentId
+    name: str
+    client: str
+    project: str
+    urn: str
+    version: int
+    type: str | None
+    title: str | None
+    container: DocumentId | None
+    part_of: str | None
+    added_at: datetime
+    completed_at: datetime | None
+    status: str
+    pages: int | None
+    chunks: int | None
+    phases: list[str]
+    phase_status: list[str]
+    phase_done: list[int]
+    phase_failed: list[int]
+
+
+class _PageRow(NamedTuple):
+    """A row of the view `page_phase`: one page in one phase."""
+
+    page: int
+    method: str | None
+    chunks: int
+    phase: str
+    label: str
+    status: str
+    error: str | None
+    worker: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    retries: int | None
+    heartbeat_at: datetime | None
+
+
 async def load_progress(tx: Tx, ids: Iterable[DocumentId]) -> list[Progress]:
-    return await _describe(tx, await tx.all(SQL["progress"], ids=list(ids)))
+    return await _describe(tx, await tx.all(SQL["progress"], _ProgressRow, ids=list(ids)))
 
 
 async def list_documents(
@@ -158,28 +199,32 @@ async def list_documents(
     if client is not None or project is not None:
         scopes = await tx.value(SQL["scopes_of"], client=client, project=project) or []
     which = SQL["listing"] if status in (None, "completed") else SQL["listing_incomplete"]
-    rows = await tx.all(which, scopes=scopes, status=status, before=ENDLESS if before is None else before, limit=limit)
+    rows = await tx.all(
+        which, _ProgressRow, scopes=scopes, status=status, before=ENDLESS if before is None else before, limit=limit
+    )
     return await _describe(tx, rows)
 
 
 async def count_documents(tx: Tx) -> Tally:
-    return Tally(*(await tx.all(COUNTS["tally"]))[0])
+    (tally,) = await tx.all(COUNTS["tally"], Tally)
+    return tally
 
 
 async def list_at_work(tx: Tx) -> list[DocumentId]:
     """The documents that somebody works on right now."""
-    return [row.id for row in await tx.all(COUNTS["at_work"])]
+    return await tx.values(COUNTS["at_work"], DocumentId)
 
 
 async def names_of(tx: Tx, owners: Iterable[str | None]) -> dict[str, str]:
     """The names of the documents that tasks belong to, by the owner that the tasks name."""
     ids = [found for owner in owners if (found := document_of(owner)) is not None]
-    return {owner_of(row.id): row.name for row in await tx.all(SQL["names_of"], ids=ids)} if ids else {}
+    return {owner_of(id_): name for id_, name in (await tx.pairs(SQL["names_of"], ids=ids)).items()} if ids else {}
 
 
-async def list_types(tx: Tx, scope: Scope) -> list[str]:
-    """Of which types the documents are that are seen from here."""
-    return [row.type for row in await tx.all(SQL["types"], scopes=await visible(tx, scope))]
+async def list_types(tx: Tx, scope: Scope | None) -> list[str]:
+    """Of which types the documents are that are seen from here; without a scope, from wherever the session looks."""
+    scopes = await tx.value(SQL["scopes_of"], client=None, project=None) if scope is None else await visible(tx, scope)
+    return await tx.values(SQL["types"], str, scopes=scopes or [])
 
 
 async def holds_anything(tx: Tx, scope: Scope) -> bool:
@@ -188,28 +233,25 @@ async def holds_anything(tx: Tx, scope: Scope) -> bool:
 
 
 async def list_failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
-    rows = await tx.all(SQL["failures_of"], owner=owner_of(document), limit=limit)
-    return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
+    return await tx.all(SQL["failures_of"], Failure, owner=owner_of(document), limit=limit)
 
 
 async def list_setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
     """Failures that will be tried again without anybody's doing."""
-    rows = await tx.all(SQL["setbacks_of"], owner=owner_of(document), limit=limit)
-    return [Failure(row.id, row.kind, row.page, row.ordinal, row.error, row.attempts) for row in rows]
+    return await tx.all(SQL["setbacks_of"], Failure, owner=owner_of(document), limit=limit)
 
 
 async def list_skipped(tx: Tx, document: DocumentId) -> list[Skipped]:
-    rows = await tx.all(SQL["skipped_of"], id=document)
-    return [Skipped(row.phase, row.units, row.reason) for row in rows]
+    return await tx.all(SQL["skipped_of"], Skipped, id=document)
 
 
-async def list_pages(tx: Tx, document: DocumentId) -> list[PageProgress]:
-    """How far each page is, as far as their number is known."""
-    rows = await tx.all(SQL["pages_of"], id=document)
+async def list_pages(tx: Tx, document: DocumentId, *, first: int = 1, last: int | None = None) -> list[PageProgress]:
+    """How far each page is, or each of those from `first` to `last`, as far as their number is known."""
+    rows = await tx.all(SQL["pages_of"], _PageRow, id=document, first=first, last=last)
     return [_page(list(alike)) for _, alike in groupby(rows, key=lambda row: row.page)]
 
 
-def _page(rows: Sequence[Row]) -> PageProgress:
+def _page(rows: Sequence[_PageRow]) -> PageProgress:
     phases = tuple(
         PagePhase(
             row.phase,
@@ -229,7 +271,7 @@ def _page(rows: Sequence[Row]) -> PageProgress:
 
 async def find_with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
     """These documents, and the documents that were found in them so far; the innermost first."""
-    return [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids))]
+    return await tx.values(SQL["with_parts"], DocumentId, ids=list(ids))
 
 
 def list_columns(found: Iterable[Progress]) -> dict[str, str]:
@@ -238,12 +280,12 @@ def list_columns(found: Iterable[Progress]) -> dict[str, str]:
     return {phase.name: phase.label for phase in longest}
 
 
-async def _describe(tx: Tx, rows: Sequence[Row]) -> list[Progress]:
+async def _describe(tx: Tx, rows: Sequence[_ProgressRow]) -> list[Progress]:
     phases = {phase.name: phase for phase in await list_phases(tx)} if rows else {}
     return [_progress(row, phases) for row in rows]
 
 
-def _progress(row: Row, phases: Mapping[str, Phase]) -> Progress:
+def _progress(row: _ProgressRow, phases: Mapping[str, Phase]) -> Progress:
     counters = zip(row.phases, row.phase_status, row.phase_done, row.phase_failed, strict=True)
     totals = {"page": row.pages or 0, "chunk": row.chunks or 0}
     return Progress(

@@ -1,16 +1,17 @@
 """Removes documents with everything that was made of them, and counts it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gristmill.db import Database, Tx
+from gristmill.db import Database, Tx, Viewpoint
 from gristmill.documents import store
 from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
 from gristmill.documents.progress import find_with_parts
 from gristmill.documents.store import SQL
-from gristmill.errors import Refused
+from gristmill.documents.versions import forget_texts, keep_texts, sources_of
+from gristmill.errors import Unknown
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import graph, lexicon
 from gristmill.queue import cancel, forget_owners, send_many
@@ -95,7 +96,20 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     account = Account()
     await _remove(tx, list(ids), account)
     if not account.documents:
-        raise Refused("There is no such document.")
+        raise Unknown("There is no such document.")
+    return account.sum_up()
+
+
+async def preview_removal(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
+    """What `remove` would take with these documents at this moment; nothing is changed and nobody waits."""
+    meant = await find_with_parts(tx, ids)
+    if not meant:
+        raise Unknown("There is no such document.")
+    contents = await tx.one(SQL["contents"], _ContentsRow, ids=meant)
+    assert contents is not None
+    account = Account(documents=len(meant), pages=contents.pages, chunks=len(contents.chunks))
+    account.lose(await graph.find_losses(tx, contents.chunks))
+    account.tasks = await tx.value(SQL["count_tasks"], owners=[owner_of(one) for one in meant])
     return account.sum_up()
 
 
@@ -105,7 +119,7 @@ async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
     own = await find_scope(tx, scope)
     if own is not None:
         await store.lock_source(tx, own, urn)
-        versions = [row.id for row in await tx.all(SQL["versions"], scope=own, urn=urn)]
+        versions = await tx.values(SQL["versions"], DocumentId, scope=own, urn=urn)
         if versions:
             await _remove(tx, versions, account)
     return account.sum_up()
@@ -118,32 +132,41 @@ async def replace(tx: Tx, older: Sequence[DocumentId]) -> None:
     removed first do not matter.
     """
     meant, _ = await _stop_work(tx, older)
+    await keep_texts(tx, meant)
     await graph.hand_down_statements(tx, meant)
     await _delete(tx, meant)
 
 
 async def remove_in_portions(
-    db: Database, ids: Sequence[DocumentId], tell: Callable[[int, int], None] = lambda done, of: None
+    db: Database,
+    ids: Sequence[DocumentId],
+    tell: Callable[[int, int], None] = lambda done, of: None,
+    *,
+    seen_from: Viewpoint | None = None,
+    note: Callable[[Tx], Awaitable[None]] | None = None,
 ) -> Removed:
     """As `remove`, in many transactions if many documents lie in these; if it is interrupted, ask for it again.
 
-    A container goes last: what is left of it can be found by it. It is not opened any further meanwhile.
+    A container goes last: what is left of it can be found by it. It is not opened any further meanwhile. `note` writes
+    down the removal in the transaction with which it begins.
     """
-    async with db.transaction() as tx:
+    async with db.transaction(seen_from=seen_from) as tx:
         known = await store.load_documents(tx, ids)
         for id_ in ids:
             if id_ not in known:
-                raise Refused(f"There is no document {id_}: gristmill documents lists them.")
+                raise Unknown(f"There is no document {id_}: gristmill documents lists them.")
         meant = await find_with_parts(tx, ids)
+        if note:
+            await note(tx)
         if len(meant) <= PORTION:
             return await remove(tx, ids)
         await cancel(tx, [one.task for one in known.values() if one.phases], reason="its document is being removed")
     account = Account()
     for some in _portions([id_ for id_ in meant if id_ not in known]):
-        async with db.transaction() as tx:
+        async with db.transaction(seen_from=seen_from) as tx:
             await _remove(tx, some, account)
         tell(account.documents, len(meant))
-    async with db.transaction() as tx:
+    async with db.transaction(seen_from=seen_from) as tx:
         await _remove(tx, ids, account)
     return account.sum_up()
 
@@ -151,7 +174,7 @@ async def remove_in_portions(
 async def thin_out(db: Database, document: DocumentId) -> None:
     """Remove many parts of older versions portion by portion, before a whole version takes their place."""
     async with db.transaction() as tx:
-        older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
+        older = await tx.values(SQL["older_versions"], DocumentId, id=document)
         meant = await find_with_parts(tx, older) if older else []
         if len(meant) <= PORTION:
             return
@@ -183,12 +206,14 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
 
 async def _delete(tx: Tx, ids: Sequence[DocumentId]) -> Deleted:
     """Delete documents, with the bytes and statements that nothing else needs."""
-    hashes = [row.hash for row in await tx.all(SQL["hashes_of"], ids=ids)]
+    hashes = await tx.values(SQL["hashes_of"], bytes, ids=ids)
     await lock_bytes(tx, hashes)  # before the documents: every removal locks in this order
     stated = await graph.statements_at_stake(tx, ids)
+    sources = await sources_of(tx, ids)
     gone = await tx.one(SQL["delete_documents"], _DeletedRow, ids=ids)
     assert gone is not None
     await drop_unused_bytes(tx, hashes)
+    await forget_texts(tx, sources)
     return Deleted(gone.documents, gone.scopes, await graph.retract_statements(tx, stated))
 
 
@@ -197,7 +222,7 @@ async def _stop_work(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId
     known: dict[DocumentId, None] = {}  # in the order in which they were found
     tasks = 0
     # again: one that was being opened while we waited for it may have brought more parts
-    while fresh := [row.id for row in await tx.all(SQL["with_parts"], ids=list(ids)) if row.id not in known]:
+    while fresh := [one for one in await tx.values(SQL["with_parts"], DocumentId, ids=list(ids)) if one not in known]:
         tasks += await forget_owners(tx, [owner_of(document) for document in fresh])
         known |= dict.fromkeys(fresh)
     return list(known), tasks

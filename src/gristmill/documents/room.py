@@ -2,10 +2,13 @@
 
 from functools import partial
 
+from gristmill.documents.alarms import UNREAD_SCANS, find_unread_scans
+from gristmill.documents.ingest import ingest_text
 from gristmill.documents.letters import (
     BuildGraph,
     EmbedChunk,
     FinishDocument,
+    IngestText,
     OpenDocument,
     ReadPage,
     SealPhase,
@@ -19,7 +22,7 @@ from gristmill.documents.phases.split import split_pages
 from gristmill.documents.phases.vector import embed_chunks
 from gristmill.documents.spool import Spool
 from gristmill.queue import Handler, on
-from gristmill.rooms import Room, Tools
+from gristmill.rooms import Room, Tools, Watch
 
 PAGES_AT_ONCE = 64
 CHUNKS_AT_ONCE = 64
@@ -40,12 +43,15 @@ def bind_handlers(tools: Tools) -> list[Handler]:
     embedding = partial(embed_chunks, db=db, embedders=[models.embedder, models.built_in_embedder])
     extractor = models.extractor
     building = partial(build_graph, db=db, extractor=extractor)
+    embedders = [models.embedder, models.built_in_embedder]
+    ingesting = partial(ingest_text, db=db, embedders=embedders, extractor=extractor, summariser=models.summariser)
     return [
         on(OpenDocument, opening, timeout=longest),
         on(ReadPage, reading, batch=PAGES_AT_ONCE, timeout=longest, at_once=few),
         on(SplitPage, splitting, batch=PAGES_AT_ONCE, timeout=longest, at_once=few),
         on(EmbedChunk, embedding, batch=CHUNKS_AT_ONCE, timeout=longest, at_once=few),
         on(BuildGraph, building, batch=extractor.batch, timeout=longest + extractor.waits, at_once=few),
+        on(IngestText, ingesting, timeout=longest + extractor.waits, at_once=few),
         on(SealPhase, partial(seal_phase, db=db)),
         on(FinishDocument, partial(finish_document, db=db)),
     ]
@@ -53,6 +59,7 @@ def bind_handlers(tools: Tools) -> list[Handler]:
 
 ROOM = Room(
     name="documents",
-    letters=(OpenDocument, ReadPage, SplitPage, EmbedChunk, BuildGraph, SealPhase, FinishDocument),
+    letters=(OpenDocument, ReadPage, SplitPage, EmbedChunk, BuildGraph, IngestText, SealPhase, FinishDocument),
     handlers=bind_handlers,
+    alarms=(Watch((UNREAD_SCANS,), find_unread_scans),),
 )

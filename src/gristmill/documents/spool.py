@@ -11,28 +11,43 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gristmill.db import Database, queries
+from gristmill.db import Database, Tx, queries
 from gristmill.documents.blobs import clear_staged
+from gristmill.documents.disk_space import COMING, remove_oldest
 from gristmill.errors import Permanent
 
 SQL = queries("gristmill.documents", "spool.sql")
 SHARE = 16  # a spool is looked through when it may have grown by this part of its limit
 BATCHES = 4  # that share its space
-COMING = "coming-"  # how the name of a copy begins until it is whole
-ABANDONED = 3600  # seconds after its last byte, a copy that is not whole has lost its writer
 SWEEP = 3600  # seconds after which copies of removed documents go, also of those that another machine removed
 COPY = re.compile("[0-9a-f]{64}")
 
 
+class _Piece(NamedTuple):
+    """A part of the bytes of a document."""
+
+    bytes: bytes
+
+
+async def load_piece(tx: Tx, hash_: bytes, n: int) -> bytes:
+    """A part of the bytes with this hash, counted from 0."""
+    pieces = await tx.all_binary(SQL["piece"], _Piece, hash=hash_, n=n)
+    if not pieces:
+        raise Permanent("the bytes of this document were not kept: add its file again")
+    return pieces[0].bytes
+
+
 async def clear_copies(db: Database, folder: Path) -> None:
     """Remove the copies of bytes that are in the database no more."""
-    copies = _find_copies(folder)
+    for name in await find_unwanted(db, _find_copies(folder)):
+        (folder / name).unlink(missing_ok=True)
+
+
+async def find_unwanted(db: Database, hashes: Collection[str]) -> set[str]:
+    """Those of these hashes, written in hexadecimal digits, whose bytes are in the database no more."""
     async with db.transaction() as tx:
-        rows = await tx.all(SQL["wanted"], hashes=[bytes.fromhex(name) for name in copies])
-    wanted = {row.hash.hex() for row in rows}
-    for name in copies:
-        if name not in wanted:
-            (folder / name).unlink(missing_ok=True)
+        rows = await tx.values(SQL["wanted"], bytes, hashes=[bytes.fromhex(one) for one in hashes])
+    return set(hashes).difference(hash_.hex() for hash_ in rows)
 
 
 def _find_copies(folder: Path) -> list[str]:
@@ -40,14 +55,6 @@ def _find_copies(folder: Path) -> list[str]:
         return [name for name in os.listdir(folder) if COPY.fullmatch(name)]
     except FileNotFoundError:  # nothing was read here yet
         return []
-
-
-class _Copy(NamedTuple):
-    """A file of the spool; they are sorted by when they were last used."""
-
-    used_at: float
-    size: int
-    path: Path
 
 
 class Spool:
@@ -122,10 +129,7 @@ class Spool:
                 async with self._db.transaction() as tx:
                     n = 0
                     while file.tell() < size:
-                        pieces = await tx.all_binary(SQL["piece"], hash=hash_, n=n)
-                        if not pieces:
-                            raise Permanent("the bytes of this document were not kept: add its file again")
-                        file.write(pieces[0].bytes)
+                        file.write(await load_piece(tx, hash_, n))
                         n += 1
                 file.flush()
                 os.replace(file.name, path)
@@ -144,25 +148,5 @@ class Spool:
         if self._unseen < self._limit // SHARE:
             return
         self._unseen = 0
-        copies = sorted(self._list_copies())
-        used = sum(copy.size for copy in copies) + sum(self._arriving.values())
         wanted = {hash_.hex() for hash_, readers in self._readers.items() if readers > 0}
-        for copy in copies:
-            if used <= self._limit:
-                return
-            if copy.path.name in wanted:
-                continue
-            copy.path.unlink(missing_ok=True)
-            used -= copy.size
-
-    def _list_copies(self) -> list[_Copy]:
-        """The files that are there; other workers fetch and remove while we look.
-
-        A copy that another worker is still writing is not ours to remove."""
-        found: list[_Copy] = []
-        for entry in self._folder.iterdir():
-            with suppress(FileNotFoundError):
-                about = entry.stat()
-                if not entry.name.startswith(COMING) or time.time() - about.st_mtime > ABANDONED:
-                    found.append(_Copy(about.st_atime, about.st_size, entry))
-        return found
+        remove_oldest(self._folder, self._limit, coming=sum(self._arriving.values()), wanted=wanted)

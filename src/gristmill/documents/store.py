@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from gristmill.db import Row, Tx, queries
+from gristmill.db import Tx, queries
 from gristmill.documents.blobs import hold_bytes
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document, PhaseGroup, owner_of
 from gristmill.documents.phases.definition import list_phases
-from gristmill.documents.reading import Bookmark, Inspection, PageText
+from gristmill.documents.reading import Bookmark, Inspection, Method, PageText
 from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId, TaskId
@@ -91,13 +91,55 @@ async def create(tx: Tx, version: Version) -> DocumentId:
     return id_
 
 
+class _DocumentRow(NamedTuple):
+    """A row of `document`, with the groups of its phases as name, task and kind."""
+
+    id: DocumentId
+    scope: ScopeId
+    client: str
+    project: str
+    urn: str
+    version: int
+    hash: bytes
+    size: int
+    container: DocumentId | None
+    name: str
+    type: str | None
+    title: str | None
+    meta: Mapping[str, Any]
+    given: Mapping[str, Any]
+    pages: int | None
+    task: TaskId
+    foreground: bool
+    priority: int
+    depth: int
+    phases: list[tuple[str, TaskId, str]]
+
+
+class _KeptPage(NamedTuple):
+    """A page that was made of the input with this key."""
+
+    key: bytes
+    text: str
+    method: Method
+    words: bytes
+
+
+class _TextOfPage(NamedTuple):
+    """The text of one page."""
+
+    document: DocumentId
+    number: int
+    text: str
+
+
 async def load_documents(tx: Tx, ids: Iterable[DocumentId]) -> dict[DocumentId, Document]:
     """Those of them that (still) exist."""
-    rows = await tx.all(SQL["documents"], ids=list(set(ids)))
+    rows = await tx.all(SQL["documents"], _DocumentRow, ids=list(set(ids)))
     return {row.id: _document(row) for row in rows}
 
 
-def _document(row: Row) -> Document:
+def _document(row: _DocumentRow) -> Document:
     fields: dict[str, Any] = row._asdict()
     fields["phases"] = {name: PhaseGroup(name, task, kind) for name, task, kind in row.phases}
     return Document(**fields)
@@ -149,6 +191,19 @@ class _Id(NamedTuple):
     id: TaskId
 
 
+async def retry_unit(tx: Tx, document: Document, phase: str, page: int, ordinal: int | None = None) -> Revived:
+    """Try one page, or one chunk of it, again in one phase; a page stands for all of its chunks."""
+    groups = await _groups_of(tx, document, phase)
+    kinds = [one.kind for one in document.phases.values() if one.task in groups]
+    rows = await tx.all(SQL["unit_tasks"], _Id, owner=document.owner, kinds=kinds, page=page, ordinal=ordinal)
+    if not rows:
+        unit = f"page {page}" if ordinal is None else f"chunk {ordinal} of page {page}"
+        raise Refused(
+            f"In the phase {phase}, {unit} of document {document.id} has not failed: nothing is to be retried."
+        )
+    return await retry_tasks(tx, [row.id for row in rows])
+
+
 async def _groups_of(tx: Tx, document: Document, phase: str) -> list[TaskId]:
     """The group of a phase, and those of the hidden phases before it."""
     if phase not in document.phases:
@@ -166,13 +221,15 @@ async def _groups_of(tx: Tx, document: Document, phase: str) -> list[TaskId]:
 
 async def find_pages(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, PageText]:
     """The pages that were made of the same input by the same means, whichever document they were for."""
-    rows = await tx.all(SQL["find_pages"], keys=list(set(keys)))
-    return {row.key: PageText(row.text, row.method) for row in rows}
+    rows = await tx.all(SQL["find_pages"], _KeptPage, keys=list(set(keys)))
+    return {row.key: PageText(row.text, row.method, row.words) for row in rows}
 
 
 async def load_texts(tx: Tx, pages: Sequence[tuple[DocumentId, int]]) -> dict[tuple[DocumentId, int], str]:
     """The texts of these pages, by document and number."""
-    rows = await tx.all(SQL["load_texts"], documents=[one[0] for one in pages], numbers=[one[1] for one in pages])
+    rows = await tx.all(
+        SQL["load_texts"], _TextOfPage, documents=[one[0] for one in pages], numbers=[one[1] for one in pages]
+    )
     return {(row.document, row.number): row.text for row in rows}
 
 
@@ -185,6 +242,7 @@ async def save_page(tx: Tx, document: Document, number: int, page: PageText, key
         method=page.method,
         text=page.text,
         key=key,
+        words=page.words,
     )
 
 
@@ -255,7 +313,7 @@ async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:
     """This version is whole: the older ones that it takes the place of, without parts that are still needed."""
     if await tx.one(SQL["complete"], id=document) is None:
         return ()
-    older = [row.id for row in await tx.all(SQL["older_versions"], id=document)]
+    older = await tx.values(SQL["older_versions"], DocumentId, id=document)
     if older:
         await tx.execute(SQL["hand_over"], id=document, older=older)
     return older

@@ -17,7 +17,7 @@ from gristmill.documents.reading import TYPES, Part
 from gristmill.documents.store import SQL, Latest, Version
 from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.documents.written import Searchable
-from gristmill.errors import Permanent, Refused
+from gristmill.errors import Permanent, Refused, Unknown
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.scopes import GLOBAL, Scope, scope_id
 
@@ -320,8 +320,8 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
     return await store.make_anew(tx, old, number=last.version + 1)
 
 
-def _unknown(document: DocumentId) -> Refused:
-    return Refused(f"There is no document {document}: gristmill documents lists them.")
+def _unknown(document: DocumentId) -> Unknown:
+    return Unknown(f"There is no document {document}: gristmill documents lists them.")
 
 
 async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = ORDINARY) -> Taken:

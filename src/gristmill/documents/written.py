@@ -10,6 +10,7 @@ import orjson
 from gristmill.db import Tx, queries
 from gristmill.documents.blobs import drop_unused_bytes, hash_of, keep_bytes, lock_bytes
 from gristmill.documents.tally import fold_tally
+from gristmill.documents.versions import keep_texts
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import Piece, chunks, graph, lexicon, make_searchable, terms_of
 from gristmill.queue import send_many
@@ -26,6 +27,9 @@ class Searchable:
 
     pieces: Sequence[Piece]
     vectors: Mapping[bytes, Mapping[int, bytes]]
+
+
+NOTHING = Searchable((), {})  # of a text that is only looked at before it is prepared
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: Written | No
         await tx.execute(SQL["describe"], document=last.id, **about)
         return last.id, False
     source: dict[str, Any] = {"scope": scope, "urn": item.urn, "version": last.version + 1 if last else 1}
-    hashes = [row.hash for row in await tx.all(SQL["hashes"], scope=scope, urn=item.urn)]
+    hashes = await tx.values(SQL["hashes"], bytes, scope=scope, urn=item.urn)
     await lock_bytes(tx, [hash_, *hashes])  # all at once: two texts that change places would wait for each other
     await keep_bytes(tx, body)
     document = DocumentId(
@@ -116,14 +120,15 @@ def _describe(type_: str, metadata: Mapping[str, Any], written_at: object) -> di
 
 async def _move_notes(tx: Tx, old: DocumentId, new: DocumentId) -> None:
     """Their chunks stay the same ones, with all that hangs on them."""
-    places = {row.number: row.place for row in await tx.all(SQL["move_note_pages"], old=old, new=new)}
+    places: dict[int, int] = await tx.pairs(SQL["move_note_pages"], old=old, new=new)
     if places:
         await chunks.move(tx, old, new, places)
 
 
 async def _drop_older(tx: Tx, document: DocumentId, hashes: Sequence[bytes], **source: Any) -> None:
     """The versions before this one, and their bytes if nothing else has them."""
-    older = [row.id for row in await tx.all(SQL["older"], **source)]
+    older = await tx.values(SQL["older"], DocumentId, **source)
+    await keep_texts(tx, older)
     await tx.execute(SQL["hand_over_parts"], new=document, older=older)
     await graph.hand_down_statements(tx, older)
     stated = await graph.statements_at_stake(tx, older)

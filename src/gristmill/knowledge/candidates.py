@@ -208,8 +208,7 @@ async def _best_passing(db: Database, space: SearchSpace, ranking: "Ranking", on
     skip, size = 0, most
     async with db.reading(seen_from=space.seen_from) as tx:
         while len(passing) < most and (some := ranking.top(size, skip)):
-            rows = await tx.all(SQL["passing_chunks"], chunks=array(some), **only.params)
-            kept = {row.id for row in rows}
+            kept = set(await tx.values(SQL["passing_chunks"], int, chunks=array(some), **only.params))
             passing += [chunk for chunk in some if chunk in kept]
             skip, size = skip + size, size * 4
     return passing[:most]

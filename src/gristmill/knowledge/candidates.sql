@@ -19,4 +19,6 @@ SELECT seen.scopes, m.id AS model, m.name, m.dimensions,
 SELECT c.id
   FROM chunk c JOIN document d ON d.id = c.document
  WHERE c.id = ANY(%(chunks)s) AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
-   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
+   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz)
+   AND (%(columns)s::jsonb IS NULL
+        OR EXISTS (SELECT FROM chunk_columns f WHERE f.chunk = c.id AND f.columns @> %(columns)s::jsonb));

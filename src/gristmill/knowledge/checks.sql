@@ -1,4 +1,4 @@
--- What the doctor asks about the extraction of the graph.
+-- What the doctor and alarms ask about the extraction of the graph.
 
 -- name: extraction
 SELECT count(*) AS asked, count(*) FILTER (WHERE silent) AS silent

@@ -298,6 +298,13 @@ def prose_outside_tables(text: str) -> str:
     return "\n".join(rest[one.start : one.stop] for one in units(rest) if not one.level)
 
 
+def choose_sentences(text: str, kind: Kind) -> tuple[str, Kind]:
+    """The text of a chunk to draw facts from, and its kind: the sentences beside a table, and nothing of a log."""
+    if kind == "table":
+        return prose_outside_tables(text), "prose"
+    return ("" if kind == "log" else text), kind
+
+
 def make_piece(text: str, start: int, heading: str = "") -> Piece:
     """A text as one piece, however long it is."""
     whole = text_to_embed(heading, text)
@@ -346,3 +353,27 @@ async def load(tx: Tx, units: Sequence[tuple[DocumentId, int, int]]) -> list[Chu
 async def move(tx: Tx, old: DocumentId, new: DocumentId, pages: Mapping[int, int]) -> None:
     """Give the chunks of these pages of a document to another one, where the pages have these numbers."""
     await tx.execute(SQL["move"], old=old, new=new, numbers=list(pages), places=list(pages.values()))
+
+
+async def add(tx: Tx, places: Sequence[tuple[DocumentId, int]], pieces: Sequence[Piece]) -> list[Chunk]:
+    """Saves each piece as the only chunk of its page (a document and a number), all in one statement."""
+    return await tx.all(
+        SQL["add"],
+        Chunk,
+        documents=[document for document, _ in places],
+        pages=[page for _, page in places],
+        tokens=[piece.tokens for piece in pieces],
+        languages=[piece.language for piece in pieces],
+        texts=[piece.text for piece in pieces],
+        hashes=[piece.hash for piece in pieces],
+    )
+
+
+async def remove(tx: Tx, ids: Sequence[ChunkId]) -> None:
+    """Deletes chunks, with their vectors, terms and mentions."""
+    await tx.execute(SQL["remove"], chunks=list(ids))
+
+
+async def relocate(tx: Tx, ids: Sequence[ChunkId], document: DocumentId, pages: Sequence[int]) -> None:
+    """Gives each chunk to a page of this document."""
+    await tx.execute(SQL["relocate"], chunks=list(ids), document=document, pages=list(pages))

@@ -1,7 +1,7 @@
 """Search with a model that stays loaded."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Self
@@ -9,7 +9,7 @@ from typing import Self
 from gristmill.db import Database
 from gristmill.errors import GristmillError
 from gristmill.knowledge.search import Hits, search
-from gristmill.models import MiniLm, make_embedder
+from gristmill.models import Embedder, MiniLm, make_embedder
 from gristmill.processes import ProcessPool
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import Settings
@@ -38,6 +38,11 @@ class Finder:
         await self._embedder.close()
         await self._pool.close()
 
+    @property
+    def embedders(self) -> Sequence[Embedder]:
+        """The embedder of the settings, and the built-in one: for texts that are to be found by the same models."""
+        return [self._embedder, self._built_in]
+
     async def warm_up(self) -> None:
         """Load the built-in model, once; the models of endpoints are loaded by others.
 
@@ -60,22 +65,23 @@ class Finder:
         limit: int = 10,
         type: str | Sequence[str] | None = None,
         after: datetime | None = None,
+        columns: Mapping[str, str] | None = None,
         expand: int = 0,
     ) -> Hits:
         """The chunks that fit best, as `search` says."""
         if alpha:
             await self.warm_up()
         # While another model is being filled, vectors are those of the model before: most likely of the built-in one.
-        embedders = [self._embedder, self._built_in]
         return await search(
             self._db,
-            embedders,
+            self.embedders,
             query,
             scope,
             alpha=alpha,
             limit=limit,
             type=type,
             after=after,
+            columns=columns,
             expand=expand,
             settings=self._settings,
         )

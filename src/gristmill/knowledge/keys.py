@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gristmill.db import Tx, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.models import make_entity_key
 
 SQL = queries("gristmill.knowledge", "keys.sql")
@@ -50,7 +50,7 @@ async def block_alias_changes(tx: Tx) -> None:
 
 async def keys_with_name(tx: Tx, client: str, names: Sequence[str]) -> list[str]:
     """The keys that have one of these names, or an alias with one, in any namespace."""
-    return [row.key for row in await tx.all(SQL["keys_with_name"], client=client, names=list(names))]
+    return await tx.values(SQL["keys_with_name"], str, client=client, names=list(names))
 
 
 async def aliases(tx: Tx, client: str) -> list[Alias]:
@@ -87,6 +87,6 @@ async def remove_alias(tx: Tx, client: str, alias: str) -> Alias:
     alias = normalise_key(alias)
     key = await tx.value(SQL["remove_alias"], client=client, alias=alias)
     if key is None:
-        raise Refused(f"There is no alias “{alias}”: gristmill graph alias list shows all of them.")
+        raise Unknown(f"There is no alias “{alias}”: gristmill graph alias list shows all of them.")
     await tx.execute(SQL["forget_extraction_keys"], client=client, key=key)
     return Alias(alias, key)

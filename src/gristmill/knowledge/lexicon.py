@@ -149,11 +149,32 @@ def fold_letters_after(chunk: ChunkId, scope: ScopeId) -> list[Envelope]:
     return [fold_letter(scope)] if chunk % FEW == 0 else []
 
 
+class _SegmentSize(NamedTuple):
+    """A segment and the number of its chunks."""
+
+    id: int
+    size: int
+
+
+class _GoneChunk(NamedTuple):
+    """A deleted chunk; overdue if its terms should be gone by now."""
+
+    chunk: int
+    overdue: bool
+
+
+class _Posting(NamedTuple):
+    """The chunks that have a term, packed."""
+
+    term: str
+    data: bytes
+
+
 async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
     """Asks for a fold of every scope with enough fresh chunks, or with a deleted one, which may be overdue."""
     async with db.transaction() as tx:
-        scopes = await tx.all(SQL["untidy_scopes"], few=FEW)
-    return Done(then=[fold_letter(row.id) for row in scopes])
+        scopes = await tx.values(SQL["untidy_scopes"], ScopeId, few=FEW)
+    return Done(then=[fold_letter(scope) for scope in scopes])
 
 
 async def fold_terms(task: FoldTerms, *, db: Database) -> Done:
@@ -207,7 +228,7 @@ async def _merge_segments(db: Database, scope: ScopeId) -> bool:
     """Makes one segment of several; returns whether there was something to merge."""
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
-        alike = segments_to_merge([(row.id, row.size) for row in await tx.all(SQL["segments"], scope=scope)])
+        alike = segments_to_merge(await tx.all(SQL["segments"], _SegmentSize, scope=scope))
         if not alike:
             return False
         into = await tx.value(SQL["merge_segments"], segments=alike)
@@ -239,7 +260,7 @@ async def _purge_segment(db: Database, scope: ScopeId) -> bool:
 
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
-        gone = await tx.all(SQL["gone_chunks"], scope=scope, patience=PATIENCE)
+        gone = await tx.all(SQL["gone_chunks"], _GoneChunk, scope=scope, patience=PATIENCE)
         if not gone:
             return False
         lost = {row.chunk for row in gone}
@@ -270,7 +291,7 @@ async def _rewrite_segment(tx: Tx, scope: ScopeId, segment: _Segment, rotten: se
             chunks=postings.write_ids(left),
         )
         after = ""
-        while rows := await tx.all(SQL["postings_portion"], segment=segment.id, after=after, most=PORTION):
+        while rows := await tx.all(SQL["postings_portion"], _Posting, segment=segment.id, after=after, most=PORTION):
             kept = ((row.term, postings.drop_chunks(row.data, sorted(rotten))) for row in rows)
             await tx.copy(SQL["copy_postings"], _copy_rows(into, scope, kept))
             after = rows[-1].term

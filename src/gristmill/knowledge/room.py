@@ -3,13 +3,13 @@
 from functools import partial
 
 from gristmill.db import Tx
-from gristmill.knowledge.checks import check_extraction
+from gristmill.knowledge.checks import EMPTY_EXTRACTIONS, check_extraction, find_empty_extractions
 from gristmill.knowledge.letters import FillVectors, FoldTerms, TidyTerms
 from gristmill.knowledge.lexicon import fold_terms, tidy_terms
 from gristmill.knowledge.vectors import choose_model, fill_vectors
 from gristmill.models import get_embedder_name
 from gristmill.queue import Handler, on
-from gristmill.rooms import RecurringLetter, Room, Tools
+from gristmill.rooms import RecurringLetter, Room, Tools, Watch
 from gristmill.settings import Settings
 
 HOURLY = "17 * * * *"
@@ -36,4 +36,5 @@ ROOM = Room(
     prepare=follow_settings,
     schedules=(RecurringLetter(TidyTerms.kind, TidyTerms(), HOURLY),),
     checks=(check_extraction,),
+    alarms=(Watch((EMPTY_EXTRACTIONS,), find_empty_extractions),),
 )

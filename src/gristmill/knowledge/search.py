@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
@@ -64,6 +64,8 @@ class Hit:
     heading: str
     text: str
     snippet: Snippet
+    record: int | None = None  # the id of the record that this is, if it is one
+    columns: Mapping[str, str] | None = None  # of the record
     via: tuple[str, ...] = ()  # the nodes that led here, for what the graph added
 
 
@@ -83,10 +85,11 @@ async def search(
     limit: int = 10,
     type: str | Sequence[str] | None = None,
     after: datetime | None = None,
+    columns: Mapping[str, str] | None = None,
     expand: int = 0,
     settings: KnowledgeSettings = DEFAULTS,
 ) -> Hits:
-    """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone.
+    """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone; `columns` are those of records.
 
     Give the embedders of both models while one model replaces another: until all vectors are replaced, search compares
     those of the old model.
@@ -100,7 +103,7 @@ async def search(
     request = SearchRequest(
         query=query[:LONGEST_QUERY],
         alpha=alpha,
-        only=Filter(types, after),
+        only=Filter(types, after, columns or None),
         most=max(most, CANDIDATES_QUOTED if _quoted_phrases(query) else CANDIDATES),
         meaning_share=settings.meaning_share,
     )
@@ -158,6 +161,8 @@ class ChunkRow(NamedTuple):
     version: int
     client: str
     project: str
+    record: int | None
+    columns: dict[str, str] | None
     outdated: bool  # the same source has a newer version
 
 
@@ -227,6 +232,8 @@ def _make_hit(row: ChunkRow, candidates: Candidates) -> Hit:
         heading=row.heading,
         text=row.text,
         snippet=snippet_of(row.text, row.language, candidates.highlighter),
+        record=row.record,
+        columns=row.columns,
     )
 
 
@@ -239,15 +246,17 @@ def spread_over_sources(best: Sequence[ChunkRow], limit: int) -> tuple[list[Chun
     for row in best:
         source = (row.client, row.project, row.urn)
         newest[source] = max(newest.get(source, 0), row.version)
-    shown: Counter[DocumentId] = Counter()
+    shown: Counter[tuple[DocumentId, int]] = Counter()
     shown_texts = _ShownTexts()
     first, behind = list[ChunkRow](), list[ChunkRow]()
     for row in best:
         old = row.version < newest[row.client, row.project, row.urn]
-        if old or shown[row.document] >= PER_DOCUMENT or shown_texts.repeats(row.text):
+        # each row of a table speaks for itself, though all of them hang on one document
+        own = row.document, row.record or 0
+        if old or shown[own] >= PER_DOCUMENT or shown_texts.repeats(row.text):
             behind.append(row)
             continue
-        shown[row.document] += 1
+        shown[own] += 1
         first.append(row)
         if len(first) == limit:
             break

@@ -4,11 +4,14 @@
 -- The scopes are checked once more: nothing outside of them is ever shown, whatever seemed to match.
 SELECT c.id, c.document, c.page, c.start, c.stop, c.kind, c.language, c.heading, c.text, d.name, d.title, d.type,
        d.urn, (SELECT name FROM document WHERE id = d.container) AS part_of, d.version, s.client, s.project,
+       f.record, f.columns,
        EXISTS (SELECT FROM document n WHERE n.scope = d.scope AND n.urn = d.urn AND n.version > d.version) AS outdated
   FROM chunk c JOIN document d ON d.id = c.document JOIN scope s ON s.id = d.scope
+  LEFT JOIN chunk_columns f ON f.chunk = c.id
  WHERE c.id = ANY(%(chunks)s) AND c.scope = ANY(%(scopes)s::int[])
    AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
-   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz);
+   AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz)
+   AND (%(columns)s::jsonb IS NULL OR f.columns @> %(columns)s::jsonb);
 
 -- name: expand
 -- Chunks that name neighbours of the nodes that the hits name, under any alias of the client. Near ones come first, then
@@ -42,9 +45,11 @@ WITH RECURSIVE related (key, hops) AS (
 )
 SELECT chunk, hops, keys
   FROM led
- WHERE %(types)s::text[] IS NULL AND %(after)s::timestamptz IS NULL
+ WHERE %(types)s::text[] IS NULL AND %(after)s::timestamptz IS NULL AND %(columns)s::jsonb IS NULL
     OR EXISTS (SELECT FROM chunk c JOIN document d ON d.id = c.document
                 WHERE c.id = led.chunk AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
-                  AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz))
+                  AND (%(after)s::timestamptz IS NULL OR coalesce(d.written_at, d.added_at) >= %(after)s::timestamptz)
+                  AND (%(columns)s::jsonb IS NULL
+                       OR EXISTS (SELECT FROM chunk_columns f WHERE f.chunk = c.id AND f.columns @> %(columns)s::jsonb)))
  ORDER BY hops, cardinality(keys) DESC, chunk
  LIMIT %(most)s;

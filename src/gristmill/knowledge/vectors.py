@@ -97,9 +97,16 @@ async def describe_refill(tx: Tx, current: Model) -> str | None:
     return f"{coming} takes the place of {current.name}: until it has, what was added since is found by words alone."
 
 
+class _KnownVector(NamedTuple):
+    """The vector of a text with this hash."""
+
+    hash: bytes
+    vector: bytes
+
+
 async def known_vectors(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """The vectors that this model has made already, by the hash of their text."""
-    rows = await tx.all(SQL["known_vectors"], model=model, hashes=list(set(hashes)))
+    rows = await tx.all(SQL["known_vectors"], _KnownVector, model=model, hashes=list(set(hashes)))
     return {row.hash: read_vector(row.vector) for row in rows}
 
 
@@ -154,19 +161,27 @@ FEW = 4_000  # so many chunks are compared one by one as fast as the index finds
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Only documents of these types, written after this moment (or added, if nobody knows when they were written)."""
+    """Only documents of these types, written after this moment (or added, if nobody knows when they were written).
+
+    With `columns`, only records that have these values in them.
+    """
 
     types: tuple[str, ...] | None = None
     after: datetime | None = None
+    columns: Mapping[str, str] | None = None
 
     @property
     def passes_all(self) -> bool:
-        return self.types is None and self.after is None
+        return self.types is None and self.after is None and not self.columns
 
     @property
     def params(self) -> dict[str, Any]:
         """The parameters that statements take."""
-        return {"types": None if self.types is None else list(self.types), "after": self.after}
+        return {
+            "types": None if self.types is None else list(self.types),
+            "after": self.after,
+            "columns": orjson.dumps(dict(self.columns)).decode() if self.columns else None,
+        }
 
 
 async def find_nearest(
@@ -196,6 +211,9 @@ async def compute_cosines(
 
 async def _chunks_if_few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
     """The chunks that pass the filter; more than FEW if there are too many to compare each."""
+    if only.columns:
+        rows = await tx.all(SQL["few_chunks_with_columns"], scopes=scopes, most=FEW + 1, **only.params)
+        return [row.id for row in rows]
     statement = (
         SQL["few_chunks_of_type"] if only.types else SQL["few_chunks_since"] if only.after else SQL["few_chunks"]
     )

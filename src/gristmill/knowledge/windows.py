@@ -1,6 +1,7 @@
 """Vectors of texts that are longer than a model's window: the whole text counts, not only its beginning."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from itertools import accumulate, pairwise
 
 from gristmill.models import Embedder, tokens
@@ -37,10 +38,14 @@ def mean_vector(vectors: Sequence[bytes]) -> bytes:
 
 
 class LongTextEmbedder:
-    """An embedder for texts of any length: a long text gets the mean of the vectors of its parts."""
+    """An embedder for texts of any length: a long text gets the mean of the vectors of its parts.
 
-    def __init__(self, embedder: Embedder) -> None:
+    With a `turn`, the model is asked by one caller at a time, while others prepare their texts.
+    """
+
+    def __init__(self, embedder: Embedder, turn: AbstractAsyncContextManager[object] | None = None) -> None:
         self._embedder = embedder
+        self._turn = turn or nullcontext()
 
     @property
     def name(self) -> str:
@@ -63,7 +68,8 @@ class LongTextEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         parts = [split_windows(text, self.window) for text in texts]
-        made = await self._embedder.embed([part for some in parts for part in some])
+        async with self._turn:
+            made = await self._embedder.embed([part for some in parts for part in some])
         bounds = pairwise(accumulate(map(len, parts), initial=0))
         return [mean_vector(made[start:stop]) for start, stop in bounds]
 

@@ -43,19 +43,12 @@ async def build_graph(
 
 def _make_passage(chunk: Chunk, document: Document) -> Passage | None:
     """The first chunk brings its document's head: the sender of a mail is named there, not in the sentences."""
-    text, kind = _choose_text(chunk)
+    text, kind = chunks.choose_sentences(chunk.text, chunk.kind)
     if not text:
         return None
     first = chunk.page == 1 and chunk.ordinal == 0
     about = {"type": document.type, "title": document.title, "meta": dict(document.meta)} if first else {}
     return Passage(text, chunk.heading, kind, chunk.language, about)
-
-
-def _choose_text(chunk: Chunk) -> tuple[str, str]:
-    """The text of a chunk to draw facts from, and its kind: the sentences beside a table, and nothing of a log."""
-    if chunk.kind == "table":
-        return chunks.prose_outside_tables(chunk.text), "prose"
-    return ("" if chunk.kind == "log" else chunk.text), chunk.kind
 
 
 def _outcome(

@@ -1,9 +1,22 @@
 """From bytes to pages of Markdown: what a file is, what lies in it, what its pages say."""
 
 from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.mail_summary import MailSummary, read_message_id, summarize_mail
 from gristmill.documents.reading.open_files import spent_opening
-from gristmill.documents.reading.opening import TYPES, VERSION, inspect, read
-from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Shunned
+from gristmill.documents.reading.opening import (
+    TYPES,
+    VERSION,
+    draw_page,
+    find_places,
+    has_picture,
+    inspect,
+    read,
+    refuse_undrawn,
+)
+from gristmill.documents.reading.places import PlacedSpan, Span, find_in_words
+from gristmill.documents.reading.quotes import MailText, split_quoted
+from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, Method, PageText, Part, Shunned
+from gristmill.documents.reading.transcript import find_time_span, parse_transcript
 
 __all__ = [
     "BEGINNING",
@@ -12,10 +25,25 @@ __all__ = [
     "Bookmark",
     "Inspection",
     "Limits",
+    "MailSummary",
+    "MailText",
+    "Method",
     "PageText",
     "Part",
+    "PlacedSpan",
     "Shunned",
+    "Span",
+    "draw_page",
+    "find_in_words",
+    "find_places",
+    "find_time_span",
+    "has_picture",
     "inspect",
+    "parse_transcript",
     "read",
+    "read_message_id",
+    "refuse_undrawn",
     "spent_opening",
+    "split_quoted",
+    "summarize_mail",
 ]

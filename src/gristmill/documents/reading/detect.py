@@ -12,6 +12,7 @@ from gristmill.documents.reading import refusals
 from gristmill.documents.reading.limits import Limits, check_unpacked
 from gristmill.documents.reading.plain import decode, looks_binary
 from gristmill.documents.reading.results import Type
+from gristmill.documents.reading.transcript import looks_like_transcript
 from gristmill.errors import Permanent
 
 HEAD = 64 << 10  # bytes that decide
@@ -173,6 +174,8 @@ def _by_text(head: bytes, name: str) -> Type:
         raise refusals.empty()
     if ENVELOPE.match(text):
         return "mailbox"
+    if looks_like_transcript(text):
+        return "transcript"
     if _is_mail(text, needed=1 if suffix == ".eml" else 2):
         return "mail"
     if suffix not in (".md", ".markdown") and HTML.match(text):

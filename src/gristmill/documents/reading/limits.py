@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gristmill.documents.reading import refusals
 from gristmill.errors import Permanent
+from gristmill.wording import format_bytes
 
 HARMLESS = 64 << 20  # bytes: whatever they were packed into
 
@@ -24,7 +24,7 @@ class Limits:
 def check_unpacked(total: int, packed: int, limits: Limits, what: str = "the file") -> None:
     """Raises when so many bytes came out of so few that somebody means harm, or more than there is room for."""
     if total > limits.unpacked:
-        most = refusals.format_bytes(limits.unpacked)
+        most = format_bytes(limits.unpacked)
         raise Permanent(f"Unpacked, {what} is larger than the {most} that are read (setting documents.max_unpacked).")
     if total > limits.ratio * packed and total > HARMLESS:
         named = what[0].upper() + what[1:]

@@ -113,6 +113,13 @@ def looks_wide(data: bytes) -> bool:
 # --- taking apart
 
 
+def take_texts(message: Message, depth: int) -> list[str]:
+    """The texts of a mail, without its attachments."""
+    mail = Opened(message)
+    _take_apart(mail, message, depth)
+    return mail.texts
+
+
 def _take_apart(mail: Opened, part: Message, depth: int, *, heard: bool = False) -> None:
     """`heard`: its text was told in another form, and only what else lies in it is wanted."""
     if depth < 0:

@@ -2,12 +2,18 @@
 
 import importlib
 import os
-from typing import Protocol, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, cast
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
+from gristmill.documents.reading.places import PlacedSpan, Span
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 from gristmill.errors import Permanent
+
+if TYPE_CHECKING:
+    from gristmill.documents.reading.drawing import Drawing
 
 VERSION = "4"  # of all that turns bytes into text: what was read by another version is read anew
 
@@ -24,10 +30,12 @@ FORMATS: dict[Type, str] = {
     "markdown": "plain",
     "text": "plain",
     "csv": "plain",
+    "transcript": "transcript",
 }
 
 
 TYPES = frozenset(FORMATS)
+DRAWN = frozenset({"pdf", "image"})  # the types whose pages have a picture
 
 
 class Format(Protocol):
@@ -58,7 +66,31 @@ def read(path: str, type: str, number: int, limits: Limits) -> PageText:
     if type not in FORMATS:
         raise Permanent(f"Nobody knows how to read a file of the type {type}.")
     page = _format(type).read(path, type, number, limits)
-    return PageText(tidy.page(page.text), page.method)
+    return replace(page, text=tidy.page(page.text))
+
+
+def draw_page(path: str, type: Type, number: int, width: int, limits: Limits) -> "Drawing":
+    """A picture of one page, counted from 1, about as wide as this."""
+    from gristmill.documents.reading import drawing  # noqa: PLC0415 as above
+
+    return drawing.draw(path, type, number, width, limits)
+
+
+def find_places(path: str, number: int, text: str, spans: Sequence[Span]) -> list[PlacedSpan]:
+    """Where these parts of the text of a PDF's page stand on it."""
+    from gristmill.documents.reading import pdf  # noqa: PLC0415 as above
+
+    return pdf.find_places(path, number, text, spans)
+
+
+def has_picture(type: str | None) -> bool:
+    """Whether the pages of this type can be drawn."""
+    return type in DRAWN
+
+
+def refuse_undrawn(type: str | None) -> str:
+    kind = f"a page of the type {type}" if type else "a document that was not opened yet"
+    return f"There is no picture of {kind}: its text is all that there is to see."
 
 
 def _format(type: Type) -> Format:

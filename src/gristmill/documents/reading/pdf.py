@@ -5,20 +5,22 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeAlias, cast
 
 import pypdfium2
 import pypdfium2.raw
+from PIL import Image
 from pypdfium2 import PdfiumError
 
-from gristmill.documents.reading import layout, refusals, tidy
+from gristmill.documents.reading import layout, pdf_places, refusals, tidy
 from gristmill.documents.reading.layout import Line
 from gristmill.documents.reading.limits import Limits, check_unpacked
 from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.places import PlacedSpan, Span
 from gristmill.documents.reading.plain import heading, stem
 from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
@@ -67,13 +69,35 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+    with _opened_page(path, number) as page:
+        text = _text(page)
+        return PageText(text, "text") if count_legible(text) >= SCANNED else _read_scan(page, text, number, limits)
+
+
+def draw(path: str, number: int, width: int, limits: Limits) -> Image.Image:
+    """A picture of the page that is about as wide as this."""
+    with _opened_page(path, number) as page:
+        return _picture(page, number, limits, scale=width / max(page.get_width(), 1))
+
+
+def find_places(path: str, number: int, text: str, spans: Sequence[Span]) -> list[PlacedSpan]:
+    """Where these parts of the text that was read of the page stand on it; a rectangle for each line of a part."""
+    with _opened_page(path, number) as page:
+        textpage = page.get_textpage()
+        try:
+            return list(pdf_places.find_spans(page, textpage, text, spans))
+        finally:
+            textpage.close()
+
+
+@contextmanager
+def _opened_page(path: str, number: int) -> Generator[Page]:
     pdf = pdf_files.get(path)
     if not 1 <= number <= len(pdf):
         raise refusals.no_such_page(number, len(pdf))
     page = _page(pdf, number)
     try:
-        text = _text(page)
-        return PageText(text, "text") if count_legible(text) >= SCANNED else _read_scan(page, text, number, limits)
+        yield page
     except PdfiumError as error:
         raise Permanent(f"Page {number} is damaged and cannot be read.") from error
     finally:
@@ -201,12 +225,12 @@ def _letters(text: str) -> int:
     return sum(map(str.isalnum, text))
 
 
-def _picture(page: Page, number: int, limits: Limits) -> Any:
+def _picture(page: Page, number: int, limits: Limits, *, scale: float = DPI / 72) -> Image.Image:
     width, height = page.get_size()
     if not (0 < width < 1e6 and 0 < height < 1e6):
         raise Permanent(f"Page {number} has no size that could be drawn.")
     fitting = math.sqrt(min(limits.pixels, OCR_PIXELS) / (width * height))
-    return page.render(scale=min(DPI / 72, fitting)).to_pil().convert("RGB")
+    return page.render(scale=min(scale, fitting)).to_pil().convert("RGB")
 
 
 # --- what the file says of itself

@@ -28,14 +28,23 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+    upright = _load_page(path, number, limits)
+    from gristmill.documents.reading.scans import recognise_page  # noqa: PLC0415 it brings the OCR models
+
+    return recognise_page(upright)
+
+
+def draw(path: str, number: int, width: int, limits: Limits) -> Image.Image:
+    """The page as it is."""
+    return _load_page(path, number, limits)
+
+
+def _load_page(path: str, number: int, limits: Limits) -> Image.Image:
     with _open_picture(path, limits) as picture:
         pages = _frames(picture)
         if not 1 <= number <= pages:
             raise refusals.no_such_page(number, pages)
-        upright = _frame(picture, number, limits)
-    from gristmill.documents.reading.scans import recognise_page  # noqa: PLC0415 it brings the OCR models
-
-    return recognise_page(upright)
+        return _frame(picture, number, limits)
 
 
 @contextmanager

@@ -3,15 +3,6 @@
 from gristmill.errors import Permanent
 
 
-def format_bytes(size: int) -> str:
-    """Bytes as people say them."""
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1024:
-            return f"{size} {unit}"
-        size //= 1024
-    return f"{size} GB"
-
-
 def empty() -> Permanent:
     return Permanent("The file is empty.")
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-Type = Literal["pdf", "image", "docx", "pptx", "xlsx", "html", "mail", "mailbox", "markdown", "text", "csv"]
+Type = Literal[
+    "pdf", "image", "docx", "pptx", "xlsx", "html", "mail", "mailbox", "markdown", "text", "csv", "transcript"
+]
 Method = Literal["text", "ocr", "copied", "blank"]
 
 SILENCES: dict[Method, str] = {"ocr": "nothing could be read in the picture", "blank": "the page is blank"}
@@ -71,6 +73,7 @@ class PageText:
 
     text: str
     method: Method
+    words: bytes = b""  # of a page that was read from its picture: where its words stand, as `places` packs them
 
     @property
     def silence(self) -> str | None:

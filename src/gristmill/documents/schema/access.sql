@@ -1,6 +1,7 @@
 -- Who sees which documents.
 
-SELECT protect('document'), protect('phase'), protect('page'), protect('kept_part'), protect('document_tally');
+SELECT protect('document'), protect('phase'), protect('page'), protect('kept_part'), protect('document_tally'),
+       protect('former_version');
 
 -- Bytes are kept once for each content, whoever has it, and are read through a document. They are written and removed by
 -- functions alone (keep_bytes, claim_staged, drop_unused_blobs …).

@@ -9,6 +9,14 @@ from gristmill.knowledge.graph.contributions import (
     known_extractions,
     save,
 )
+from gristmill.knowledge.graph.excerpts import (
+    Excerpt,
+    Surroundings,
+    document_excerpt,
+    edges_between,
+    recent_nodes,
+    surroundings,
+)
 from gristmill.knowledge.graph.graphml import export
 from gristmill.knowledge.graph.reading import (
     Counts,
@@ -37,16 +45,20 @@ __all__ = [
     "Counts",
     "EdgeRef",
     "Evidence",
+    "Excerpt",
     "FoundNode",
     "Losses",
     "Neighbour",
     "Node",
     "NodeRef",
     "Step",
+    "Surroundings",
     "counts",
     "create_node_with_rag_links",
     "create_relationship",
+    "document_excerpt",
     "edge_evidence",
+    "edges_between",
     "export",
     "extraction_key",
     "find",
@@ -55,9 +67,11 @@ __all__ = [
     "known_extractions",
     "node",
     "path",
+    "recent_nodes",
     "resolve",
     "retract_statements",
     "save",
     "similar_names",
     "statements_at_stake",
+    "surroundings",
 ]

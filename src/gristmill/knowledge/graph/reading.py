@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
 
 from gristmill.db import Query, Tx, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.keys import keys_with_name, resolve_keys
 from gristmill.models import make_entity_key
@@ -17,7 +17,8 @@ from gristmill.scopes import Scope, visible
 SQL = queries("gristmill.knowledge.graph", "reading.sql")
 R = TypeVar("R")
 WIDEST = 20_000  # nodes on one level of the search for a path
-AROUND = 60  # characters before and after a name in a snippet
+AROUND = 60  # characters before and after a name in a snippet …
+NEARBY = 20  # … and at most so many more to the end of a word
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class _TypeRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class Reader:
     """The scopes that a reader may see, and the client whose aliases name the nodes."""
 
     client: str
@@ -174,30 +175,30 @@ class _Reader:
         return [row.key for row in await self.all(tx, query, _KeyRow, **params)]
 
 
-async def _reader_of(tx: Tx, scope: Scope) -> _Reader:
-    return _Reader(scope.client, await visible(tx, scope))
+async def reader_of(tx: Tx, scope: Scope) -> Reader:
+    return Reader(scope.client, await visible(tx, scope))
 
 
 async def resolve(tx: Tx, scope: Scope, text: str) -> str:
     """The key of the node that somebody means: by its key, an alias, or its name if only one node has that."""
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     meant = await (_find_by_key if "::" in text else _find_by_name)(tx, reader, text)
     if len(meant) > 1:
         raise Refused(f"Several nodes are called “{text}”: {', '.join(meant)}. Name one of them.")
     if meant:
         return meant[0]
     near = await similar_names(tx, scope, text)
-    hint = f"did you mean {' or '.join(near)}?" if near else "gristmill graph find TEXT searches for one."
-    raise Refused(f"There is no node “{text}” in {scope}: {hint}")
+    hint = f"did you mean {' or '.join(near)}?" if near else "search for it by a part of its name."
+    raise Unknown(f"There is no node “{text}” in {scope}: {hint}")
 
 
-async def _find_by_key(tx: Tx, reader: _Reader, text: str) -> list[str]:
+async def _find_by_key(tx: Tx, reader: Reader, text: str) -> list[str]:
     """The node with this key, resolved by the client's own aliases, or else by those of GLOBAL."""
     keys = [*await resolve_keys(tx, reader.client, [text]), *await resolve_keys(tx, "", [text])]
     return (await _present_keys(tx, reader, keys))[:1]
 
 
-async def _find_by_name(tx: Tx, reader: _Reader, text: str) -> list[str]:
+async def _find_by_name(tx: Tx, reader: Reader, text: str) -> list[str]:
     """The keys of nodes with this name or alias; where case matters, those written exactly so, if there are any."""
     names = {_normal_name(text), " ".join(text.split())}
     found = [
@@ -210,7 +211,7 @@ async def _find_by_name(tx: Tx, reader: _Reader, text: str) -> list[str]:
     return list(dict.fromkeys([*alike, *await _present_keys(tx, reader, called)]))
 
 
-async def _present_keys(tx: Tx, reader: _Reader, keys: Sequence[str]) -> list[str]:
+async def _present_keys(tx: Tx, reader: Reader, keys: Sequence[str]) -> list[str]:
     """Those of these keys under which the graph has anything."""
     there = set(await reader.keys(tx, SQL["present_keys"], keys=list(keys)))
     return [key for key in keys if key in there]
@@ -219,11 +220,10 @@ async def _present_keys(tx: Tx, reader: _Reader, keys: Sequence[str]) -> list[st
 async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
     """A node by its key or name, with its strongest edges and the chunks that name it most."""
     key = await resolve(tx, scope, key)
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     known = (await _load_nodes(tx, reader, [key]))[key]
     (places,) = await reader.all(tx, SQL["count_places"], _Places, keys=[key])
-    edges = await reader.all(tx, SQL["neighbours"], _NeighbourRow, keys=[key], limit=limit)
-    others = await _load_nodes(tx, reader, [row.key for row in edges])
+    edges, total = await load_edges(tx, reader, key, limit)
     evidence = await reader.all(tx, SQL["node_evidence"], _EvidenceRow, keys=[key], limit=limit)
     return Node(
         key=key,
@@ -233,13 +233,21 @@ async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
         chunks=places.chunks,
         documents=places.documents,
         properties=merge_properties(known.stated),
-        neighbours=tuple(
-            Neighbour(row.key, others[row.key].type, others[row.key].name, row.type, row.outward, row.evidence)
-            for row in edges
-        ),
-        edges=edges[0].total if edges else 0,
+        neighbours=edges,
+        edges=total,
         evidence=tuple(map(_make_evidence, evidence)),
     )
+
+
+async def load_edges(tx: Tx, reader: Reader, key: str, limit: int) -> tuple[tuple[Neighbour, ...], int]:
+    """The edges of a node with most evidence, and how many it has in all."""
+    rows = await reader.all(tx, SQL["neighbours"], _NeighbourRow, keys=[key], limit=limit)
+    others = await _load_nodes(tx, reader, [row.key for row in rows])
+    edges = (
+        Neighbour(row.key, others[row.key].type, others[row.key].name, row.type, row.outward, row.evidence)
+        for row in rows
+    )
+    return tuple(edges), rows[0].total if rows else 0
 
 
 def merge_properties(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
@@ -247,13 +255,13 @@ def merge_properties(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, An
     return dict(ChainMap(*map(dict, reversed(stated or ()))))
 
 
-async def _load_nodes(tx: Tx, reader: _Reader, keys: Sequence[str]) -> dict[str, _NodeRow]:
+async def _load_nodes(tx: Tx, reader: Reader, keys: Sequence[str]) -> dict[str, _NodeRow]:
     return {row.key: row for row in await reader.all(tx, SQL["nodes"], _NodeRow, keys=list(keys))} if keys else {}
 
 
 async def edge_evidence(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> list[Evidence]:
     """The chunks that show this edge."""
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     edge = {"source": step.source, "type": step.type, "target": step.target}
     rows = await reader.all(tx, SQL["edge_evidence"], _EvidenceRow, **edge, limit=limit)
     return [_make_evidence(row) for row in rows]
@@ -261,11 +269,16 @@ async def edge_evidence(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> 
 
 async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[FoundNode]:
     """Nodes whose name begins with this text, then nodes whose name contains it; in any case of letters."""
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     keys = await _keys_beginning_with(tx, reader, text, limit)
     if len(keys) < limit and text.strip():
         within = await reader.keys(tx, SQL["find_within"], text=_normal_name(text), limit=limit)
         keys = list(dict.fromkeys([*keys, *within]))[:limit]
+    return await load_found(tx, reader, keys)
+
+
+async def load_found(tx: Tx, reader: Reader, keys: Sequence[str]) -> list[FoundNode]:
+    """These nodes, in this order; keys must be those of nodes that the reader sees."""
     known = await _load_nodes(tx, reader, keys)
     return [FoundNode(*known[key][:5]) for key in keys]
 
@@ -273,7 +286,7 @@ async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[Foun
 async def similar_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> list[str]:
     """Keys that look much like this text, among those whose names begin like it or like one of its words."""
     name = _normal_name(text.rpartition("::")[2])
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     candidates: dict[str, str] = {}
     for part in dict.fromkeys((name[:3], name[:2], *(word[:4] for word in name.split()[1:]))):
         candidates |= {
@@ -285,7 +298,7 @@ async def similar_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> li
 
 async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6) -> list[Step] | None:
     """The shortest way between two nodes, searched from both ends at once; None if there is none within `hops`."""
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     ends = await resolve(tx, scope, source), await resolve(tx, scope, target)
     if ends[0] == ends[1]:
         return []
@@ -304,7 +317,7 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
 _Ways = dict[str, tuple[str, Step] | None]  # node → the node before it on the way, and the edge between them
 
 
-async def _next_level(tx: Tx, reader: _Reader, ways: _Ways, front: Sequence[str]) -> list[str]:
+async def _next_level(tx: Tx, reader: Reader, ways: _Ways, front: Sequence[str]) -> list[str]:
     """The neighbours of these nodes that were not reached before; `ways` learns how they were reached."""
     rows = await reader.all(tx, SQL["next_level"], _LevelRow, keys=list(front), limit=WIDEST)
     fresh = [row for row in rows if row.key not in ways]
@@ -324,7 +337,7 @@ def _steps_back(ways: _Ways, key: str) -> list[Step]:
 
 async def counts(tx: Tx, scope: Scope) -> Counts:
     """How many nodes and edges of each type the graph has."""
-    reader = await _reader_of(tx, scope)
+    reader = await reader_of(tx, scope)
     (row,) = await reader.all(tx, SQL["counts"], _CountsRow)
     nodes = {one.type: one.n for one in await reader.all(tx, SQL["node_types"], _TypeRow)}
     edges = {one.type: one.n for one in await reader.all(tx, SQL["edge_types"], _TypeRow)}
@@ -334,7 +347,7 @@ async def counts(tx: Tx, scope: Scope) -> Counts:
 # --- names and evidence
 
 
-async def _keys_beginning_with(tx: Tx, reader: _Reader, text: str, limit: int) -> list[str]:
+async def _keys_beginning_with(tx: Tx, reader: Reader, text: str, limit: int) -> list[str]:
     """The keys of nodes whose names begin with this text, folded as a name and as an id: the two may differ."""
     found: dict[str, None] = {}
     for name in dict.fromkeys((_normal_name(text), " ".join(text.lower().split()))):
@@ -361,5 +374,15 @@ def _make_evidence(row: _EvidenceRow) -> Evidence:
     at = re.search(rf"(?<!\w){written}(?!\w)", passage, re.IGNORECASE) or re.search(written, passage, re.IGNORECASE)
     begin, end = (at.start(), at.end()) if at else (0, 0)
     start, stop = (row.start + begin, row.start + end) if at and row.passage else (row.start, row.stop)
-    snippet = " ".join(passage[max(begin - AROUND, 0) : end + AROUND].split())
+    snippet = _cut_snippet(passage, begin - AROUND, end + AROUND)
     return Evidence(row.chunk, row.document, row.file, row.title, row.urn, row.page, start, stop, snippet)
+
+
+def _cut_snippet(text: str, start: int, stop: int) -> str:
+    """This part of a text on one line, from the beginning of a word to the end of one if there are any nearby."""
+    before, behind = text[max(start - NEARBY, 0) : max(start, 0)], text[stop : stop + NEARBY]
+    begun = re.search(r"\S+$", before)
+    left = re.match(r"\S+", behind)
+    start -= len(begun[0]) if begun and len(begun[0]) < NEARBY else 0
+    stop += len(left[0]) if left and len(left[0]) < NEARBY else 0
+    return " ".join(text[max(start, 0) : stop].split())

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from gristmill.db import Tx, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unknown
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.graph.contributions import NodeRef
 from gristmill.knowledge.keys import block_alias_changes, resolve_keys
@@ -106,10 +106,10 @@ async def _refuse_foreign_chunks(tx: Tx, scope: Scope, own: ScopeId, chunks: Seq
     """Refuses chunks of others, and those of GLOBAL: everybody would see what is stated on them."""
     if not chunks:
         return
-    known = {row.id for row in await tx.all(SQL["own_chunks"], chunks=list(chunks), scope=own)}
+    known = set(await tx.values(SQL["own_chunks"], ChunkId, chunks=list(chunks), scope=own))
     for chunk in chunks:
         if chunk not in known:
-            raise Refused(f"There is no chunk {chunk} in {scope}.")
+            raise Unknown(f"There is no chunk {chunk} in {scope}.")
 
 
 async def _link_chunks(tx: Tx, keys: Sequence[str], chunks: Sequence[ChunkId]) -> None:

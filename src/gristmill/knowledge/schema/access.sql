@@ -1,7 +1,8 @@
 -- Who sees which knowledge.
 
 SELECT protect('chunk'), protect('embedding'), protect('fresh_terms'), protect('segment'), protect('posting'),
-       protect('gone_chunk'), protect('entity'), protect('mention'), protect('extraction');
+       protect('gone_chunk'), protect('entity'), protect('mention'), protect('extraction'), protect('node_merge'),
+       protect('merged_mention'), protect('merged_relation'), protect('merged_entity');
 -- A relation has the scope of its chunk, as mentions have. A client alone is asked for that: another key would slow down every
 -- writer of the graph.
 SELECT protect('relation', own => 'scope = ANY ((SELECT own_scopes())::int[])'

@@ -1,0 +1,96 @@
+-- Lists of documents. Each statement reads at most `scan` rows from where it begins, by an index, and says which was the last.
+
+-- name: scopes_of
+SELECT coalesce(array_agg(id), '{}') FROM scope
+ WHERE (%(client)s::text IS NULL OR client = %(client)s) AND (%(project)s::text IS NULL OR project = %(project)s);
+
+-- name: newest
+WITH seen AS MATERIALIZED (
+  SELECT id, name, title, container, completed_at FROM document WHERE id < %(before)s ORDER BY id DESC LIMIT %(scan)s
+)
+SELECT ARRAY(SELECT id FROM seen
+              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+                AND (NOT %(top)s OR container IS NULL) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+              ORDER BY id DESC LIMIT %(most)s) AS ids,
+       (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: newest_of_scopes
+WITH seen AS MATERIALIZED (
+  SELECT d.id, d.name, d.title, d.type, d.container, d.completed_at
+    FROM unnest(%(scopes)s::int[]) AS s (scope)
+   CROSS JOIN LATERAL (SELECT id, name, title, type, container, completed_at FROM document
+                        WHERE scope = s.scope AND id < %(before)s ORDER BY id DESC LIMIT %(scan)s) d
+   ORDER BY d.id DESC LIMIT %(scan)s
+)
+SELECT ARRAY(SELECT id FROM seen
+              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+                AND (NOT %(top)s OR container IS NULL) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+              ORDER BY id DESC LIMIT %(most)s) AS ids,
+       (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: of_type
+WITH seen AS MATERIALIZED (
+  SELECT d.id, d.name, d.title, d.type, d.container, d.completed_at
+    FROM unnest(%(scopes)s::int[]) AS s (scope)
+   CROSS JOIN LATERAL (SELECT id, name, title, type, container, completed_at FROM document
+                        WHERE scope = s.scope AND type = %(type)s AND id < %(before)s ORDER BY id DESC LIMIT %(scan)s) d
+   ORDER BY d.id DESC LIMIT %(scan)s
+)
+SELECT ARRAY(SELECT id FROM seen
+              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+                AND (NOT %(top)s OR container IS NULL) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+              ORDER BY id DESC LIMIT %(most)s) AS ids,
+       (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: incomplete
+WITH seen AS MATERIALIZED (
+  SELECT d.id, d.name, d.title, d.type, d.container
+    FROM unnest(%(scopes)s::int[]) AS s (scope)
+   CROSS JOIN LATERAL (SELECT id, name, title, type, container FROM document
+                        WHERE scope = s.scope AND completed_at IS NULL AND id < %(before)s ORDER BY id DESC LIMIT %(scan)s) d
+   ORDER BY d.id DESC LIMIT %(scan)s
+)
+SELECT ARRAY(SELECT id FROM seen
+              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+                AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (NOT %(top)s OR container IS NULL)
+              ORDER BY id DESC LIMIT %(most)s) AS ids,
+       (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: failed
+-- Dead letters are few among many documents that wait, and have an index; whether one of them makes its document failed is
+-- asked afterwards.
+WITH dead AS MATERIALIZED (
+  SELECT DISTINCT substr(owner, 10)::bigint AS id FROM task WHERE died_at IS NOT NULL AND owner LIKE 'document:%%'
+), seen AS MATERIALIZED (
+  SELECT d.id, d.name, d.title, d.type, d.container
+    FROM dead x JOIN document d ON d.id = x.id
+   WHERE d.completed_at IS NULL AND d.scope = ANY (%(scopes)s::int[]) AND d.id < %(before)s
+   ORDER BY d.id DESC LIMIT %(scan)s
+)
+SELECT ARRAY(SELECT id FROM seen
+              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+                AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (NOT %(top)s OR container IS NULL)
+              ORDER BY id DESC LIMIT %(most)s) AS ids,
+       (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: parts
+WITH seen AS MATERIALIZED (
+  SELECT id, name, title, type, completed_at FROM document
+   WHERE container = %(container)s AND id < %(before)s AND scope = ANY (%(scopes)s::int[]) ORDER BY id DESC LIMIT %(scan)s
+)
+SELECT ARRAY(SELECT id FROM seen
+              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+                AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+              ORDER BY id DESC LIMIT %(most)s) AS ids,
+       (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: containers
+WITH RECURSIVE above AS (
+  SELECT container AS id, 1 AS height FROM document WHERE id = %(id)s
+  UNION ALL
+  SELECT d.container, a.height + 1 FROM above a JOIN document d ON d.id = a.id
+)
+SELECT d.id, d.name, d.type FROM above a JOIN document d ON d.id = a.id ORDER BY a.height DESC;
+
+-- name: with_any_part
+SELECT i.id FROM unnest(%(ids)s::bigint[]) AS i (id) WHERE EXISTS (SELECT FROM document d WHERE d.container = i.id);
