@@ -25,6 +25,7 @@ class SearchRequest:
     limit: int = 10
     type: str | None = None
     after: datetime | None = None
+    columns: dict[str, str] | None = None
     expand: int = 0
 
     @property

@@ -26,22 +26,31 @@ GRACE = 1.0  # seconds for searches that run while the service ends
 
 
 @asynccontextmanager
-async def open_search_service(db: Database, settings: Settings) -> AsyncGenerator[None]:
+async def open_search_service(db: Database, settings: Settings, finder: Finder) -> AsyncGenerator[None]:
     """Answer searches until the end, with a model that is loaded from the beginning."""
-    async with Finder(db, settings) as finder:
 
-        async def answer(request: SearchRequest) -> Hits:
-            how = {"alpha": request.alpha, "limit": request.limit, "after": request.after, "expand": request.expand}
-            return await find_in_documents(db, finder, request.query, request.scope, type=request.type, **how)
+    async def answer(request: SearchRequest) -> Hits:
+        return await find_in_documents(
+            db,
+            finder,
+            request.query,
+            request.scope,
+            type=request.type,
+            alpha=request.alpha,
+            limit=request.limit,
+            after=request.after,
+            columns=request.columns,
+            expand=request.expand,
+        )
 
-        async with LocalService(settings, answer) as service:
-            warming = asyncio.create_task(finder.warm_up()) if service.is_serving else None
-            try:
-                yield
-            finally:
-                if warming:
-                    warming.cancel()
-                    await asyncio.gather(warming, return_exceptions=True)
+    async with LocalService(settings, answer) as service:
+        warming = asyncio.create_task(finder.warm_up()) if service.is_serving else None
+        try:
+            yield
+        finally:
+            if warming:
+                warming.cancel()
+                await asyncio.gather(warming, return_exceptions=True)
 
 
 class LocalService:

@@ -1,0 +1,344 @@
+"""What the API answers, with types; fields that a newer server adds are passed over."""
+
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Model(msgspec.Struct, frozen=True):
+    """An answer of the API."""
+
+
+class Portion(msgspec.Struct, Generic[T], frozen=True):
+    """A part of a list; `next` is where it goes on, None at its end."""
+
+    items: list[T]
+    next: str | None = None
+
+
+class Phase(Model, frozen=True):
+    """How many of a phase's units are done."""
+
+    name: str
+    label: str
+    unit: str
+    status: str
+    done: int
+    failed: int
+    total: int
+
+
+class Document(Model, frozen=True):
+    """One version of one source, and how far it is."""
+
+    id: int
+    name: str
+    client: str
+    project: str
+    urn: str
+    version: int
+    type: str | None
+    title: str | None
+    container: int | None
+    part_of: str | None
+    added_at: datetime
+    completed_at: datetime | None
+    status: str
+    summary: str
+    pages: int | None
+    chunks: int
+    phases: list[Phase]
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+
+class Failure(Model, frozen=True):
+    task: int
+    kind: str
+    page: int | None
+    ordinal: int | None
+    error: str
+    attempts: int
+
+
+class Skipped(Model, frozen=True):
+    phase: str
+    units: int
+    reason: str
+
+
+class DocumentDetail(Document, frozen=True):
+    """All that is known of a document itself."""
+
+    size: int
+    hash: str
+    metadata: dict[str, Any]
+    has_picture: bool
+    failures: list[Failure]
+    setbacks: list[Failure]
+    skipped: list[Skipped]
+
+
+class DocumentEvent(Model, frozen=True):
+    """The state of a document at one moment: `what` is progress, ended or gone."""
+
+    id: str
+    what: str
+    document: Document | None
+
+
+class Taken(Model, frozen=True):
+    """What became of a file."""
+
+    name: str
+    urn: str
+    status: str
+    document: int | None
+    reason: str | None = None
+
+
+class TakenAll(Model, frozen=True):
+    items: list[Taken]
+
+
+class Impact(Model, frozen=True):
+    """What a removal takes."""
+
+    documents: int
+    pages: int
+    chunks: int
+    tasks: int
+    nodes: int
+    edges: int
+    nodes_weaker: int
+    edges_weaker: int
+
+
+class Refusal(Model, frozen=True):
+    id: int
+    reason: str
+
+
+class Retried(Model, frozen=True):
+    """The tasks that are pending again, and those that are not and why."""
+
+    tasks: list[int]
+    refused: list[Refusal] = []
+
+
+class Reindexed(Model, frozen=True):
+    document: int
+
+
+class PagePhase(Model, frozen=True):
+    name: str
+    label: str
+    status: str
+    error: str | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    retries: int
+
+
+class PageStatus(Model, frozen=True):
+    """How far a page is in each phase."""
+
+    number: int
+    method: str | None
+    chunks: int
+    phases: list[PagePhase]
+
+
+class PageText(Model, frozen=True):
+    number: int
+    method: str
+    text: str
+
+
+class Chunk(Model, frozen=True):
+    """A chunk: `start` and `stop` are characters of the text of its page."""
+
+    id: int
+    page: int
+    ordinal: int
+    start: int
+    stop: int
+    kind: str
+    language: str | None
+    heading: str
+    text: str
+
+
+class Snippet(Model, frozen=True):
+    text: str
+    highlights: list[tuple[int, int]]
+
+
+class Hit(Model, frozen=True):
+    """A chunk that answers a query, and the parts of its score."""
+
+    score: float
+    lexical: float
+    bm25: float
+    similarity: float | None
+    why: str
+    chunk: int
+    document: int
+    name: str
+    title: str | None
+    type: str | None
+    urn: str
+    part_of: str | None
+    version: int
+    client: str
+    project: str
+    page: int
+    start: int
+    stop: int
+    kind: str
+    language: str | None
+    heading: str
+    text: str
+    snippet: Snippet
+    via: list[str]
+
+
+class Hits(Model, frozen=True):
+    items: list[Hit]
+    note: str | None = None
+
+
+class Node(Model, frozen=True):
+    key: str
+    type: str
+    name: str
+    mentions: int
+    chunks: int
+
+
+class Neighbour(Model, frozen=True):
+    key: str
+    node_type: str
+    name: str
+    type: str
+    outward: bool
+    evidence: int
+
+
+class Evidence(Model, frozen=True):
+    chunk: int
+    document: int
+    file: str
+    title: str | None
+    urn: str
+    page: int
+    start: int
+    stop: int
+    snippet: str
+
+
+class NodeDetail(Node, frozen=True):
+    documents: int
+    properties: dict[str, Any]
+    neighbours: list[Neighbour]
+    edges: int
+    evidence: list[Evidence]
+
+
+class Step(Model, frozen=True):
+    """One edge of a path, and chunks that show it."""
+
+    source: str
+    type: str
+    target: str
+    evidence: int
+    shown_by: list[Evidence] = []
+
+
+class Path(Model, frozen=True):
+    steps: list[Step] | None
+
+
+class Merge(Model, frozen=True):
+    id: int
+    alias: str
+    key: str
+    merged_at: datetime
+
+
+class Ingested(Model, frozen=True):
+    """What was made of a text; of an asynchronous call the task alone."""
+
+    task: int
+    document: int | None = None
+    urn: str = ""
+    chunks: int = 0
+    nodes: int = 0
+    edges: int = 0
+    summary: str = ""
+    entities: list[dict[str, Any]] = []
+    relationships: list[dict[str, Any]] = []
+
+
+class Queue(Model, frozen=True):
+    """How many tasks a queue holds of each status."""
+
+    queue: str
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+
+
+class Task(Model, frozen=True):
+    id: int
+    queue: str | None
+    kind: str
+    status: str
+    priority: int
+    foreground: bool
+    position: int | None
+    created_at: datetime
+    run_at: datetime | None
+    wait: str | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    max_attempts: int | None
+    parent: int | None
+    after: int | None
+    owner: str | None
+    payload: Any
+    result: Any
+    error: str | None
+    cluster: str | None
+
+
+class TaskEvent(Model, frozen=True):
+    at: datetime
+    what: str
+    attempt: int | None
+    text: str | None
+
+
+class TaskDetail(Task, frozen=True):
+    why: str
+    history: list[TaskEvent]
+
+
+class Why(Model, frozen=True):
+    id: int
+    state: str
+    sentence: str
+
+
+class Cancelled(Model, frozen=True):
+    cancelled: list[int]
+    asked: list[int]

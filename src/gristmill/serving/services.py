@@ -1,0 +1,48 @@
+"""The things that routes and pages work with, open for as long as the server runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from fastapi import Request, Response
+
+from gristmill.db import Database, Tx
+from gristmill.documents import PageImages, ProgressWatcher
+from gristmill.knowledge import Finder
+from gristmill.rooms import Room
+from gristmill.serving.caller import Caller
+from gristmill.settings import Settings
+
+
+class Render(Protocol):
+    """Draws a template of the console for the caller of a request."""
+
+    def __call__(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response: ...
+
+
+class Record(Protocol):
+    """Writes into the audit log what a caller changed, in the transaction of the change."""
+
+    async def __call__(self, tx: Tx, caller: Caller, action: str, subject: str, **details: Any) -> None: ...
+
+
+@dataclass(frozen=True)
+class Services:
+    """What web gives to routes and pages."""
+
+    db: Database
+    settings: Settings
+    finder: Finder
+    rooms: Sequence[Room]
+    render: Render
+    record: Record
+    images: PageImages  # pictures of pages
+    watcher: ProgressWatcher  # of documents, for all who listen
+
+    async def close(self) -> None:
+        """End the processes that routes have started."""
+        await self.images.close()
+
+
+def services_of(request: Request) -> Services:
+    return cast(Services, request.app.state.services)

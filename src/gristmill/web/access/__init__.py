@@ -1,0 +1,1 @@
+"""Access: keys, sessions, one-time links and the audit log."""

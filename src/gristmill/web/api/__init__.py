@@ -1,0 +1,1 @@
+"""The API: one file for each subject, each with a constant ROUTES."""

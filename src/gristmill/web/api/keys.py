@@ -1,0 +1,64 @@
+"""Keys over HTTP: the operator makes, lists and revokes them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic import BaseModel, Field
+
+from gristmill.serving import Caller, Listing, Role, require, services_of
+from gristmill.web.access import keys
+
+ROUTES = APIRouter(prefix="/keys", tags=["keys"])
+Operator = Annotated[Caller, Depends(require("admin", operator=True))]
+KeyId = Annotated[int, Path(ge=1, le=2**31 - 1)]
+Name = Annotated[str, Field(max_length=100)]
+
+
+class Key(BaseModel):
+    """A key; its secret is known to its holder alone."""
+
+    id: int
+    name: str
+    role: Role
+    client: str | None = Field(description="The client that it is bound to; none: it sees all clients.")
+    project: str | None
+    created_at: datetime
+    last_used_at: datetime | None = Field(description="To the minute.")
+    revoked_at: datetime | None
+
+
+class NewKey(Key):
+    """A key at the only moment at which its secret is shown."""
+
+    secret: str
+
+
+class KeyWish(BaseModel):
+    """What a new key is for."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    role: Role = "viewer"
+    client: Name | None = None
+    project: Name | None = None
+
+
+@ROUTES.get("", summary="All keys")
+async def list_keys(request: Request, caller: Operator, revoked: bool = False) -> Listing[Key]:
+    async with caller.reading(services_of(request).db) as tx:
+        found = await keys.list_keys(tx, all=revoked)
+    return Listing(items=[Key.model_validate(one, from_attributes=True) for one in found])
+
+
+@ROUTES.post("", status_code=201, summary="Make a key; its secret is shown once")
+async def add_key(request: Request, response: Response, caller: Operator, wish: KeyWish) -> NewKey:
+    response.headers["Cache-Control"] = "no-store"  # a secret: the answer is not kept for repetitions either
+    async with caller.transaction(services_of(request).db) as tx:
+        new = await keys.add_key(tx, caller, wish.name, wish.role, keys.read_scope(wish.client, wish.project))
+    return NewKey.model_validate({**vars(new.key), "secret": new.secret})
+
+
+@ROUTES.delete("/{key}", summary="Revoke a key: it opens nothing any more, and its sessions end")
+async def revoke_key(request: Request, caller: Operator, key: KeyId) -> Key:
+    async with caller.transaction(services_of(request).db) as tx:
+        return Key.model_validate(await keys.revoke_key(tx, caller, key), from_attributes=True)

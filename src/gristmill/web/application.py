@@ -1,0 +1,86 @@
+"""The application: the routes and pages of all rooms behind one gate."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.requests import Request
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from gristmill.db import Database
+from gristmill.documents import PageImages, ProgressWatcher
+from gristmill.errors import GristmillError
+from gristmill.knowledge import Finder
+from gristmill.rooms import Room
+from gristmill.serving import Problem, Services, WebPart
+from gristmill.settings import Settings
+from gristmill.web import assets, health
+from gristmill.web.access.audit import record
+from gristmill.web.gate.bodies import BodyLimit
+from gristmill.web.gate.callers import CallerCheck
+from gristmill.web.gate.entrance import LinkEntrance
+from gristmill.web.gate.failures import FailureShield, answer_problem, explain_failure
+from gristmill.web.gate.freshness import Freshness
+from gristmill.web.gate.headers import SecurityHeaders
+from gristmill.web.gate.observing import Observer, RequestMetrics
+from gristmill.web.gate.origins import OriginCheck
+from gristmill.web.gate.rates import RateLimit
+from gristmill.web.gate.writes import WritesOnce
+from gristmill.web.openapi import document_api
+from gristmill.web.parts import find_parts
+from gristmill.web.rendering import make_environment, make_render
+
+TITLE = "Gristmill"
+EXPECTED = (Problem, GristmillError, RequestValidationError, HTTPException, UnicodeEncodeError)
+
+
+def create_app(db: Database, settings: Settings, rooms: Sequence[Room], finder: Finder) -> FastAPI:
+    """Everything that is served, over a database and a finder that are open for as long as it is used.
+
+    `app.state.services.close()` ends the processes that it has started.
+    """
+    app = FastAPI(title=TITLE, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+    parts = find_parts(rooms)
+    render = make_render(make_environment(rooms), [entry for part in parts for entry in part.menu])
+    images, watcher = PageImages(db, settings), ProgressWatcher(db)
+    app.state.services = Services(db, settings, finder, rooms, render, record, images, watcher)
+    include_parts(app, parts)
+    app.include_router(assets.ROUTES)
+    app.include_router(health.ROUTES)
+    app.state.metrics = RequestMetrics()
+    document_api(app)
+    for kind in EXPECTED:
+        app.add_exception_handler(kind, answer_failure)
+    put_gate_before(app, db, settings)
+    return app
+
+
+def include_parts(app: FastAPI, parts: Sequence[WebPart]) -> None:
+    api = APIRouter(prefix="/api")
+    for router in (router for part in parts for router in part.api):
+        api.include_router(router)
+    app.include_router(api)
+    for router in (router for part in parts for router in part.console):
+        app.include_router(router, include_in_schema=False)
+
+
+def put_gate_before(app: FastAPI, db: Database, settings: Settings) -> None:
+    """From the outside to the inside."""
+    app.user_middleware = [
+        Middleware(Observer, app.state.metrics, app.routes),
+        Middleware(SecurityHeaders),
+        Middleware(FailureShield),
+        Middleware(OriginCheck, settings.web),
+        Middleware(LinkEntrance),
+        Middleware(CallerCheck, db, settings.web),
+        Middleware(BodyLimit, settings, app.routes),  # it asks who calls
+        Middleware(RateLimit, db, settings.web),
+        Middleware(WritesOnce, db),
+        Middleware(Freshness),
+    ]
+
+
+async def answer_failure(request: Request, error: Exception) -> Response:
+    return answer_problem(request, explain_failure(error, request.scope))

@@ -1,0 +1,1 @@
+"""The console: one file and one template for each page."""

@@ -1,0 +1,138 @@
+"""A real Chromium over a real server, for tests and screenshots of the console.
+
+`async with open_site(db) as site, open_browser() as browser` serves the console on loopback; `site.open_page(browser)`
+is a page that has come by the one-time link. Whatever the page complains of ends the test: an error of a script, a file
+that is not there, a breach of the content policy.
+"""
+
+import os
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+
+from gristmill.app import ROOMS
+from gristmill.db import Database
+from gristmill.knowledge import Finder
+from gristmill.settings import Settings
+from gristmill.web import open_web
+
+CHROMIUM = os.environ.get("GRISTMILL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS = (
+    "--no-sandbox",  # tests may run as root, where Chromium has no sandbox
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+)
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium: apt-get install chromium (make test does so, as root on Debian)"
+)
+AWAY = ("ERR_CONNECTION_REFUSED", "htmx:sendError", "htmx:afterRequest")  # a server that is stopped on purpose
+SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class Site:
+    """The console on a port of its own; it can be stopped, and started again on the same port."""
+
+    db: Database
+    settings: Settings
+    finder: Finder
+    running: AsyncExitStack
+    link: str = ""
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return self.link.partition("/?")[0]
+
+    async def start(self) -> None:
+        serving = await self.running.enter_async_context(open_web(self.db, self.settings, ROOMS, self.finder))
+        self.link = serving.link
+        self.settings = self.settings.model_copy(
+            update={"web": self.settings.web.model_copy(update={"port": serving.port})}
+        )
+
+    async def stop(self) -> None:
+        await self.running.aclose()
+
+    async def open_page(
+        self, browser: Browser, *, width: int = 1440, dark: bool = False, scripts: bool = True, quiet: bool = True
+    ) -> Page:
+        """A page of a new visitor who has used the link; `quiet` leaves out motion."""
+        context = await browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=scripts,
+            reduced_motion="reduce" if quiet else "no-preference",
+        )
+        page = await context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: self.problems.append(f"{page.url}: {error}"))
+        page.on("console", self.note_complaint)
+        if scripts:
+            await self.sign_in(page)
+        return page
+
+    async def sign_in(self, page: Page) -> None:
+        await page.goto(self.link)
+        await page.wait_for_selector("nav.side")
+        await page.wait_for_load_state("load")
+        # the link opens once: the next page needs another
+        self.link = await renew_link(self.db, self.settings, self.address)
+
+    def note_complaint(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(word in message.text for word in AWAY):
+            self.problems.append(f"{message.location.get('url')}: {message.text}")
+
+
+async def renew_link(db: Database, settings: Settings, address: str) -> str:
+    from gristmill.web.access.signing_in import make_link  # noqa: PLC0415 a test may look behind the door
+
+    async with db.transaction() as tx:
+        return f"{address}/?token={await make_link(tx, settings.web)}"
+
+
+@asynccontextmanager
+async def open_site(db: Database, settings: Settings | None = None) -> AsyncIterator[Site]:
+    chosen = settings or Settings()
+    chosen = chosen.model_copy(update={"web": chosen.web.model_copy(update={"port": 0})})
+    async with Finder(db, chosen) as finder, AsyncExitStack() as running:
+        site = Site(db, chosen, finder, running)
+        await site.start()
+        yield site
+        await site.stop()
+    assert not site.problems, "\n".join(site.problems)
+
+
+@asynccontextmanager
+async def open_browser() -> AsyncGenerator[Browser]:
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+async def find_barriers(page: Page) -> list[str]:
+    """What axe finds serious on a page: one line for each, with the element."""
+    found: Any = await Axe().run(page)
+    return [
+        f"{page.url} {one['id']}: {one['help']} ({one['nodes'][0]['html'][:160]})"
+        for one in found.response["violations"]
+        if one["impact"] in SERIOUS
+    ]
+
+
+async def overflows(page: Page) -> bool:
+    """Whether the page can be moved sideways."""
+    return await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")

@@ -1,0 +1,150 @@
+"""The console in a real browser: by keyboard, by hand, narrow and dark, live, and while the server is away."""
+
+import re
+
+from browser import find_barriers, needs_chromium, open_browser, open_site, overflows
+from playwright.async_api import Page, expect
+
+from gristmill.db import Database
+from gristmill.ids import TaskId
+from gristmill.queue import get_task, list_line, run_portion, send, send_many
+from scenes import Extract, buried, set_scene
+
+pytestmark = needs_chromium
+PAGES = ("/", "/queues", "/tasks", "/dead", "/schedules", "/bulk")
+
+
+async def go(page: Page, path: str) -> None:
+    """Open a page of the same site, and wait until its scripts run."""
+    await page.goto(re.sub(r"^(\w+://[^/]+).*", rf"\1{path}", page.url))
+    await page.wait_for_load_state("load")
+
+
+async def test_no_page_has_barriers_or_moves_sideways(db: Database) -> None:
+    async with open_site(db) as site, open_browser() as browser:
+        wide, narrow = await site.open_page(browser), await site.open_page(browser, width=390, dark=True)
+        found: list[str] = []
+        for path in PAGES:
+            await go(wide, path)
+            found += await find_barriers(wide)
+        scene = await set_scene(db)
+        single = [f"/tasks?task={scene.waiting}", f"/tasks/{scene.group}", "/queues/extract", "/bulk/new?status=failed"]
+        for page in (wide, narrow):
+            for path in (*PAGES, *single):
+                await go(page, path)
+                found += await find_barriers(page)
+                found += [f"{path} moves sideways at {page.viewport_size}"] if await overflows(page) else []
+        assert not found, "\n".join(found)
+
+
+async def test_everything_is_reached_by_keyboard(db: Database) -> None:
+    async with db.transaction() as tx:
+        tasks = await send_many(tx, [Extract(str(place)) for place in range(3)])
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        await page.keyboard.press("/")
+        assert await page.evaluate("document.activeElement.id") == "find"
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("tasks that wa")
+        await expect(page.locator("#palette li").first).to_contain_text("Tasks that wait")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/tasks?status=pending")
+        for _ in range(2):
+            await page.keyboard.press("j")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".pane h2")).to_contain_text(str(tasks[1]))
+        assert page.url.endswith(f"task={tasks[1]}")
+        assert await page.evaluate("document.activeElement.matches('[data-row]')"), "the focus stays in the list"
+        outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid"
+        await page.keyboard.press("Escape")
+        await expect(page.locator(".pane")).to_have_count(0)
+        await page.keyboard.press("?")
+        await expect(page.locator("#keys")).to_be_visible()
+
+
+async def test_a_cluster_is_replayed_after_a_preview_and_stopped(db: Database) -> None:
+    async with db.transaction() as tx:
+        await send_many(tx, [Extract(str(place)) for place in range(1_200)])
+        await buried(tx, 1_200, "the scan is blank", queues=("extract",))
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        await go(page, "/dead")
+        await page.get_by_role("link", name="Replay …").click()
+        dialog = page.locator("#dialog")
+        await expect(dialog.locator(".sentence")).to_contain_text("1,200 tasks")
+        await expect(dialog.locator("tbody tr")).to_have_count(10)
+        await dialog.get_by_role("button", name="Replay 1,200").click()
+        await page.wait_for_url("**/bulk/*")
+        id = int(page.url.rpartition("/")[2])
+        await run_portion(db, id)
+        await expect(page.locator("#bulk")).to_contain_text("500 of 1,200 replayed")
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.locator(".toast").last).to_contain_text("It stops after the portion")
+        await run_portion(db, id)
+        await expect(page.locator("#bulk .badge")).to_contain_text("stopped")
+        await expect(page.get_by_role("button", name="Undo")).to_be_visible()
+
+
+async def test_new_rows_wait_behind_a_line_and_rows_are_put_in_order(db: Database) -> None:
+    async with db.transaction() as tx:
+        first, second, third = await send_many(tx, [Extract(str(place)) for place in range(3)])
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        await go(page, "/tasks")
+        async with db.transaction() as tx:
+            newest = await send(tx, Extract("new"))
+        await page.evaluate("htmx.trigger('#rows', 'refresh')")
+        await page.get_by_role("button", name="1 new").wait_for()
+        assert await rows(page) == [third, second, first]
+        await page.get_by_role("button", name="1 new").click()
+        assert await rows(page) == [newest, third, second, first]
+        await go(page, "/queues/extract")
+        await page.locator(f"#line-{third} [data-handle]").focus()
+        async with page.expect_response("**/order"):
+            await page.keyboard.press("ArrowUp")
+        async with page.expect_response("**/order"):
+            await page.locator(f"#line-{newest} [data-handle]").drag_to(page.locator(f"#line-{first} td").first)
+        async with db.reading() as tx:
+            line = [one.id for one in await list_line(tx, "extract")]
+        assert line.index(third) < line.index(second)
+        assert line.index(newest) < line.index(second)
+
+
+async def rows(page: Page) -> list[TaskId]:
+    ids = await page.eval_on_selector_all("#rows tr", "rows => rows.map(row => row.id)")
+    return [TaskId(int(one.partition("-")[2])) for one in ids]
+
+
+async def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(db: Database) -> None:
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        await expect(page.locator(".figures")).to_contain_text("Waiting")
+        await site.stop()
+        await expect(page.locator("#offline")).to_be_visible()
+        async with db.transaction() as tx:
+            await send_many(tx, [Extract(str(place)) for place in range(77)])
+        await site.start()
+        await expect(page.locator(".figures")).to_contain_text("77")
+        await expect(page.locator("#offline")).to_be_hidden()
+
+
+async def test_it_is_usable_on_a_phone_in_the_dark(db: Database) -> None:
+    scene = await set_scene(db, documents=False, children=3)
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser, width=390, dark=True)
+        assert await page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") == "rgb(14, 18, 24)"
+        await page.locator(".side .rest summary").click()
+        await page.locator(".side .rest").get_by_role("link", name="Schedules").click()
+        await page.wait_for_url("**/schedules")
+        await go(page, f"/tasks/{scene.waiting}")
+        await page.get_by_role("button", name="Cancel").click()
+        await page.locator(".toast").get_by_role("button", name="Undo").click()
+        await expect(page.locator(".toast").last).to_contain_text("will run again")
+        async with db.reading() as tx:
+            assert (await get_task(tx, scene.waiting)).status == "pending"
+        await page.locator("summary[aria-label^=operator]").click()
+        await page.get_by_role("button", name="Light").click()
+        await page.reload()
+        assert await page.evaluate("document.documentElement.dataset.theme") == "light"
