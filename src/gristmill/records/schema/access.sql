@@ -1,0 +1,4 @@
+-- Who sees which records.
+
+SELECT protect('data_import'), protect('data_records'), protect('data_change'), protect('data_rejected');
+SELECT share('chunk_columns', 'SELECT');
