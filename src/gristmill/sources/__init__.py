@@ -1,5 +1,6 @@
-"""Sources: where documents come from. So far these are folders of this machine."""
+"""Sources: where documents come from: folders of this machine, places that are polled, and the web."""
 
+from gristmill.sources.fetch import Fetched, Fetcher, Location, NotThere, Posted, check_address
 from gristmill.sources.folder import (
     FileIntake,
     Reporter,
@@ -9,13 +10,109 @@ from gristmill.sources.folder import (
     find_first_files,
     watch_folder,
 )
+from gristmill.sources.items import ItemRow, list_items, load_item, load_item_bytes, retry_set_aside
+from gristmill.sources.kinds import KINDS
+from gristmill.sources.link import STATES as LINK_STATES
+from gristmill.sources.link import (
+    Decision,
+    Effect,
+    FoundLink,
+    Link,
+    LinkId,
+    Noted,
+    Place,
+    ShownRule,
+    State,
+    count_waiting_links,
+    decide_one,
+    explain_url,
+    extract_links,
+    find_link,
+    list_links,
+    list_places,
+    list_rules,
+    load_link,
+    note_links,
+    remove_rule,
+    set_rule,
+)
+from gristmill.sources.listing import Comparison, compare_ids, note_listing
+from gristmill.sources.model import Kind, Source
+from gristmill.sources.opening import Opener
+from gristmill.sources.poller import ask_for_poll
+from gristmill.sources.register import (
+    Wanted,
+    add_source,
+    check_options,
+    drop_source,
+    find_kind,
+    find_source,
+    get_source,
+    list_sources,
+    pause_source,
+)
+from gristmill.sources.status import Standing, count_items, find_stopped_sources, load_standings
 
 __all__ = [
+    "KINDS",
+    "LINK_STATES",
+    "Comparison",
+    "Decision",
+    "Effect",
+    "Fetched",
+    "Fetcher",
     "FileIntake",
+    "FoundLink",
+    "ItemRow",
+    "Kind",
+    "Link",
+    "LinkId",
+    "Location",
+    "NotThere",
+    "Noted",
+    "Opener",
+    "Place",
+    "Posted",
     "Reporter",
+    "ShownRule",
+    "Source",
+    "Standing",
+    "State",
+    "Wanted",
+    "add_source",
+    "ask_for_poll",
+    "check_address",
     "check_folder",
+    "check_options",
+    "compare_ids",
+    "count_items",
+    "count_waiting_links",
+    "decide_one",
+    "drop_source",
+    "explain_url",
+    "extract_links",
     "files_at",
     "files_in",
     "find_first_files",
+    "find_kind",
+    "find_link",
+    "find_source",
+    "find_stopped_sources",
+    "get_source",
+    "list_items",
+    "list_links",
+    "list_places",
+    "list_rules",
+    "list_sources",
+    "load_item",
+    "load_item_bytes",
+    "load_link",
+    "load_standings",
+    "note_links",
+    "note_listing",
+    "pause_source",
+    "remove_rule",
+    "retry_set_aside",
+    "set_rule",
     "watch_folder",
 ]

@@ -1,0 +1,1 @@
+"""Calendars as a source: files of events, and servers that speak CalDAV."""

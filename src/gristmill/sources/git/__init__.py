@@ -1,0 +1,1 @@
+"""Git repositories as a source: cloned into a workspace, their commits become a graph and searchable diffs."""

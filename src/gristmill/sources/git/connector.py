@@ -1,0 +1,204 @@
+"""A git repository as a connector: a clone of its own, and the commits that its branches reach."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Literal, Self, TypeVar
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from pydantic import Field, field_validator, model_validator
+
+from gristmill.hosts import is_loopback
+from gristmill.settings import Reference, Slice, read_reference
+from gristmill.sources.git.commits import Commit, read_commits
+from gristmill.sources.git.index import describe_commit
+from gristmill.sources.git.program import Git, make_header
+from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
+from gristmill.wording import format_count
+
+PORTION = 200  # commits that are read and kept together
+COMPARED = 2_000  # commits that are compared with those that are known
+PATIENCE = 3600.0  # seconds for a clone or a fetch
+SCP = re.compile(r"[\w.-]+@[\w.-]+:[^\s-]\S*")
+
+
+class GitOptions(Slice):
+    """A repository."""
+
+    url: str = Field(description="https://…, ssh://…, user@host:path, or a folder of this machine.")
+    project: str = Field(default="", description="The name of the project in URNs; none: the last part of the URL.")
+    branches: str = Field(default="", description="Branches, with commas between; none: all.")
+    user: str = Field(default="git", description="The name to sign in with over https.")
+    token: Reference | None = Field(default=None, description="The token for https: env:NAME or file:/path.")
+    ssh_key: str | None = Field(default=None, description="The file of the private key for ssh.")
+
+    @field_validator("url")
+    @classmethod
+    def check_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.password or (parts.scheme in ("http", "https") and parts.username):
+            raise ValueError("it holds a password or a name: write token=env:NAME and user=… instead")
+        if parts.scheme in ("https", "http", "ssh", "file") or SCP.fullmatch(url) or url.startswith("/"):
+            return url
+        raise ValueError("it is no address that is allowed: write https://…, ssh://…, user@host:path or /folder")
+
+    @model_validator(mode="after")
+    def check_line(self) -> Self:
+        parts = urlsplit(self.url)
+        if self.token and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            raise ValueError("http:// would send the token in clear: write https://…")
+        return self
+
+    @property
+    def project_name(self) -> str:
+        last = re.split(r"[/:]", self.url.rstrip("/"))[-1].removesuffix(".git")
+        return self.project or last or "repository"
+
+
+@dataclass(frozen=True)
+class GitConnector:
+    """The checkpoint is the commit at which each branch stood."""
+
+    git: Git
+    options: GitOptions
+    bench: Bench
+
+    async def check(self) -> str:
+        heads = await self._find_heads()
+        return f"It has {format_count(len(await self._walk(heads, [])), 'commit')} on {len(heads):,} branches."
+
+    async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
+        """Commits that no branch reached before; known ones among them are left out, after a kill for example."""
+        heads = await self._find_heads()
+        before = dict(checkpoint.get("heads", {}))
+        if heads != before:
+            old = await self._find_existing(list(before.values()))
+            commits = await self._walk(heads, old)
+            for portion in _portions(list(commits.items()), COMPARED):
+                unlike = await self.bench.known.find_unlike([Listed(one) for one, _ in portion])
+                fresh = {one.external: commits[one.external] for one in unlike}
+                async for items in self._read(fresh):
+                    yield Batch(checkpoint, items)
+        yield Batch({"heads": heads})
+
+    async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
+        for portion in _portions(list(await self._walk(await self._find_heads(), [])), COMPARED):
+            yield [Listed(one) for one in portion]
+
+    async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
+        """Those that a branch reaches: what was forced away may still lie in the clone."""
+        there = await self._walk(await self._find_heads(), [])
+        async for items in self._read({one: there[one] for one in ids if one in there}):
+            for item in items:
+                yield item
+
+    async def _find_heads(self) -> dict[str, str]:
+        said = await self.git.run("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/")
+        found = dict(line.rsplit(" ", 1) for line in said.decode("utf-8", "replace").splitlines())
+        wanted = {f"refs/heads/{name.strip()}" for name in self.options.branches.split(",") if name.strip()}
+        return {name: hash_ for name, hash_ in found.items() if not wanted or name in wanted}
+
+    async def _find_existing(self, hashes: Sequence[str]) -> list[str]:
+        """Those of these commits that are still in the clone: a forced push may have taken them away."""
+        said = await self.git.run("cat-file", "--batch-check", given="".join(f"{one}\n" for one in hashes))
+        return [line.split()[0] for line in said.decode().splitlines() if line.endswith(tuple("0123456789"))]
+
+    async def _walk(self, heads: Mapping[str, str], without: Sequence[str]) -> dict[str, str]:
+        """The commits that these branches reach and those commits do not, the oldest first, each with its branch."""
+        if not heads:
+            return {}
+        first = await self._find_default()
+        names = sorted(heads, key=lambda name: (name != first, name))
+        given = "".join(f"{name}\n" for name in names) + "".join(f"^{one}\n" for one in without)
+        said = await self.git.run(
+            "log", "--stdin", "--topo-order", "--reverse", "--source", "--format=%H %S", given=given, patience=PATIENCE
+        )
+        return dict(line.split(" ", 1) for line in said.decode("utf-8", "replace").splitlines())
+
+    async def _find_default(self) -> str:
+        return (await self.git.run("symbolic-ref", "-q", "HEAD")).decode().strip()
+
+    async def _read(self, commits: Mapping[str, str]) -> AsyncIterator[list[RawItem]]:
+        for portion in _portions(list(commits), PORTION):
+            found = await read_commits(self.git, portion)
+            yield [self._make_item(one, commits[one.hash]) for one in found]
+
+    def _make_item(self, commit: Commit, branch: str) -> RawItem:
+        note = {"project": self.options.project_name, "branch": branch.removeprefix("refs/heads/")}
+        return RawItem(commit.hash, commit.to_bytes(), None, note)
+
+
+T = TypeVar("T")
+
+
+def _portions(things: Sequence[T], size: int) -> Iterator[list[T]]:
+    left = iter(things)
+    while portion := list(islice(left, size)):
+        yield portion
+
+
+async def prepare_clone(options: GitOptions, folder: Path) -> Git:
+    """A clone that is up to date; one that was never finished is begun anew."""
+    await asyncio.to_thread(_clear_unfinished, folder)
+    secret = await asyncio.to_thread(read_reference, options.token) if options.token else None
+    header = make_header(options.user, secret) if secret else None
+    place = folder / "repository"
+    if not await asyncio.to_thread(place.exists):
+        unfinished = folder / f"unfinished-{uuid4().hex}"
+        outside = Git(folder, header, options.url, options.ssh_key)
+        await outside.run(
+            "clone", "--quiet", "--bare", "--no-tags", "--", options.url, str(unfinished), patience=PATIENCE
+        )
+        await asyncio.to_thread(unfinished.rename, place)
+    git = Git(place, header, options.url, options.ssh_key)
+    await git.run(
+        "fetch",
+        "--quiet",
+        "--force",
+        "--prune",
+        "--no-tags",
+        "--",
+        options.url,
+        "+refs/heads/*:refs/heads/*",
+        patience=PATIENCE,
+    )
+    return git
+
+
+def _clear_unfinished(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("unfinished-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+@asynccontextmanager
+async def open_git(options: GitOptions, bench: Bench) -> AsyncGenerator[Connector]:
+    yield GitConnector(await prepare_clone(options, bench.folder), options, bench)
+
+
+Workspace = Literal["CLONING", "CLONE_FAILED", "READY"]
+
+
+def name_workspace(source: Source) -> Workspace:
+    """How the clone of a source is: its checkpoint is there when a first clone was read to its end."""
+    if source.checkpoint is not None:
+        return "READY"
+    return "CLONE_FAILED" if source.failures else "CLONING"
+
+
+GIT = Kind(
+    "git",
+    "A git repository: its commits, with their changes.",
+    GitOptions,
+    open_git,
+    describe_commit,
+    every=timedelta(minutes=10),
+    backoff=tuple(timedelta(minutes=n) for n in (5, 15, 30, 60)),
+)

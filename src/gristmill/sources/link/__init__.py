@@ -1,0 +1,40 @@
+"""Links: found in mails, issues and pages, decided about, and fetched only if they are safe."""
+
+from gristmill.sources.link.extracting import extract_links
+from gristmill.sources.link.model import STATES, Decision, Effect, FoundLink, Link, LinkId, Place, State
+from gristmill.sources.link.noting import Noted, note_links
+from gristmill.sources.link.rules import ShownRule, list_rules, remove_rule, set_rule
+from gristmill.sources.link.store import (
+    count_waiting_links,
+    decide_one,
+    explain_url,
+    find_link,
+    list_links,
+    list_places,
+    load_link,
+)
+
+__all__ = [
+    "STATES",
+    "Decision",
+    "Effect",
+    "FoundLink",
+    "Link",
+    "LinkId",
+    "Noted",
+    "Place",
+    "ShownRule",
+    "State",
+    "count_waiting_links",
+    "decide_one",
+    "explain_url",
+    "extract_links",
+    "find_link",
+    "list_links",
+    "list_places",
+    "list_rules",
+    "load_link",
+    "note_links",
+    "remove_rule",
+    "set_rule",
+]

@@ -1,0 +1,119 @@
+-- Links, the places where they were found, and the rules of people.
+
+-- name: find_rules
+-- the rules that a scope sees for these domains: its own, those of its client, those of everybody
+SELECT r.id, r.effect, r.domain, r.path,
+       CASE WHEN s.client = '' THEN 0 WHEN s.project = '' THEN 1 ELSE 2 END AS nearness
+  FROM link_rule r JOIN scope s ON s.id = r.scope
+ WHERE r.domain = ANY (%(domains)s)
+   AND (s.client = '' OR s.client = %(client)s AND s.project IN ('', %(project)s))
+ ORDER BY r.id;
+
+-- name: add_link
+-- whoever comes second waits for the first, and finds the row
+INSERT INTO link (scope, hash, url, host, verdict, reason, rule, state, label, lead_in, context)
+VALUES (%(scope)s, %(hash)s, %(url)s, %(host)s, %(verdict)s, %(reason)s, %(rule)s,
+        CASE WHEN %(state)s = 'queued' THEN 'waiting' ELSE %(state)s END, %(label)s, %(lead_in)s, %(context)s)
+ON CONFLICT (scope, hash) DO NOTHING RETURNING id;
+
+-- name: find_link
+SELECT id, state FROM link WHERE scope = %(scope)s AND hash = %(hash)s;
+
+-- name: add_place
+INSERT INTO link_place (link, scope, urn, document, label, context)
+VALUES (%(link)s, %(scope)s, %(urn)s, %(document)s, %(label)s, %(context)s)
+ON CONFLICT (link, urn) DO UPDATE SET document = excluded.document, label = excluded.label, context = excluded.context;
+
+-- name: drop_places
+-- what a newer version of a document does not say any more
+DELETE FROM link_place WHERE scope = %(scope)s AND urn = %(urn)s AND link <> ALL (%(kept)s::bigint[]);
+
+-- name: queue_link
+-- waiting, refused or failed -> queued
+UPDATE link SET state = 'queued', task = %(task)s, error = NULL
+ WHERE id = %(id)s AND state IN ('waiting', 'refused', 'failed') RETURNING id;
+
+-- name: decide
+-- waiting, queued, refused or failed -> waiting or refused; one that is to be fetched is queued after this
+UPDATE link
+   SET verdict = %(verdict)s, reason = %(reason)s, rule = %(rule)s, decided_by = %(by)s, decided_at = clock(),
+       state = CASE WHEN %(state)s = 'queued' AND state <> 'queued' THEN 'waiting' ELSE %(state)s END
+ WHERE id = %(id)s AND state <> 'indexed' RETURNING id;
+
+-- name: load_fetchable
+SELECT l.id, l.scope, s.client, s.project, l.url, l.hash, l.etag, l.last_modified
+  FROM link l JOIN scope s ON s.id = l.scope WHERE l.id = %(id)s AND l.state = 'queued';
+
+-- name: finish
+-- queued -> indexed
+UPDATE link SET state = 'indexed', document = coalesce(%(document)s, document), etag = %(etag)s,
+                last_modified = %(last_modified)s, fetched_at = clock(), error = NULL
+ WHERE id = %(id)s AND state = 'queued' RETURNING id;
+
+-- name: fail
+-- queued -> failed or refused
+UPDATE link SET state = %(state)s, error = %(error)s WHERE id = %(id)s AND state = 'queued';
+
+-- name: list_links
+SELECT l.id, s.client, s.project, l.url, l.host, l.verdict, l.reason, l.state, l.decided_by, l.decided_at, l.label, l.context,
+       (SELECT count(*)::int FROM (SELECT FROM link_place p WHERE p.link = l.id LIMIT 1000) x) AS places,
+       l.document, l.task, l.fetched_at, l.error, l.first_at
+  FROM link l JOIN scope s ON s.id = l.scope
+ WHERE l.state = ANY (%(states)s) AND (%(before)s::bigint IS NULL OR l.id < %(before)s)
+ ORDER BY l.id DESC LIMIT %(limit)s;
+
+-- name: list_links_of_host
+SELECT l.id, s.client, s.project, l.url, l.host, l.verdict, l.reason, l.state, l.decided_by, l.decided_at, l.label, l.context,
+       (SELECT count(*)::int FROM (SELECT FROM link_place p WHERE p.link = l.id LIMIT 1000) x) AS places,
+       l.document, l.task, l.fetched_at, l.error, l.first_at
+  FROM link l JOIN scope s ON s.id = l.scope
+ WHERE l.scope = ANY (ARRAY(SELECT id FROM scope))
+   AND (l.backward = %(backward)s OR l.backward >= %(backward)s || '.' AND l.backward < %(backward)s || '/')
+   AND l.state = ANY (%(states)s) AND (%(before)s::bigint IS NULL OR l.id < %(before)s)
+ ORDER BY l.id DESC LIMIT %(limit)s;
+
+-- name: load_link
+SELECT l.id, s.client, s.project, l.url, l.host, l.verdict, l.reason, l.state, l.decided_by, l.decided_at, l.label, l.context,
+       (SELECT count(*)::int FROM (SELECT FROM link_place p WHERE p.link = l.id LIMIT 1000) x) AS places,
+       l.document, l.task, l.fetched_at, l.error, l.first_at
+  FROM link l JOIN scope s ON s.id = l.scope WHERE l.id = %(id)s;
+
+-- name: find_by_url
+SELECT l.id FROM link l JOIN scope s ON s.id = l.scope
+ WHERE l.hash = %(hash)s AND s.client = %(client)s AND s.project = %(project)s;
+
+-- name: list_places
+SELECT p.urn, p.document, d.name, p.label, p.context, p.at
+  FROM link_place p LEFT JOIN document d ON d.id = p.document
+ WHERE p.link = %(link)s ORDER BY p.at DESC, p.urn LIMIT %(limit)s;
+
+-- name: count_waiting
+SELECT count(*)::int FROM (SELECT FROM link WHERE state = 'waiting' LIMIT 1000) x;
+
+-- name: add_rule
+INSERT INTO link_rule (scope, effect, domain, path, by) VALUES (%(scope)s, %(effect)s, %(domain)s, %(path)s, %(by)s)
+ON CONFLICT (scope, domain, path) DO UPDATE SET effect = excluded.effect, by = excluded.by, at = clock()
+RETURNING id;
+
+-- name: remove_rule
+DELETE FROM link_rule WHERE id = %(id)s RETURNING scope, domain, path;
+
+-- name: list_rules
+SELECT r.id, s.client, s.project, r.effect, r.domain, r.path, r.by, r.at
+  FROM link_rule r JOIN scope s ON s.id = r.scope
+ WHERE %(before)s::bigint IS NULL OR r.id < %(before)s
+ ORDER BY r.id DESC LIMIT %(limit)s;
+
+-- name: find_undecided
+-- links of a domain that a rule may decide anew: those that wait, that a rule refused, and that still stand in line
+SELECT l.id, l.scope, s.client, s.project, l.url, l.state, l.label, l.lead_in, l.context
+  FROM link l JOIN scope s ON s.id = l.scope
+ WHERE l.scope = ANY (%(scopes)s::int[]) AND l.id > %(after)s
+   AND (l.backward = %(backward)s OR l.backward >= %(backward)s || '.' AND l.backward < %(backward)s || '/')
+   AND (l.state IN ('waiting', 'queued') OR l.state = 'refused' AND l.verdict = 'unsafe') AND l.decided_by IS NULL
+ ORDER BY l.id LIMIT %(limit)s FOR NO KEY UPDATE OF l;
+
+-- name: scopes_within
+-- the scopes that a rule of this scope is for
+SELECT s.id FROM scope s, scope own
+ WHERE own.id = %(scope)s AND (own.client = '' OR s.client = own.client AND (own.project = '' OR s.project = own.project));

@@ -1,0 +1,182 @@
+"""The full listing: compares all ids there with those here, fetches what is missing, removes what is gone."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+from typing import NamedTuple
+
+import orjson
+
+from gristmill.db import Database, Tx
+from gristmill.errors import Permanent
+from gristmill.ids import ItemId
+from gristmill.queue import Answer, Done, current
+from gristmill.sources import store
+from gristmill.sources.letters import ListSource
+from gristmill.sources.model import Connector, RawItem, Source
+from gristmill.sources.poller import GONE, PAUSED, Poller
+from gristmill.sources.store import SQL, KnownItems
+
+PORTION = 1_000  # items that are read, fetched or removed together
+MOST_SHOWN = 1_000  # ids that a report names
+FEW = 10  # items that may be gone at once without anybody asking
+LARGE = 16 << 20  # bytes that are kept in one transaction
+
+
+class _Living(NamedTuple):
+    id: ItemId
+    external: str
+    mark: str | None
+    version: int
+    state: str
+
+
+@dataclass
+class Comparison:
+    """What a source has there and here, at one moment."""
+
+    at: datetime
+    there: int = 0
+    here: int = 0
+    missing: list[str] = field(default_factory=list[str])  # there, and not here
+    stale: list[str] = field(default_factory=list[str])  # here in another version than there
+    surplus: list[str] = field(default_factory=list[str])  # here, and not there
+    waiting: int = 0  # here, and not yet handed on
+    set_aside: int = 0
+
+    @property
+    def agrees(self) -> bool:
+        return not self.missing and not self.stale and not self.surplus
+
+    def shorten(self) -> dict[str, object]:
+        """As it is kept and shown: how many of each, and the first ids."""
+        lists = {"missing": self.missing, "stale": self.stale, "surplus": self.surplus}
+        counts = {f"{name}_count": len(ids) for name, ids in lists.items()}
+        shown = {name: ids[:MOST_SHOWN] for name, ids in lists.items()}
+        return {**asdict(self), **shown, **counts, "at": self.at.isoformat()}
+
+
+async def compare_ids(db: Database, source: Source, connector: Connector) -> Comparison:
+    """Compare all ids, and write nothing: a hundred thousand equal ones cost a hundred short questions."""
+    known = KnownItems(db, source)
+    async with db.reading() as tx:
+        last: ItemId = await tx.value(SQL["last_item"], source=source.id)
+    result, there = Comparison(source.now), set[bytes]()
+    async for listed in connector.list_ids():
+        fresh = [one for one in listed if (digest := _digest(one.external)) not in there and not there.add(digest)]
+        for one in await known.find_unlike(fresh):
+            result.stale.append(one.external)  # or missing: told apart below
+    result.there = len(there)
+    unlike = set(result.stale)
+    here = set[str]()
+    async for row in _read_living(db, source, last):
+        result.here += 1
+        result.waiting += row.state in ("NEW", "INDEXING")
+        result.set_aside += row.state == "SET_ASIDE"
+        if _digest(row.external) not in there:
+            result.surplus.append(row.external)
+        elif row.external in unlike:
+            here.add(row.external)
+    result.missing = [one for one in result.stale if one not in here]
+    result.stale = [one for one in result.stale if one in here]
+    return result
+
+
+def _digest(external: str) -> bytes:
+    """Stands for an id in memory: a million of them must fit."""
+    return blake2b(external.encode(), digest_size=16).digest()
+
+
+async def _read_living(db: Database, source: Source, last: ItemId) -> AsyncIterator[_Living]:
+    after = ItemId(0)
+    while True:
+        async with db.reading() as tx:
+            rows = await tx.all(SQL["living_items"], _Living, source=source.id, after=after, last=last, limit=PORTION)
+        for row in rows:
+            yield row
+        if len(rows) < PORTION:
+            return
+        after = rows[-1].id
+
+
+def is_too_much(there: int, here: int, most: float) -> bool:
+    """Whether so much is gone that it may be a mistake: a share that is not mounted, a listing that was cut off.
+
+    Items that only got other ids are still there, and count.
+    """
+    return here - there > FEW and here - there > here * most
+
+
+@dataclass(frozen=True)
+class Lister:
+    """Runs full listings beside the polls."""
+
+    poller: Poller
+    most_gone: float  # the share of all items that may be gone at once
+
+    async def list(self, letter: ListSource) -> Answer:
+        async with self.poller.opener.db.reading() as tx:
+            source = await store.load_source(tx, letter.source)
+        if source is None:
+            return GONE
+        if source.paused:
+            return PAUSED
+        return await self.poller.attempt(source, partial(self._list, source, letter.agreed))
+
+    async def _list(self, source: Source, agreed: bool) -> Answer:
+        db = self.poller.opener.db
+        async with self.poller.opener.open(source) as connector:
+            found = await compare_ids(db, source, connector)
+            if not agreed and is_too_much(found.there, found.here, self.most_gone):
+                await self._note(source, found)
+                raise Permanent(
+                    f"{found.here - found.there:,} of {found.here:,} items are gone at {source.name}, which may be a "
+                    f"mistake: nothing is removed until you say gristmill source sync {source.name} --agree."
+                )
+            # what the listing left out while its pages moved is there when it is asked for by its id
+            back = await self._fetch(source, connector, found.surplus)
+            await self._fetch(source, connector, [*found.missing, *found.stale])
+            await self._remove(source, [one for one in found.surplus if one not in back])
+        found.surplus = [one for one in found.surplus if one not in back]
+        await self._note(source, found)
+        return Done(result={"there": found.there, "removed": len(found.surplus)})
+
+    async def _fetch(self, source: Source, connector: Connector, ids: Sequence[str]) -> set[str]:
+        """Keep those of these that are there."""
+        db, seen = self.poller.opener.db, set[str]()
+        for start in range(0, len(ids), PORTION):
+            async for items in gather_items(connector.fetch(ids[start : start + PORTION])):
+                async with db.transaction() as tx:
+                    await tx.one(SQL["lock_source"], id=source.id)
+                    await store.keep_items(tx, source, items)
+                seen.update(item.external for item in items)
+                current().progress(len(seen), len(ids), "fetching what is missing")
+        return seen
+
+    async def _remove(self, source: Source, ids: Sequence[str]) -> None:
+        for start in range(0, len(ids), PORTION):
+            async with self.poller.opener.db.transaction() as tx:
+                await store.forget_ids(tx, source, ids[start : start + PORTION])
+
+    async def _note(self, source: Source, found: Comparison) -> None:
+        async with self.poller.opener.db.transaction() as tx:
+            await note_listing(tx, source, found)
+
+
+async def note_listing(tx: Tx, source: Source, found: Comparison) -> None:
+    await tx.execute(SQL["note_listing"], id=source.id, report=orjson.dumps(found.shorten()).decode())
+
+
+async def gather_items(items: AsyncIterator[RawItem]) -> AsyncIterator[list[RawItem]]:
+    """Items in portions that one transaction can take."""
+    some, size = list[RawItem](), 0
+    async for item in items:
+        some.append(item)
+        size += len(item.content)
+        if len(some) >= PORTION or size >= LARGE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some

@@ -1,0 +1,1 @@
+"""Mail as a source: folders of messages, Maildir, IMAP and POP3."""

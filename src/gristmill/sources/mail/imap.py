@@ -1,0 +1,289 @@
+"""Mailboxes by IMAP: new mails by their UIDs, a renumbered folder by its Message-IDs."""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, cast
+
+from imapclient import IMAPClient
+from imapclient.exceptions import IMAPClientError, LoginError
+from pydantic import Field
+
+from gristmill.documents import read_message_id
+from gristmill.errors import Transient
+from gristmill.sources.blocking import OneThread
+from gristmill.sources.mail.account import (
+    PATIENCE,
+    MailAccount,
+    divide_by_size,
+    explain_refusal,
+    read_credential,
+    refuse_large,
+)
+from gristmill.sources.mail.index import describe_mail, is_sent_folder
+from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.store import check_external
+from gristmill.wording import format_count
+
+IDLE = 25.0  # seconds of one IDLE: servers end it after half an hour, networks sooner
+PORTION = 500  # UIDs that are asked about together
+LEFT_OUT = (b"\\Noselect", b"\\NonExistent", b"\\Junk", b"\\Trash", b"\\Drafts", b"\\All")
+LEFT_OUT_NAMES = frozenset({"trash", "junk", "spam", "drafts", "deleted items", "koš", "kôš", "papierkorb", "smeće"})
+
+
+class ImapOptions(MailAccount):
+    """A mailbox that is read by IMAP."""
+
+    folders: str = Field(default="", description="Folders, with commas between; none: all but trash, junk and drafts.")
+    idle: bool = Field(default=True, description="Whether the server may tell us of new mails (IDLE).")
+
+
+class Folder(NamedTuple):
+    """A folder as it is now."""
+
+    name: str
+    validity: int
+    next: int  # the UID that the next mail gets
+
+    @property
+    def note(self) -> dict[str, object]:
+        return {"folder": self.name, **({"sent": True} if is_sent_folder(self.name) else {})}
+
+    def external(self, uid: int, validity: int | None = None) -> str:
+        return check_external(f"{self.name};{validity or self.validity};{uid}")
+
+
+class Mailbox:
+    """A signed-in connection; every call blocks, and runs in the thread of its connector."""
+
+    def __init__(self, options: ImapOptions, credential: str) -> None:
+        self._options = options
+        self._client = self._connect()
+        try:
+            self._sign_in(credential)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _connect(self) -> IMAPClient:
+        wanted, context = self._options, self._options.make_context()
+        over_tls = wanted.security == "tls"
+        try:
+            client = IMAPClient(
+                wanted.host,
+                wanted.port or (993 if over_tls else 143),
+                ssl=over_tls,
+                ssl_context=context if over_tls else None,
+                timeout=PATIENCE,
+            )
+            if wanted.security == "starttls":
+                client.starttls(context)  # pyright: ignore[reportUnknownMemberType] it has no types of its own
+        except (OSError, IMAPClientError) as error:
+            raise Transient(f"{wanted.host} cannot be reached ({type(error).__name__}: {error}).") from error
+        return client
+
+    def _sign_in(self, credential: str) -> None:
+        try:
+            if self._options.token_command:
+                self._client.oauth2_login(self._options.user, credential)
+            else:
+                self._client.login(self._options.user, credential)
+        except LoginError as error:
+            raise explain_refusal(self._options.host, str(error), signing_in=True) from None
+        except (OSError, IMAPClientError) as error:
+            raise Transient(f"{self._options.host} broke off while we signed in.") from error
+
+    def call(self, name: str, *args: Any, **more: Any) -> Any:
+        """A method of the client; whatever it raises becomes one of our errors."""
+        try:
+            return getattr(self._client, name)(*args, **more)
+        except IMAPClientError as error:
+            raise explain_refusal(self._options.host, str(error), signing_in=False) from error
+        except (OSError, EOFError) as error:
+            raise Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).") from error
+
+    def leave(self) -> None:
+        with suppress(Exception):
+            self._client.logout()
+
+    def abort(self) -> None:
+        with suppress(Exception):
+            self._client.shutdown()
+
+    def list_folders(self) -> list[str]:
+        wanted = [name.strip() for name in self._options.folders.split(",") if name.strip()]
+        if wanted:
+            return wanted
+        found = cast(list[tuple[tuple[bytes, ...], bytes, str]], self.call("list_folders"))
+        return sorted(name for flags, _, name in found if is_wanted(flags, name))
+
+    def select(self, name: str) -> Folder:
+        found = cast(Mapping[bytes, Any], self.call("select_folder", name, readonly=True))
+        return Folder(name, int(found[b"UIDVALIDITY"]), int(found.get(b"UIDNEXT") or 0))
+
+    def find_uids(self, first: int = 1) -> list[int]:
+        """All UIDs from this one on; asked for `9:*`, a server also names the last one though it is lower."""
+        found = cast(Sequence[int], self.call("search", ["UID", f"{first}:*"]))
+        return sorted(uid for uid in found if uid >= first)
+
+    def find_sizes(self, uids: Sequence[int]) -> list[tuple[int, int]]:
+        found = self.call("fetch", uids, ["RFC822.SIZE"])
+        return sorted((uid, int(about[b"RFC822.SIZE"])) for uid, about in found.items() if b"RFC822.SIZE" in about)
+
+    def fetch_ids(self, uids: Sequence[int]) -> dict[int, str]:
+        """The Message-ID of each mail that has one."""
+        field = "BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"
+        found = self.call("fetch", uids, [field])
+        heads = {uid: about.get(b"BODY[HEADER.FIELDS (MESSAGE-ID)]") or b"" for uid, about in found.items()}
+        return {uid: id_ for uid, head in heads.items() if (id_ := read_message_id(head))}
+
+    def fetch_mails(self, uids: Sequence[int]) -> dict[int, bytes]:
+        found = self.call("fetch", uids, ["BODY.PEEK[]"])
+        return {uid: about[b"BODY[]"] for uid, about in found.items() if about.get(b"BODY[]") is not None}
+
+    def idle(self, seconds: float) -> bool:
+        """Whether the server told of anything new within so many seconds; the folder was selected before."""
+        self.call("idle")
+        try:
+            told = cast(list[tuple[Any, ...]], self.call("idle_check", timeout=seconds))
+        finally:
+            self.call("idle_done")
+        return any(len(one) > 1 and one[1] in (b"EXISTS", b"RECENT") for one in told)
+
+
+def is_wanted(flags: Sequence[bytes], name: str) -> bool:
+    last = re.split(r"[./]", name)[-1].strip().casefold()
+    return not set(flags) & set(LEFT_OUT) and last not in LEFT_OUT_NAMES
+
+
+@dataclass(frozen=True)
+class ImapConnector:
+    """The checkpoint is, for each folder, its validity and the UID that comes next."""
+
+    mailbox: Mailbox
+    thread: OneThread
+    bench: Bench
+
+    async def check(self) -> str:
+        folders = await self.thread.run(self.mailbox.list_folders)
+        return f"It has {format_count(len(folders), 'folder')}: {', '.join(folders[:10])}."
+
+    async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
+        places = {name: dict(place) for name, place in dict(checkpoint.get("folders", {})).items()}
+        names = await self.thread.run(self.mailbox.list_folders)
+        for name in names:
+            folder = await self.thread.run(self.mailbox.select, name)
+            async for items, moved, place in self._read_folder(folder, places.get(name)):
+                places[name] = place
+                yield Batch({"folders": {one: dict(where) for one, where in places.items()}}, items, moved)
+        gone = set(places) - set(names)
+        if gone:
+            yield Batch({"folders": {one: where for one, where in places.items() if one not in gone}})
+
+    async def _read_folder(
+        self, folder: Folder, place: Mapping[str, Any] | None
+    ) -> AsyncIterator[tuple[list[RawItem], dict[str, str], dict[str, Any]]]:
+        """New mails, and where the folder stands behind them. `old` is its validity before it was renumbered."""
+        old = (place or {}).get("old")
+        first = int((place or {}).get("next", 1))
+        if place is not None and place["validity"] != folder.validity:
+            old, first = place["validity"], 1
+        uids = await self.thread.run(self.mailbox.find_uids, first)
+        for portion in _portions(uids):
+            moved = await self._match(folder, portion, old) if old is not None else {}
+            fresh = [uid for uid in portion if folder.external(uid) not in set(moved.values())]
+            async for items, last in self._fetch_portions(folder, fresh):
+                yield items, {}, _place(folder, last + 1, old)
+            yield [], moved, _place(folder, portion[-1] + 1, old)
+        yield [], {}, _place(folder, max(first, folder.next, (uids[-1] + 1) if uids else 1), None)
+
+    async def _match(self, folder: Folder, uids: Sequence[int], old: int) -> dict[str, str]:
+        """The ids that known mails had before the folder was renumbered, with those that they have now."""
+        ids = await self.thread.run(self.mailbox.fetch_ids, uids)
+        known = await self.bench.known.find_externals([f"email::{id_}" for id_ in ids.values()])
+        prefix, moved = f"{folder.name};{old};", dict[str, str]()
+        for uid, id_ in ids.items():
+            before = [one for one in known.get(f"email::{id_}", ()) if one.startswith(prefix) and one not in moved]
+            if before:
+                moved[before[0]] = folder.external(uid)
+        return moved
+
+    async def _fetch_portions(self, folder: Folder, uids: Sequence[int]) -> AsyncIterator[tuple[list[RawItem], int]]:
+        if not uids:
+            return
+        sizes = await self.thread.run(self.mailbox.find_sizes, uids)
+        most = self.bench.max_bytes
+        large = {uid: size for uid, size in sizes if size > most}
+        for portion in divide_by_size((uid, 0 if uid in large else size) for uid, size in sizes):
+            wanted = [uid for uid in portion if uid not in large]
+            mails = await self.thread.run(self.mailbox.fetch_mails, wanted) if wanted else {}
+            items = [RawItem(folder.external(uid), mail, None, folder.note) for uid, mail in sorted(mails.items())]
+            refused = [uid for uid in portion if uid in large]
+            items += [refuse_large(folder.external(uid), large[uid], most, folder.note) for uid in refused]
+            yield items, portion[-1]
+
+    async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
+        for name in await self.thread.run(self.mailbox.list_folders):
+            folder = await self.thread.run(self.mailbox.select, name)
+            for portion in _portions(await self.thread.run(self.mailbox.find_uids)):
+                yield [Listed(folder.external(uid)) for uid in portion]
+
+    async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
+        wanted = dict[str, dict[int, list[int]]]()
+        for external in ids:
+            name, _, rest = external.rpartition(";")[0].rpartition(";")
+            uid = external.rpartition(";")[2]
+            if rest.isdigit() and uid.isdigit():
+                wanted.setdefault(name, {}).setdefault(int(rest), []).append(int(uid))
+        there = set(await self.thread.run(self.mailbox.list_folders))
+        for name, validities in wanted.items():
+            if name not in there:
+                continue
+            folder = await self.thread.run(self.mailbox.select, name)
+            async for items, _ in self._fetch_portions(folder, sorted(validities.get(folder.validity, []))):
+                for item in items:
+                    yield item
+
+
+def _portions(uids: Sequence[int]) -> Iterator[list[int]]:
+    some = iter(uids)
+    while portion := list(islice(some, PORTION)):
+        yield portion
+
+
+def _place(folder: Folder, following: int, old: int | None) -> dict[str, Any]:
+    place = {"validity": folder.validity, "next": following}
+    return place if old is None else {**place, "old": old}
+
+
+@asynccontextmanager
+async def open_mailbox(options: ImapOptions) -> AsyncGenerator[tuple[Mailbox, OneThread]]:
+    credential = await read_credential(options)
+    async with OneThread() as thread:
+        mailbox = await thread.open(Mailbox, options, credential, close=Mailbox.abort)
+        try:
+            yield mailbox, thread
+            await thread.run(mailbox.leave)
+        except BaseException:
+            mailbox.abort()  # a call may hang in its thread: this ends it
+            raise
+
+
+@asynccontextmanager
+async def open_imap(options: ImapOptions, bench: Bench) -> AsyncGenerator[Connector]:
+    async with open_mailbox(options) as (mailbox, thread):
+        yield ImapConnector(mailbox, thread, bench)
+
+
+@asynccontextmanager
+async def watch_mailbox(options: ImapOptions) -> AsyncGenerator[Callable[[], Awaitable[bool]]]:
+    """Waits until the server tells of a new mail in the first folder, or for half a minute."""
+    async with open_mailbox(options) as (mailbox, thread):
+        names = await thread.run(mailbox.list_folders)
+        await thread.run(mailbox.select, "INBOX" if "INBOX" in names or not names else names[0])
+        yield lambda: thread.run(mailbox.idle, IDLE)
+
+
+IMAP = Kind("imap", "A mailbox at a server, by IMAP.", ImapOptions, open_imap, describe_mail, watch=watch_mailbox)

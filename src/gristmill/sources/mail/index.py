@@ -1,0 +1,32 @@
+"""What a mail is to the indexer: its URN, its thread, whether we wrote it ourselves."""
+
+from gristmill.documents import summarize_mail
+from gristmill.sources.model import Description, Fetched
+
+# The names of folders of mails that we sent, in the languages of our users; IMAP servers say it by a flag, too.
+SENT_FOLDERS = frozenset(
+    {"sent", "sent items", "sent messages", "sent mail", "gesendet", "gesendete elemente", "gesendete objekte"}
+    | {"odeslaná pošta", "odeslané", "poslano", "poslana pošta", "poslané", "odoslané"}
+)
+
+
+def describe_mail(item: Fetched) -> Description:
+    found = summarize_mail(item.content)
+    return Description(
+        urn=f"email::{found.message_id}",
+        type="email",
+        name=f"{found.subject or 'mail'}.eml".replace("/", "-")[:200],
+        text=found.text,
+        reading="mail",
+        written_at=found.written_at,
+        metadata={key: item.note[key] for key in ("folder",) if item.note.get(key)},
+        digest=found.digest,
+        messages=(found.message_id, *found.answers),
+        sent=bool(item.note.get("sent")),
+    )
+
+
+def is_sent_folder(name: str) -> bool:
+    """By its last part: INBOX.Sent, [Gmail]/Sent Mail, .Gesendet."""
+    last = name.replace("/", ".").rstrip(".").rpartition(".")[2]
+    return last.strip().casefold() in SENT_FOLDERS

@@ -1,0 +1,188 @@
+"""Mailboxes by POP3: mails by the ids that the server gives them (UIDL)."""
+
+import poplib
+from base64 import b64encode
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO, cast
+
+from gristmill.errors import Permanent, Transient
+from gristmill.sources.blocking import OneThread
+from gristmill.sources.mail.account import (
+    PATIENCE,
+    MailAccount,
+    divide_by_size,
+    explain_refusal,
+    read_credential,
+    refuse_large,
+)
+from gristmill.sources.mail.index import describe_mail
+from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.store import check_external
+from gristmill.wording import format_count
+
+PORTION = 500  # ids that are compared together
+LONGEST_LINE = 16 << 20  # bytes; the library gives up at 2,048, and with it the whole mailbox
+
+
+class Pop3Options(MailAccount):
+    """A mailbox that is read by POP3; nothing is deleted there."""
+
+
+class _LongLines:
+    """Reads lines of any honest length: a mail with a long one must not keep the others away."""
+
+    def _getline(self) -> tuple[bytes, int]:
+        line = cast(BinaryIO, getattr(self, "file")).readline(LONGEST_LINE + 1)  # noqa: B009 the library's own
+        if len(line) > LONGEST_LINE:
+            raise poplib.error_proto("line too long")
+        if not line:
+            raise poplib.error_proto("-ERR EOF")
+        octets = len(line)
+        return line.rstrip(b"\r\n"), octets
+
+
+class _Plain(_LongLines, poplib.POP3):
+    pass
+
+
+class _Secure(_LongLines, poplib.POP3_SSL):
+    pass
+
+
+class Maildrop:
+    """A signed-in connection; every call blocks, and runs in the thread of its connector."""
+
+    def __init__(self, options: Pop3Options, credential: str) -> None:
+        self._options = options
+        self._client = self._connect()
+        try:
+            self._sign_in(credential)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _connect(self) -> poplib.POP3:
+        wanted, context = self._options, self._options.make_context()
+        try:
+            if wanted.security == "tls":
+                return _Secure(wanted.host, wanted.port or poplib.POP3_SSL_PORT, timeout=PATIENCE, context=context)
+            client = _Plain(wanted.host, wanted.port or poplib.POP3_PORT, timeout=PATIENCE)
+            if wanted.security == "starttls":
+                client.stls(context)
+        except (OSError, poplib.error_proto) as error:
+            raise Transient(f"{wanted.host} cannot be reached ({type(error).__name__}: {error}).") from error
+        return client
+
+    def _sign_in(self, credential: str) -> None:
+        try:
+            if self._options.token_command:
+                bearer = f"user={self._options.user}\x01auth=Bearer {credential}\x01\x01"
+                self._client._shortcmd(f"AUTH XOAUTH2 {b64encode(bearer.encode()).decode()}")  # pyright: ignore
+            else:
+                self._client.user(self._options.user)
+                self._client.pass_(credential)
+        except poplib.error_proto as error:
+            raise explain_refusal(self._options.host, _say(error), signing_in=True) from None
+        except OSError as error:
+            raise Transient(f"{self._options.host} broke off while we signed in.") from error
+
+    def list_mails(self) -> dict[str, tuple[int, int]]:
+        """The number and the size of each mail, by its id."""
+        try:
+            ids = dict(_pairs(self._client.uidl()[1]))
+            sizes = dict(_pairs(self._client.list()[1]))
+        except poplib.error_proto as error:
+            if "uidl" in _say(error).casefold() or "unknown command" in _say(error).casefold():
+                raise Permanent(f"{self._options.host} gives mails no ids (UIDL): use IMAP instead.") from error
+            raise explain_refusal(self._options.host, _say(error), signing_in=False) from error
+        except OSError as error:
+            raise self._lost(error) from error
+        return {check_external(id_): (number, int(sizes.get(number, "0"))) for number, id_ in ids.items()}
+
+    def fetch(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        try:
+            return {number: b"\r\n".join(self._client.retr(number)[1]) + b"\r\n" for number in numbers}
+        except poplib.error_proto as error:
+            raise explain_refusal(self._options.host, _say(error), signing_in=False) from error
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> Transient:
+        return Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).")
+
+    def leave(self) -> None:
+        with suppress(Exception):
+            self._client.quit()
+
+    def abort(self) -> None:
+        with suppress(Exception):
+            self._client.close()
+
+
+def _pairs(lines: Sequence[bytes]) -> list[tuple[int, str]]:
+    words = [line.decode("utf-8", "backslashreplace").split(maxsplit=1) for line in lines]
+    return [(int(pair[0]), pair[1]) for pair in words if len(pair) == 2 and pair[0].isdigit()]
+
+
+def _say(error: poplib.error_proto) -> str:
+    said = error.args[0] if error.args else ""
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+
+
+@dataclass(frozen=True)
+class Pop3Connector:
+    """The mailbox itself is the checkpoint: its ids are compared with those that are known."""
+
+    maildrop: Maildrop
+    thread: OneThread
+    bench: Bench
+
+    async def check(self) -> str:
+        return f"It has {format_count(len(await self.thread.run(self.maildrop.list_mails)), 'mail')}."
+
+    async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
+        mails = await self.thread.run(self.maildrop.list_mails)
+        ids = iter(mails)
+        while portion := list(islice(ids, PORTION)):
+            unlike = await self.bench.known.find_unlike([Listed(one) for one in portion])
+            async for items in self._fetch({one.external: mails[one.external] for one in unlike}):
+                yield Batch({}, items)
+        yield Batch({})
+
+    async def _fetch(self, wanted: dict[str, tuple[int, int]]) -> AsyncIterator[list[RawItem]]:
+        ids = {number: id_ for id_, (number, _) in wanted.items()}
+        most = self.bench.max_bytes
+        small = sorted((number, size) for number, size in wanted.values() if size <= most)
+        for portion in divide_by_size(small):
+            found = await self.thread.run(self.maildrop.fetch, portion)
+            yield [RawItem(ids[number], mail) for number, mail in found.items()]
+        if large := [(id_, size) for id_, (_, size) in wanted.items() if size > most]:
+            yield [refuse_large(id_, size, most, {}) for id_, size in large]
+
+    async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
+        yield [Listed(one) for one in await self.thread.run(self.maildrop.list_mails)]
+
+    async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
+        mails = await self.thread.run(self.maildrop.list_mails)
+        async for items in self._fetch({one: mails[one] for one in ids if one in mails}):
+            for item in items:
+                yield item
+
+
+@asynccontextmanager
+async def open_pop3(options: Pop3Options, bench: Bench) -> AsyncGenerator[Connector]:
+    credential = await read_credential(options)
+    async with OneThread() as thread:
+        maildrop = await thread.open(Maildrop, options, credential, close=Maildrop.abort)
+        try:
+            yield Pop3Connector(maildrop, thread, bench)
+            await thread.run(maildrop.leave)
+        except BaseException:
+            maildrop.abort()
+            raise
+
+
+POP3 = Kind("pop3", "A mailbox at a server, by POP3.", Pop3Options, open_pop3, describe_mail)

@@ -1,0 +1,1 @@
+"""Meetings as a source: a folder into which recorders put their transcripts."""

@@ -1,0 +1,127 @@
+"""The poller: talks to the outside, and keeps what it is given with the checkpoint, batch by batch."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from gristmill.db import Tx
+from gristmill.errors import GristmillError, Overloaded, Unreachable
+from gristmill.ids import SourceId, TaskId
+from gristmill.queue import Answer, Done, Envelope, Letter, Skip, Snooze, Unique, current, send
+from gristmill.sources import store
+from gristmill.sources.letters import ListSource, PollSource, SourceDue
+from gristmill.sources.model import Batch, Source
+from gristmill.sources.opening import Opener
+from gristmill.sources.store import Overtaken, Place, Tally
+
+GONE = Skip("its source was removed")
+PAUSED = Skip("its source is paused")
+LONGEST_WAIT = timedelta(days=1)  # whatever the other side asks for
+SOON = timedelta(seconds=1)
+LONGEST_ERROR = 500  # characters that are kept of an error
+
+
+def poll_key(source: SourceId) -> str:
+    return f"source.{source}.poll"
+
+
+def list_key(source: SourceId) -> str:
+    return f"source.{source}.list"
+
+
+async def answer_due(letter: SourceDue) -> Answer:
+    """A poll that runs, waits or was put off is not doubled, and its pause is not cut short."""
+    return Done(then=(_enclose(letter.source, listing=letter.listing),))
+
+
+def _enclose(source: SourceId, *, listing: bool) -> Envelope:
+    asked: Letter = ListSource(source) if listing else PollSource(source)
+    return Envelope(asked, unique=Unique(list_key(source) if listing else poll_key(source)))
+
+
+@dataclass(frozen=True)
+class Poller:
+    """Polls sources: each for one turn, then others may."""
+
+    opener: Opener
+    turn: timedelta
+
+    async def poll(self, letter: PollSource) -> Answer:
+        async with self.opener.db.transaction() as tx:
+            source = await store.load_source(tx, letter.source)
+            if source is None:
+                return GONE
+            if source.paused:
+                return PAUSED
+            await store.begin_poll(tx, source)
+        return await self.attempt(source, partial(self._poll, source))
+
+    async def attempt(self, source: Source, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Work with a source; what goes wrong there is written down, and puts off this source alone."""
+        try:
+            return await work()
+        except Unreachable:  # our own database, and no fault of the source
+            raise
+        except Overtaken as error:
+            return Snooze(SOON, str(error))
+        except Overloaded as error:
+            return await self._put_off(source, min(error.retry_after, LONGEST_WAIT), describe(error))
+        except GristmillError as error:
+            return await self._back_off(source, describe(error))
+        except (OSError, TimeoutError) as error:
+            return await self._back_off(source, describe(error))
+        except Exception as error:  # a mistake of ours: the queue counts it, too
+            await self._back_off(source, describe(error))
+            raise
+
+    async def _poll(self, source: Source) -> Answer:
+        """Keep batch after batch; a long poll gives its place to others, and goes on from its checkpoint."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + self.turn.total_seconds()
+        place, seen, moved = Place(source.step, source.checkpoint), 0, False
+        async with self.opener.open(source) as connector:
+            async for batch in connector.changes(source.checkpoint or {}):
+                place, tally = await self._keep(source, batch, place)
+                seen += len(batch.items)
+                moved = moved or place.step > source.step or tally.new + tally.changed > 0
+                current().progress(seen, message=f"{seen:,} items")
+                if moved and clock() > until:  # or a turn that is too short would never get anywhere
+                    return Snooze(timedelta(0), "others have their turn before it goes on")
+        return Done(partial(store.note_success, source=source.id), result={"items": seen})
+
+    async def _keep(self, source: Source, batch: Batch, place: Place) -> tuple[Place, Tally]:
+        if not batch.items and not batch.moved and not batch.gone and batch.checkpoint == place.checkpoint:
+            return place, Tally()
+        async with self.opener.db.transaction() as tx:
+            return await store.keep_batch(tx, source, batch, place)
+
+    async def _put_off(self, source: Source, wait: timedelta, reason: str) -> Answer:
+        async with self.opener.db.transaction() as tx:
+            await store.note_wait(tx, source, wait, reason)
+        return Snooze(wait, reason)
+
+    async def _back_off(self, source: Source, error: str) -> Answer:
+        async with self.opener.db.transaction() as tx:
+            failures = await store.note_failure(tx, source, error)
+        kind = self.opener.kinds.get(source.kind)
+        return Snooze(choose_pause(failures, kind.backoff if kind else (source.every,)), error)
+
+
+def choose_pause(failures: int, steps: Sequence[timedelta]) -> timedelta:
+    """The pause after so many failures in a row; behind the longest comes the shortest again."""
+    return steps[(max(failures, 1) - 1) % len(steps)]
+
+
+def describe(error: BaseException) -> str:
+    text = store.make_keepable(" ".join(str(error).split()))[:LONGEST_ERROR] or type(error).__name__
+    return text if isinstance(error, GristmillError) else f"{type(error).__name__}: {text}"
+
+
+async def ask_for_poll(tx: Tx, source: Source, *, listing: bool = False, agreed: bool = False) -> TaskId:
+    """A person wants it now: the pauses begin anew, and a poll that was put off starts at once."""
+    await tx.execute(store.SQL["forgive"], id=source.id)
+    letter: Letter = ListSource(source.id, agreed) if listing else PollSource(source.id)
+    key = list_key(source.id) if listing else poll_key(source.id)
+    return await send(tx, letter, unique=Unique(key, "replace"), foreground=True, scope=source.scope)

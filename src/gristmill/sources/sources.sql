@@ -1,0 +1,241 @@
+-- The statements of sources: their rows, their items, how far each is.
+
+-- name: add_source
+INSERT INTO source (scope, name, kind, options, every, listing_every, declared)
+VALUES (%(scope)s, %(name)s, %(kind)s, %(options)s::jsonb, %(every)s, %(listing_every)s, %(declared)s)
+ON CONFLICT (scope, name) DO NOTHING RETURNING id;
+
+-- name: change_source
+-- other options may mean another place: it is read from its beginning, and what is known stays known
+UPDATE source
+   SET kind = %(kind)s, options = %(options)s::jsonb, every = %(every)s, listing_every = %(listing_every)s, declared = %(declared)s,
+       checkpoint = CASE WHEN (kind, options) = (%(kind)s, %(options)s::jsonb) THEN checkpoint END, step = step + 1,
+       failures = 0, error = NULL, waits_until = NULL, waits_for = NULL, expected_from = clock()
+ WHERE id = %(id)s
+   AND (kind, options, every, listing_every, declared)
+       <> (%(kind)s, %(options)s::jsonb, %(every)s::interval, %(listing_every)s::interval, %(declared)s)
+RETURNING id;
+
+-- name: load
+SELECT s.*, p.client, p.project, clock() AS now FROM source s JOIN scope p ON p.id = s.scope WHERE s.id = %(id)s;
+
+-- name: list_sources
+SELECT s.*, p.client, p.project, clock() AS now
+  FROM source s JOIN scope p ON p.id = s.scope
+ WHERE (%(client)s::text IS NULL OR p.client = %(client)s) AND (%(project)s::text IS NULL OR p.project = %(project)s)
+ ORDER BY p.client, p.project, s.name;
+
+-- name: find_by_name
+SELECT s.*, p.client, p.project, clock() AS now
+  FROM source s JOIN scope p ON p.id = s.scope
+ WHERE s.name = %(name)s AND (%(client)s::text IS NULL OR p.client = %(client)s)
+   AND (%(project)s::text IS NULL OR p.project = %(project)s)
+ ORDER BY s.id;
+
+-- name: set_paused
+UPDATE source
+   SET paused = %(paused)s, expected_from = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL
+ WHERE id = %(id)s AND paused <> %(paused)s RETURNING id;
+
+-- name: undeclare
+UPDATE source SET declared = false WHERE id = %(id)s;
+
+-- name: drop_source
+DELETE FROM source WHERE id = %(id)s;
+
+-- name: drop_tally
+DELETE FROM source_tally WHERE source = %(id)s;
+
+-- name: counts
+SELECT source, state, sum(n)::int AS n FROM source_tally WHERE source = ANY (%(ids)s) GROUP BY source, state HAVING sum(n) <> 0;
+
+-- name: fold_tally
+-- one row for many, when there are many
+WITH many AS (
+  SELECT count(*) > 100 AS yes FROM source_tally WHERE source = %(id)s
+), gone AS (
+  DELETE FROM source_tally WHERE source = %(id)s AND (SELECT yes FROM many) RETURNING source, scope, state, n
+)
+INSERT INTO source_tally SELECT source, scope, state, sum(n) FROM gone GROUP BY source, scope, state HAVING sum(n) <> 0;
+
+-- name: begin_poll
+UPDATE source SET polled_at = clock() WHERE id = %(id)s;
+
+-- name: note_success
+UPDATE source SET succeeded_at = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL WHERE id = %(id)s;
+
+-- name: note_wait
+UPDATE source SET waits_until = clock() + %(wait)s::interval, waits_for = %(reason)s WHERE id = %(id)s;
+
+-- name: note_failure
+UPDATE source SET failures = failures + 1, error = %(error)s, waits_until = NULL, waits_for = NULL
+ WHERE id = %(id)s RETURNING failures;
+
+-- name: forgive
+-- a person tries again: the pauses begin anew
+UPDATE source SET failures = 0, error = NULL, waits_until = NULL, waits_for = NULL WHERE id = %(id)s;
+
+-- name: note_listing
+UPDATE source SET listed_at = clock(), listing = %(report)s::jsonb WHERE id = %(id)s;
+
+-- name: lock_source
+SELECT step FROM source WHERE id = %(id)s FOR UPDATE;
+
+-- name: move_checkpoint
+UPDATE source SET checkpoint = %(checkpoint)s::jsonb, step = step + 1 WHERE id = %(id)s AND step = %(step)s RETURNING step;
+
+-- name: known_items
+SELECT id, external, hash, mark, state, version FROM source_item
+ WHERE source = %(source)s AND external = ANY (%(externals)s::text[]);
+
+-- name: add_items
+-- nothing -> NEW, or SET_ASIDE if its bytes could not be had
+INSERT INTO source_item (source, scope, external, mark, hash, size, note, state, error)
+SELECT %(source)s, %(scope)s, i.external, i.mark, i.hash, i.size, i.note::jsonb,
+       CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END, i.error
+  FROM unnest(%(externals)s::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)s::text[],
+              %(errors)s::text[]) AS i (external, mark, hash, size, note, error)
+RETURNING id, external, version;
+
+-- name: renew_items
+-- any state -> NEW, or SET_ASIDE if its bytes could not be had: another version has come
+UPDATE source_item s
+   SET mark = i.mark, hash = i.hash, size = i.size, note = i.note::jsonb, version = s.version + 1, error = i.error,
+       removed = NULL, changed_at = clock(), state = CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END
+  FROM unnest(%(externals)s::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)s::text[],
+              %(errors)s::text[]) AS i (external, mark, hash, size, note, error)
+ WHERE s.source = %(source)s AND s.scope = %(scope)s AND s.external = i.external
+RETURNING s.id, s.external, s.version;
+
+-- name: mark_items
+UPDATE source_item s SET mark = i.mark
+  FROM unnest(%(externals)s::text[], %(marks)s::text[]) AS i (external, mark)
+ WHERE s.source = %(source)s AND s.external = i.external;
+
+-- name: move_item
+-- to the id that it has now; where an item with that id is known already, the old one is left for the listing
+UPDATE source_item SET external = %(new)s
+ WHERE source = %(source)s AND external = %(old)s
+   AND NOT EXISTS (SELECT FROM source_item WHERE source = %(source)s AND external = %(new)s);
+
+-- name: drop_raw
+DELETE FROM source_raw WHERE item = ANY (%(items)s);
+
+-- name: add_raw
+INSERT INTO source_raw (item, n, scope, bytes)
+SELECT item, n, scope, bytes
+  FROM unnest(%(item)b::bigint[], %(n)b::int[], %(scope)b::int[], %(bytes)b::bytea[]) AS r (item, n, scope, bytes);
+
+-- name: find_externals
+SELECT urn, external FROM source_item
+ WHERE source = %(source)s AND scope = %(scope)s AND urn = ANY (%(urns)s::text[]) AND state <> 'DELETED' ORDER BY id;
+
+-- name: living_items
+-- all that are taken for living, portion by portion, as they were when the comparison began
+SELECT id, external, mark, version, state FROM source_item
+ WHERE source = %(source)s AND id > %(after)s AND id <= %(last)s AND state <> 'DELETED' ORDER BY id LIMIT %(limit)s;
+
+-- name: last_item
+SELECT coalesce(max(id), 0) FROM source_item WHERE source = %(source)s;
+
+-- name: gone_items
+-- those of these ids that are known and not deleted yet
+SELECT id, version FROM source_item WHERE source = %(source)s AND external = ANY (%(externals)s::text[]) AND state <> 'DELETED';
+
+-- name: begin_indexing
+-- NEW -> INDEXING; one whose indexer died is INDEXING already
+UPDATE source_item i SET state = 'INDEXING'
+  FROM source s JOIN scope p ON p.id = s.scope,
+       unnest(%(ids)s::bigint[], %(versions)s::int[]) AS wanted (id, version)
+ WHERE i.id = wanted.id AND i.version = wanted.version AND i.state IN ('NEW', 'INDEXING') AND s.id = i.source
+RETURNING i.id, i.source, s.name AS source_name, s.kind, i.scope, p.client, p.project, i.external, i.note, i.version, i.state,
+          i.size, i.urn;
+
+-- name: load_raw
+SELECT item, bytes FROM source_raw WHERE item = ANY (%(items)s) ORDER BY item, n;
+
+-- name: hold_item
+-- nobody else changes it until the transaction ends; nothing comes back if a newer version has come
+SELECT id FROM source_item WHERE id = %(id)s AND version = %(version)s AND state = 'INDEXING' FOR UPDATE;
+
+-- name: lock_urn
+-- two items that are the same thing come one after the other
+SELECT pg_advisory_xact_lock(hashtextextended('item:' || %(urn)s::text, %(scope)s));
+
+-- name: lock_urn_of
+-- the same, for the URN under which an item is known
+SELECT pg_advisory_xact_lock(hashtextextended('item:' || urn, scope)) FROM source_item WHERE id = %(id)s AND urn IS NOT NULL;
+
+-- name: find_twins
+-- other items that are, or were, handed on under the same URN
+SELECT id, digest, document FROM source_item
+ WHERE scope = %(scope)s AND urn = %(urn)s AND state = 'INDEXED' AND id <> %(id)s ORDER BY id LIMIT 1;
+
+-- name: finish_indexing
+-- INDEXING -> INDEXED
+UPDATE source_item
+   SET state = 'INDEXED', type = %(type)s, urn = %(urn)s, digest = %(digest)s, thread = %(thread)s, sent = %(sent)s,
+       document = %(document)s, title = %(title)s, changed_at = clock()
+ WHERE id = %(id)s AND state = 'INDEXING';
+
+-- name: set_aside
+-- INDEXING -> SET_ASIDE: its bytes are kept for whoever looks into it
+UPDATE source_item SET state = 'SET_ASIDE', error = %(error)s, changed_at = clock()
+ WHERE id = %(id)s AND version = %(version)s AND state = 'INDEXING';
+
+-- name: retry_set_aside
+-- SET_ASIDE -> NEW
+UPDATE source_item SET state = 'NEW', error = NULL, version = version + 1
+ WHERE source = %(source)s AND state = 'SET_ASIDE' AND hash IS NOT NULL RETURNING id, version;
+
+-- name: hold_gone
+SELECT i.id, i.urn, i.document, p.client, p.project
+  FROM source_item i JOIN scope p ON p.id = i.scope
+ WHERE i.id = %(id)s AND i.version = %(version)s AND i.state <> 'DELETED' FOR UPDATE OF i;
+
+-- name: urn_of
+SELECT urn FROM source_item WHERE id = %(id)s;
+
+-- name: has_twin
+SELECT EXISTS (SELECT FROM source_item WHERE scope = (SELECT scope FROM source_item WHERE id = %(id)s) AND urn = %(urn)s
+                                         AND state <> 'DELETED' AND id <> %(id)s);
+
+-- name: finish_removal
+-- any state -> DELETED: the row stays as the proof
+UPDATE source_item SET state = 'DELETED', error = NULL, document = NULL, removed = %(report)s::jsonb, changed_at = clock()
+ WHERE id = %(id)s AND state <> 'DELETED';
+
+-- name: lock_threads
+SELECT pg_advisory_xact_lock(hashtextextended('mail_thread', %(scope)s));
+
+-- name: find_threads
+SELECT DISTINCT thread FROM mail_thread WHERE scope = %(scope)s AND message = ANY (%(messages)s::text[]);
+
+-- name: add_messages
+INSERT INTO mail_thread (scope, message, thread) SELECT %(scope)s, m, %(thread)s FROM unnest(%(messages)s::text[]) AS m
+ON CONFLICT (scope, message) DO NOTHING;
+
+-- name: join_threads
+UPDATE mail_thread SET thread = %(thread)s WHERE scope = %(scope)s AND thread = ANY (%(others)s::text[]);
+
+-- name: join_items
+UPDATE source_item SET thread = %(thread)s WHERE scope = %(scope)s AND thread = ANY (%(others)s::text[]);
+
+-- name: list_items
+SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
+  FROM source_item
+ WHERE source = %(source)s AND id < %(before)s AND (%(state)s::text IS NULL OR state = %(state)s)
+ ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: load_item
+SELECT i.id, i.external, i.type, i.state, i.urn, i.title, i.thread, i.document, i.size, i.error, i.version, i.first_at,
+       i.changed_at, i.removed
+  FROM source_item i WHERE i.id = %(id)s AND i.source = %(source)s;
+
+-- name: poll_tasks
+-- the tasks that poll and list these sources now: running, in line, or put off
+SELECT unique_key AS key, status::text, wait::text, run_at FROM tasks
+ WHERE unique_key = ANY (%(keys)s::text[]) AND status IN ('pending', 'processing');
+
+-- name: next_polls
+SELECT name, next_at FROM schedule WHERE name = ANY (%(names)s::text[]);

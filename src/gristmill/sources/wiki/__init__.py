@@ -1,0 +1,1 @@
+"""Wikis as a source: folders of Markdown pages."""

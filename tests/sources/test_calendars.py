@@ -1,0 +1,177 @@
+"""Calendars: every event of a file or of a real CalDAV server, with its people, times and exceptions."""
+
+import base64
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from dovecot import free_port
+from farm import Farm, a_farm
+
+from gristmill.db import Database
+from gristmill.errors import Permanent
+from gristmill.sources.calendar.caldav import CalDavOptions
+from gristmill.sources.calendar.events import describe_event, divide_calendar
+from gristmill.sources.model import Fetched
+
+EVENT = """BEGIN:VEVENT
+UID:{uid}
+DTSTAMP:20260301T000000Z
+DTSTART:20260302T100000Z
+DTEND:20260302T110000Z
+SUMMARY:{title}
+LOCATION:Mill
+ORGANIZER;CN=Anna:mailto:anna@acme.test
+ATTENDEE;CN=Bob:mailto:bob@acme.test
+DESCRIPTION:See https://acme.test/plan
+END:VEVENT
+"""
+
+
+def a_calendar(*events: str) -> str:
+    return "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//test//EN\n" + "".join(events) + "END:VCALENDAR\n"
+
+
+@pytest.fixture
+async def farm(db: Database, tmp_path: Path) -> AsyncIterator[Farm]:
+    async with a_farm(db, tmp_path) as opened:
+        yield opened
+
+
+def test_an_event_is_a_page_with_its_people_and_times() -> None:
+    text = a_calendar(EVENT.format(uid="1@acme.test", title="Planning")).encode()
+    found = describe_event(Fetched("one", "1", {}, text))
+    page = (found.content or b"").decode()
+    assert found.urn == "meeting::1@acme.test"
+    assert found.title == "Planning"
+    assert "**When:** 2026-03-02 10:00 UTC – 2026-03-02 11:00 UTC" in page
+    assert "**Organizer:** Anna <anna@acme.test>" in page
+    assert "**Attendees:** Bob <bob@acme.test>" in page
+    assert "https://acme.test/plan" in found.text
+
+
+def test_the_exceptions_of_a_series_stay_with_it() -> None:
+    series = EVENT.format(uid="s", title="Weekly").replace("SUMMARY", "RRULE:FREQ=WEEKLY\nSUMMARY")
+    moved = EVENT.format(uid="s", title="Moved").replace("SUMMARY", "RECURRENCE-ID:20260309T100000Z\nSUMMARY")
+    events = divide_calendar(a_calendar(moved, series, EVENT.format(uid="x", title="Other")).encode())
+    assert set(events) == {"s", "x"}
+    page = (describe_event(Fetched("one", "s", {}, events["s"])).content or b"").decode()
+    assert page.startswith("# Weekly")
+    assert "# Moved" in page
+    assert "**Repeats:** FREQ=WEEKLY" in page
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"BEGIN:VCALENDAR\r\nEND:VEVENT\r\n", b"\xff\xfe"])
+def test_what_is_no_calendar_is_refused(data: bytes) -> None:
+    with pytest.raises(Permanent):
+        describe_event(Fetched("one", "1", {}, data))
+
+
+async def test_a_file_of_many_events_is_many_items_and_only_the_changed_one_is_new(farm: Farm, tmp_path: Path) -> None:
+    folder = tmp_path / "calendars"
+    folder.mkdir()
+    events = {n: EVENT.format(uid=n, title=f"Event {n}") for n in range(5)}
+    (folder / "a.ics").write_text(a_calendar(*events.values()))
+    source = await farm.add("ics", path=str(folder))
+    await farm.work()
+    assert await farm.documents() == {f"meeting::{n}": 1 for n in range(5)}
+    events[3] = EVENT.format(uid=3, title="Changed")
+    del events[0]
+    (folder / "a.ics").write_text(a_calendar(*events.values()))
+    await farm.poll(source)
+    await farm.compare(source)
+    assert await farm.documents() == {"meeting::1": 1, "meeting::2": 1, "meeting::3": 2, "meeting::4": 1}
+
+
+# --- a real server
+
+
+class Radicale:
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        (folder / "users").write_text("anna:milling\n")
+        options = [f"--server-hosts=127.0.0.1:{self.port}", "--auth-type=htpasswd"]
+        options += [f"--auth-htpasswd-filename={folder / 'users'}", "--auth-htpasswd-encryption=plain"]
+        options += [f"--storage-filesystem-folder={folder / 'store'}", "--auth-delay=0"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "radicale", "--config", "", *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.url = f"http://127.0.0.1:{self.port}/anna/work/"
+
+    def call(self, method: str, path: str = "", body: str = "") -> None:
+        key = base64.b64encode(b"anna:milling").decode()
+        request = urllib.request.Request(self.url + path, body.encode() or None, method=method)
+        request.add_header("Authorization", f"Basic {key}")
+        request.add_header("Content-Type", "text/calendar")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            answer.read()
+
+    def start(self) -> None:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self.call("MKCALENDAR")
+            except OSError:
+                assert time.monotonic() < deadline
+                assert self.process.poll() is None
+                time.sleep(0.1)
+            else:
+                return
+
+
+@pytest.fixture
+def radicale(tmp_path: Path) -> Iterator[Radicale]:
+    folder = tmp_path / "radicale"
+    folder.mkdir()
+    server = Radicale(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.process.terminate()
+        server.process.wait()
+
+
+async def test_a_calendar_at_a_server_is_followed_by_its_etags(
+    farm: Farm, radicale: Radicale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CALENDAR_PASSWORD", "milling")
+    for n in range(3):
+        radicale.call("PUT", f"{n}.ics", a_calendar(EVENT.format(uid=n, title=f"Event {n}")))
+    source = await farm.add("caldav", url=radicale.url, user="anna", password="env:CALENDAR_PASSWORD")
+    await farm.work()
+    assert (await farm.look(source)).error is None
+    assert await farm.documents() == {f"meeting::{n}": 1 for n in range(3)}
+    before = await farm.items(source)
+    await farm.poll(source)
+    assert await farm.items(source) == before
+    radicale.call("PUT", "1.ics", a_calendar(EVENT.format(uid=1, title="Changed")))
+    radicale.call("DELETE", "0.ics")
+    await farm.poll(source)
+    await farm.compare(source)
+    assert await farm.documents() == {"meeting::1": 2, "meeting::2": 1}
+
+
+async def test_a_wrong_password_is_told_without_it(
+    farm: Farm, radicale: Radicale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CALENDAR_PASSWORD", "wrong-secret")
+    source = await farm.add("caldav", url=radicale.url, user="anna", password="env:CALENDAR_PASSWORD")
+    await farm.work()
+    error = str((await farm.look(source)).error)
+    assert "refuses us (401)" in error
+    assert "wrong-secret" not in error
+
+
+def test_a_password_is_not_sent_over_an_open_line() -> None:
+    wish = {"user": "anna", "password": "env:X"}
+    with pytest.raises(ValueError, match="in clear"):
+        CalDavOptions.model_validate({**wish, "url": "http://cal.example.org/anna/"})
+    for url in ("https://cal.example.org/anna/", "http://127.0.0.1:5232/anna/"):
+        assert CalDavOptions.model_validate({**wish, "url": url}).url == url

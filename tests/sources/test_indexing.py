@@ -1,0 +1,84 @@
+"""The indexer: large items, newer versions that overtake it, kills at any moment; each item ends as one document."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from farm import Farm, a_farm, a_mail
+
+from gristmill.db import Database
+from gristmill.queue import Done, Skip
+from gristmill.sources.indexer import Indexer
+from gristmill.sources.kinds import KINDS
+from gristmill.sources.letters import IndexItem
+
+
+@pytest.fixture
+async def farm(db: Database, tmp_path: Path) -> AsyncIterator[Farm]:
+    (tmp_path / "box").mkdir()
+    async with a_farm(db, tmp_path) as opened:
+        yield opened
+
+
+def an_indexer(farm: Farm) -> Indexer:
+    return Indexer(farm.db, KINDS, farm.models.reading_processes, 60.0, 1 << 30, farm.settings.fetch)
+
+
+async def polled(farm: Farm, tmp_path: Path, **mails: bytes) -> list[IndexItem]:
+    """The letters to the indexer after these mails were polled."""
+    for name, mail in mails.items():
+        (tmp_path / "box" / f"{name}.eml").write_bytes(mail)
+    source = await farm.add("eml", path=str(tmp_path / "box"))
+    await farm.by_hand(KINDS).poll(source)
+    rows = await farm.rows("SELECT id, version FROM source_item ORDER BY external")
+    return [IndexItem(row.id, row.version) for row in rows]
+
+
+async def settle(farm: Farm, answer: object) -> None:
+    assert isinstance(answer, Done | Skip), answer
+    if answer.write is not None:
+        async with farm.db.transaction() as tx:
+            await answer.write(tx)
+
+
+async def test_an_item_of_several_megabytes_becomes_a_document_byte_for_byte(farm: Farm, tmp_path: Path) -> None:
+    large = a_mail("large", "line of text\r\n" * 250_000)
+    (letter,) = await polled(farm, tmp_path, large=large)
+    (answer,) = await an_indexer(farm).index([letter])
+    await settle(farm, answer)
+    (row,) = await farm.rows(
+        "SELECT b.size, sha256(string_agg(p.bytes, '' ORDER BY p.n)) = b.hash AS same FROM document d "
+        "JOIN blob b ON b.hash = d.hash JOIN blob_piece p ON p.blob = b.id GROUP BY b.id"
+    )
+    assert (row.size, row.same) == (len(large), True)
+    assert await farm.rows("SELECT 1 FROM source_raw") == []
+
+
+async def test_a_newer_version_that_comes_meanwhile_is_the_one_that_counts(farm: Farm, tmp_path: Path) -> None:
+    (old,) = await polled(farm, tmp_path, one=a_mail("one", "Old."))
+    (answer,) = await an_indexer(farm).index([old])
+    await farm.rows("UPDATE source_item SET version = version + 1, state = 'NEW' RETURNING 1")
+    await settle(farm, answer)
+    assert await farm.documents() == {}
+    assert [row.state for row in await farm.rows("SELECT state FROM source_item")] == ["NEW"]
+
+
+async def test_an_indexer_that_died_is_followed_by_one_that_ends_its_work(farm: Farm, tmp_path: Path) -> None:
+    (letter,) = await polled(farm, tmp_path, one=a_mail("one"))
+    await an_indexer(farm).index([letter])  # and its answer is never settled
+    assert [row.state for row in await farm.rows("SELECT state FROM source_item")] == ["INDEXING"]
+    (answer,) = await an_indexer(farm).index([letter])
+    await settle(farm, answer)
+    (again,) = await an_indexer(farm).index([letter])
+    assert isinstance(again, Skip)
+    assert await farm.documents() == {"email::one@acme.test": 1}
+
+
+async def test_twins_that_are_indexed_at_the_same_moment_become_one_document(farm: Farm, tmp_path: Path) -> None:
+    copies = {f"copy{n}": b"X-Copy: %d\r\n" % n + a_mail("same") for n in range(6)}
+    letters = await polled(farm, tmp_path, **copies)
+    answers = await an_indexer(farm).index(letters)
+    await asyncio.gather(*(settle(farm, answer) for answer in answers))
+    assert await farm.documents() == {"email::same@acme.test": 1}
+    assert {row.state for row in await farm.rows("SELECT state FROM source_item")} == {"INDEXED"}

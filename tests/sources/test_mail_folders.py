@@ -1,0 +1,44 @@
+"""Folders of mails: every mail once, threads whole, one bad file alone."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from farm import Farm, a_farm, a_mail
+
+from gristmill.db import Database
+
+
+@pytest.fixture
+async def farm(db: Database, tmp_path: Path) -> AsyncIterator[Farm]:
+    async with a_farm(db, tmp_path) as opened:
+        yield opened
+
+
+async def test_mails_of_a_folder_become_documents_once(farm: Farm, tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    (box / "in").mkdir(parents=True)
+    for n in range(5):
+        (box / "in" / f"{n}.eml").write_bytes(a_mail(n))
+    source = await farm.add("eml", path=str(box))
+    await farm.work()
+    assert await farm.states(source) == {f"in/{n}.eml": "INDEXED" for n in range(5)}
+    assert await farm.documents() == {f"email::{n}@acme.test": 1 for n in range(5)}
+    await farm.poll(source)
+    assert await farm.documents() == {f"email::{n}@acme.test": 1 for n in range(5)}
+    looked = await farm.look(source)
+    assert looked.succeeded_at is not None
+    assert looked.error is None
+
+
+async def test_the_links_of_a_mail_are_written_down_and_go_with_it(farm: Farm, tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    box.mkdir()
+    (box / "1.eml").write_bytes(a_mail(1, "See https://acme.test/plan and tell me."))
+    source = await farm.add("eml", path=str(box))
+    await farm.work()
+    (found,) = await farm.rows("SELECT l.url, p.urn FROM link l JOIN link_place p ON p.link = l.id")
+    assert (found.url, found.urn) == ("https://acme.test/plan", "email::1@acme.test")
+    (box / "1.eml").unlink()
+    await farm.compare(source)
+    assert await farm.rows("SELECT 1 FROM link_place") == []

@@ -1,0 +1,146 @@
+"""The register of sources: named by commands or gristmill.toml, scheduled apart, removed with what came."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from farm import Farm, a_farm, a_mail
+
+from gristmill.db import Database
+from gristmill.errors import Refused, Unknown
+from gristmill.queue import list_schedules
+from gristmill.scopes import Scope
+from gristmill.settings import Settings, SourceSettings
+from gristmill.sources import drop_source, find_source
+from gristmill.sources.register import apply_declared, make_cron
+from gristmill.sources.status import Work, decide_status
+
+
+@pytest.fixture
+async def farm(db: Database, tmp_path: Path) -> AsyncIterator[Farm]:
+    async with a_farm(db, tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("every", "cron"),
+    [
+        (timedelta(minutes=1), "* * * * *"),
+        (timedelta(minutes=5), "2-59/5 * * * *"),
+        (timedelta(hours=1), "37 * * * *"),
+        (timedelta(hours=6), "37 0-23/6 * * *"),
+        (timedelta(days=1), "37 0 * * *"),
+    ],
+)
+def test_a_source_is_due_as_often_as_it_is_told_at_a_minute_of_its_own(every: timedelta, cron: str) -> None:
+    assert make_cron(every, 37) == cron
+
+
+@pytest.mark.parametrize("every", [timedelta(seconds=30), timedelta(minutes=7), timedelta(hours=5), timedelta(days=2)])
+def test_an_interval_that_no_clock_can_keep_is_refused(every: timedelta) -> None:
+    with pytest.raises(Refused, match="cannot be polled every"):
+        make_cron(every, 0)
+
+
+async def test_sources_are_due_at_different_minutes(farm: Farm) -> None:
+    for n in range(4):
+        await farm.add("eml", name=f"s{n}", path="/x")
+    async with farm.db.transaction() as tx:
+        polls = [one.cron for one in await list_schedules(tx) if one.name.endswith(".poll")]
+    assert len(set(polls)) == 4
+
+
+# --- gristmill.toml
+
+
+def declared(**named: dict[str, Any]) -> Settings:
+    return Settings(sources=SourceSettings(named=named))
+
+
+async def test_gristmill_toml_adds_changes_and_pauses_sources(farm: Farm) -> None:
+    async with farm.db.transaction() as tx:
+        await apply_declared(tx, declared(work={"kind": "eml", "path": "/a", "client": "acme", "every": "15min"}))
+        first = await find_source(tx, "work")
+        await tx.execute("UPDATE source SET checkpoint = '{}'")
+        await apply_declared(tx, declared(work={"kind": "eml", "path": "/a", "client": "acme", "every": "15min"}))
+        same = await find_source(tx, "work")
+        await apply_declared(tx, declared(work={"kind": "eml", "path": "/b", "client": "acme", "every": "15min"}))
+        moved = await find_source(tx, "work")
+        await apply_declared(tx, declared())
+        gone = await find_source(tx, "work")
+        await apply_declared(tx, declared(work={"kind": "eml", "path": "/b", "client": "acme", "every": "15min"}))
+        back = await find_source(tx, "work")
+    assert (first.client, first.every, first.declared) == ("acme", timedelta(minutes=15), True)
+    assert same.checkpoint == {}
+    assert (moved.id, moved.options, moved.checkpoint) == (first.id, {"path": "/b"}, None)
+    assert (gone.paused, gone.declared) == (True, False)
+    assert (back.paused, back.declared, back.id) == (False, True, first.id)
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"kind": "fax"}, "no kind of source"),
+        ({"kind": "eml"}, "The option path"),
+        ({"kind": "eml", "path": "/x", "every": "soon"}, "not a duration"),
+        ({"kind": "imap", "host": "h", "user": "u", "password": "secret"}, "must not stand here"),
+    ],
+)
+async def test_a_mistake_in_gristmill_toml_gets_one_sentence(farm: Farm, entry: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence) as refused:
+        async with farm.db.transaction() as tx:
+            await apply_declared(tx, declared(work=entry))
+    assert "secret" not in str(refused.value).replace("it is a secret", "")
+
+
+# --- removing
+
+
+async def test_a_source_goes_with_its_documents_but_not_with_those_that_another_source_has(
+    farm: Farm, tmp_path: Path
+) -> None:
+    for folder, names in (("a", "12"), ("b", "23")):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / f"{name}.eml").write_bytes(a_mail(name))
+    first = await farm.add("eml", name="first", path=str(tmp_path / "a"))
+    second = await farm.add("eml", name="second", path=str(tmp_path / "b"))
+    await farm.work()
+    assert set(await farm.documents()) == {f"email::{n}@acme.test" for n in "123"}
+    gone = await drop_source(farm.db, first, keep=False)
+    assert gone["documents"] == 1
+    assert set(await farm.documents()) == {f"email::{n}@acme.test" for n in "23"}
+    await drop_source(farm.db, second, keep=True)
+    assert set(await farm.documents()) == {f"email::{n}@acme.test" for n in "23"}
+    assert await farm.rows("SELECT 1 FROM source_item") == []
+    assert await farm.rows("SELECT source FROM source_tally GROUP BY source, state HAVING sum(n) <> 0") == []
+    assert await farm.rows("SELECT 1 FROM schedule WHERE name LIKE 'source.%%'") == []
+    async with farm.db.transaction() as tx:
+        with pytest.raises(Unknown):
+            await find_source(tx, "first")
+
+
+async def test_the_same_name_of_two_clients_must_be_told_apart(farm: Farm) -> None:
+    await farm.add("eml", Scope("acme"), name="work", path="/x")
+    await farm.add("eml", Scope("globex"), name="work", path="/x")
+    async with farm.db.transaction() as tx:
+        with pytest.raises(Refused, match="2 clients have a source"):
+            await find_source(tx, "work")
+        assert (await find_source(tx, "work", "acme")).client == "acme"
+
+
+# --- how it is
+
+
+async def test_a_source_in_line_is_never_called_broken(farm: Farm) -> None:
+    source = await farm.add("eml", path="/x")
+    late = await farm.rows("SELECT clock() + interval '1 day' AS now")
+    old = type(source)(**{**vars(source), "now": late[0].now})
+    in_line = Work("source.1.poll", "pending", None, None)
+    running = Work("source.1.poll", "processing", None, None)
+    assert decide_status(old, in_line, None).status == "waiting"
+    assert decide_status(old, running, None).status == "polling"
+    assert decide_status(old, None, None).status == "stopped"
+    assert decide_status(source, None, None).status == "new"
