@@ -26,6 +26,7 @@ VARIES = (
     (re.compile(r"\bpid \d+"), "pid N"),
     (re.compile(r"\b\d\.\d{2,3}\b"), "SCORE"),
     (re.compile(r"\b\d+\.\d+(\.\d+)?\b"), "VERSION"),
+    (re.compile(r"(worker \d+ on \S+?:\d+).*…$", re.MULTILINE), r"\1 …"),  # the longer the host, the less fits
     (re.compile(r"worker \d+ on \S+?:\d+"), "worker N on HOST"),
     (re.compile(r"\d+ migrations?"), "MIGRATIONS"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "CLUSTER"),
@@ -76,6 +77,7 @@ def tidy_output(text: str, folder: Path) -> str:
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", SHOWN_TIME, text.replace(str(folder), SHOWN_FOLDER))
     text = re.sub(r"(worker \d+ on )[^:\s]+:\d+", r"\1mill:4711", text.replace(str(ROOT), "/home/miller"))
     text = re.sub(r"(worker <n> on )[^:\s]+:", r"\1mill:", text)
+    text = re.sub(r"(gm_|token=)[\w-]{43}", r"\1…", text)  # secrets, made anew by every run
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
 
 

@@ -25,6 +25,7 @@ def test_a_healthy_database_passes(cli):
         "disk",
         "transactions",
         "extraction",
+        "credit",
     }
     assert verdicts(said)["migrations"] == verdicts(said)["clocks"] == "ok"
     assert "answers in" in cli("doctor").out

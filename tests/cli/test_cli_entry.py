@@ -19,6 +19,8 @@ GROUPS = {
     "dead": ("stats", "list", "show", "clusters", "replay", "purge"),
     "schedule": ("list", "add", "remove", "enable", "disable", "run"),
     "limiter": ("list", "set"),
+    "link": ("allow", "deny", "ls", "why"),
+    "alarms": ("list", "ack", "channels", "test"),
     "document": ("show", "text", "retry", "reindex", "rm"),
     "graph": ("show", "path", "find", "export", "stats", "alias add", "alias list", "alias rm"),
 }
@@ -57,6 +59,7 @@ def test_ctrl_c_while_the_program_is_loading_ends_it_without_a_word(loading):
     """As if it came the moment that this module is looked for."""
     interrupted = f"""
 import os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background inherit that it is ignored
 class Interrupted:
     def find_spec(self, name, path=None, target=None):
         if name == {loading!r}:

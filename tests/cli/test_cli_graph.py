@@ -12,7 +12,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "knowledge"))
 
 from graph_shelf import contribute, shelve
-
 from gristmill.db import Database
 from gristmill.knowledge import graph
 from gristmill.models import Extraction

@@ -3,8 +3,10 @@
 from io import BytesIO, TextIOWrapper
 
 import pytest
-from desk import MILL
+from desk import MILL, within
 
+from gristmill.queue import Unique, send
+from gristmill.scopes import Scope, scope_id
 from mill import Convert, Extract
 
 
@@ -90,6 +92,18 @@ def test_a_unique_key_that_is_taken_is_told(cli):
     assert cli(*words, "--json").json == {"task": 1, "queue": "demo-extract", "new": True}
     assert cli(*words, "--json").json == {"task": 1, "queue": "demo-extract", "new": False}
     assert cli(*words).out.startswith("Task 1 has this unique key already; nothing was sent")
+
+
+def test_the_unique_key_of_a_client_is_not_in_the_way(cli, url):
+    async def hold_the_key(tx):
+        return await send(tx, Extract(1), unique=Unique("one"), scope=await scope_id(tx, Scope("acme")))
+
+    theirs = within(url, hold_the_key)
+    words = ("task", "send", "demo-extract.facts", '{"item": 1}', "--unique", "one", "--app", MILL, "--json")
+    sent = cli(*words).json
+    assert sent["new"]
+    assert sent["task"] != theirs
+    assert cli(*words).json == {**sent, "new": False}
 
 
 def test_an_oversized_letter_is_refused(cli, monkeypatch):

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.grinding import as_dict, follow, hint_at_workers
 from gristmill.cli.output import COLOURS, Json, emit, err, make_table, out, say_json, shorten, warn
 from gristmill.cli.scopes import Client, Project, scope_of
@@ -44,9 +45,24 @@ def add(
     """
     scope = scope_of(client, project)
     files = [file for path in paths for file in files_in(path)]
-    failed = run(_add(files, scope, wait, json))
+    failed = _add_elsewhere(files, scope, wait, json) if is_elsewhere() else run(_add(files, scope, wait, json))
     if failed:
         raise typer.Exit(1)
+
+
+def _add_elsewhere(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -> bool:
+    """As `_add`, by the API of a server elsewhere."""
+    with _show_bar(len(files)) as tell:
+        added: list[Taken] = remote().send_files(files, scope, tell)
+    if not (as_json and wait):
+        emit(as_json, added, lambda: _added_view(added))
+    new = [one.document for one in added if one.document is not None and one.status in ("added", "changed")]
+    found: Sequence[Document] = remote().follow_remote(new) if wait else ()
+    if as_json and wait:
+        say_json({"added": added, "documents": [as_dict(one) for one in found]})
+    elif found:
+        out.print(outcomes_view(found))
+    return any(one.status == "refused" for one in added) or not all(one.status == "completed" for one in found)
 
 
 async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -> bool:

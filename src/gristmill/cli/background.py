@@ -31,7 +31,7 @@ COUNTING = 1.0  # seconds to find out what is running: nobody waits longer to he
 
 @asynccontextmanager
 async def run_workers(at: Session, interruption: Interruption, *, quiet: bool) -> AsyncGenerator[Process]:
-    """Workers in a process of their own, so that their log does not run through what is shown."""
+    """Workers in a process of their own: their log would otherwise mix with the board on the screen."""
     worker = await _start_workers(at)
     interruption.listen(signal.SIGINT)
     try:
@@ -69,7 +69,7 @@ def open_worker_log(folder: Path) -> BinaryIO:
 
 
 async def _stop_workers(at: Session, worker: Process, interruption: Interruption, *, quiet: bool) -> None:
-    """In good order, or at once after a second Ctrl-C; a person who pressed it is told what happens."""
+    """Stop the workers in good order, or at once after a second Ctrl-C. The person who pressed it is told."""
     speaks = interruption.first is not None and not quiet
     if worker.returncode is not None:
         return

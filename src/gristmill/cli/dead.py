@@ -171,7 +171,7 @@ async def _replay(tasks: Sequence[TaskId], queue: str | None, cluster: str | Non
 
 
 async def _refuse_unknown(tx: Tx, tasks: Sequence[TaskId], queue: str | None, cluster: str | None) -> None:
-    """Whoever names something means it: what is not there is told, and nothing else is replayed."""
+    """Refuse if a named dead letter does not exist: nothing is replayed then."""
     for task in tasks:
         if (found := await get_task(tx, task)).status != "failed" or found.queue is None:
             raise Refused(f"Task {task} is {found.status}, not a dead letter: gristmill task why {task}.")
@@ -217,7 +217,7 @@ def _stats_view(found: dead.DeadStats, threshold: int) -> RenderableType:
 
 
 def _letters_table(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -> RenderableType:
-    named = bool(names)  # those of other programs belong to no document
+    named = bool(names)  # dead letters of other programs belong to no document
     rows = [
         (
             str(one.id),

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.grinding import as_dict, hint_at_workers
 from gristmill.cli.output import Json, Yes, confirm_removal, emit, err, make_facts, make_table, shorten, to_plain
 from gristmill.cli.scopes import format_scope
@@ -27,6 +28,7 @@ from gristmill.documents import (
     Skipped,
     add_again,
     clear_copies,
+    clear_images,
     find_with_parts,
     list_failures,
     list_pages,
@@ -58,7 +60,7 @@ class Seen:
 
     document: Progress
     parts: list[Progress]
-    errors: dict[DocumentId, str]  # of the parts that failed, of very many the first
+    errors: dict[DocumentId, str]  # of the parts that failed; of the first ones if there are very many
     pages: list[PageProgress]
     skipped: list[Skipped]
     setbacks: list[Failure]
@@ -150,6 +152,12 @@ def rm(
 
 
 async def _open_and_load(id_: DocumentId) -> Seen:
+    if is_elsewhere():
+        one, parts, pages, detail = remote().fetch_document(id_)
+        known = remote().make_failures
+        return Seen(
+            one, parts, {}, pages, remote().make_skipped(detail.skipped), known(detail.setbacks), known(detail.failures)
+        )
     async with session() as at, at.db.transaction(snapshot=True) as tx:
         return await _load_seen(tx, id_)
 
@@ -172,6 +180,8 @@ async def _load_errors(tx: Tx, parts: Sequence[Progress]) -> dict[DocumentId, st
 
 async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
     """What is tried again, and how the document was."""
+    if is_elsewhere():
+        return remote().retry_elsewhere(id_, phase)
     async with session() as at:
         async with at.db.transaction() as tx:
             shown = [OPEN, *(one.name for one in await list_phases(tx) if one.shown)]
@@ -188,12 +198,16 @@ async def _retry(id_: DocumentId, phase: str | None) -> tuple[Revived, str]:
 
 
 async def _reindex(id_: DocumentId) -> DocumentId:
+    if is_elsewhere():
+        return remote().reindex_elsewhere(id_)
     async with session() as at, at.db.transaction() as tx:
         return await add_again(tx, id_)
 
 
 async def _load_text(id_: DocumentId, page: int | None) -> dict[int, str]:
     """The texts of the pages that were read, by number."""
+    if is_elsewhere():
+        return remote().fetch_texts(id_, page)
     async with session() as at, at.db.transaction() as tx:
         one = _pick_document(await load_progress(tx, [id_]), id_)
         if page is not None and one.pages is not None and page > one.pages:
@@ -206,7 +220,7 @@ async def _load_text(id_: DocumentId, page: int | None) -> dict[int, str]:
 
 
 async def _name_removal(db: Database, ids: Sequence[DocumentId]) -> str:
-    """The documents that would go, in words; empty if it is one that has no parts."""
+    """Names the documents that would be removed; empty for one document without parts."""
     async with db.transaction() as tx:
         found = {one.id: one for one in await load_progress(tx, ids)}
         for id_ in ids:
@@ -221,6 +235,8 @@ async def _name_removal(db: Database, ids: Sequence[DocumentId]) -> str:
 
 
 async def _remove(ids: list[DocumentId], confirm: Callable[[str], None]) -> Removed:
+    if is_elsewhere():
+        return remote().remove_elsewhere(ids, confirm)
     columns = (TextColumn("Removing"), BarColumn(), MofNCompleteColumn())
     async with session() as at:
         if named := await _name_removal(at.db, ids):
@@ -231,6 +247,7 @@ async def _remove(ids: list[DocumentId], confirm: Callable[[str], None]) -> Remo
                 at.db, ids, lambda done, of: bars.update(bar, completed=done, total=of, visible=True)
             )
         await clear_copies(at.db, at.settings.data / "spool")
+        await clear_images(at.db, at.settings.data / "images")
         return gone
 
 
@@ -297,7 +314,7 @@ def _text_view(pages: dict[int, str]) -> RenderableType:
 
 
 def _why_skipped(phase: PhaseProgress, found: list[Skipped]) -> str:
-    """The reason, and how many units it is the reason of unless it is that of all."""
+    """The reason, and how many units have it, unless all have it."""
     ours = [one for one in found if one.phase == phase.name]
     return "; ".join(one.reason if one.units == phase.total else f"{one.units:,} skipped: {one.reason}" for one in ours)
 
@@ -320,7 +337,7 @@ def _page_row(page: PageProgress) -> tuple[Any, ...]:
 
 
 def _explain_page(page: PageProgress) -> str:
-    """What is wrong with a page, or why it was left out; that it needed no reading is told of its document."""
+    """The error of a page, or why it was left out. That a page needed no reading is said once, for the document."""
     first, *others = page.phases
     told = [(first.status != "skipped", first.error), *((one.status == "skipped", one.error) for one in others)]
     return next((reason for matters, reason in told if matters and reason), "")

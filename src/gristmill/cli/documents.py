@@ -7,6 +7,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.grinding import as_dict, draw_counts
 from gristmill.cli.output import Json, emit, err, is_narrow, make_table, shorten
 from gristmill.cli.scopes import format_scope, scope_of, warn_of_lack
@@ -47,14 +48,16 @@ def documents(
     chosen = any(one is not None for one in (client, project, status, before))
     shown = found[:limit]
     emit(json, [as_dict(one) for one in shown], lambda: documents_view(shown, NONE_OF_THEM if chosen else NOTHING))
-    if len(found) > limit:  # on stderr: a program that asked for so many wants no more
+    if len(found) > limit:  # on stderr: a program reads stdout, and it asked for this many
         err.print(f"… and older ones: --before {shown[-1].id}, or a higher --limit.", style="dim")
 
 
 async def _load_documents(
     client: str | None, project: str | None, status: str | None, limit: int, before: int | None
 ) -> list[Progress]:
-    # an empty client means here what is everybody's, and without one all
+    if is_elsewhere():
+        return remote().fetch_documents(limit, before, client=client, project=project, status=status)
+    # --client "" means GLOBAL; without --client, documents of all clients are listed
     scope = scope_of(client or None, project) if client or project else GLOBAL
     async with session() as at, at.db.transaction() as tx:
         await warn_of_lack(tx, scope)
@@ -63,9 +66,9 @@ async def _load_documents(
 
 
 def documents_view(found: Sequence[Progress], empty: str) -> RenderableType:
-    owned = any(one.client for one in found)  # what is everybody's alone needs no column
+    owned = any(one.client for one in found)  # if all documents are GLOBAL, the column says nothing
     phases = list_columns(found)
-    # on a narrow screen without the summary, which says the same as the phases: the names need its space
+    # a narrow screen has no summary: it repeats the phases, and the names need the space
     columns = (">id", "~file", "type", *["~client"] * owned, "status", *phases.values(), *([] if is_narrow() else [""]))
     return make_table(columns, [_document_row(one, phases, owned)[: len(columns)] for one in found], empty=empty)
 
@@ -84,5 +87,5 @@ def _document_row(one: Progress, phases: Iterable[str], owned: bool) -> tuple[An
 
 
 def _name_with_container(one: Progress) -> Text:
-    """Its name, and that of what it lies in: that is cut first where a screen is narrow."""
+    """Its name and the name of its container. A narrow screen cuts the container first."""
     return Text.assemble(shorten(one.name, 40), (f" in {shorten(one.part_of, 40)}" if one.part_of else "", "dim"))

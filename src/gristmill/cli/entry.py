@@ -17,22 +17,40 @@ COMMANDS = {
     "up": "Start everything, and grind a folder.",
     "add": "Take in files, folders or patterns.",
     "watch": "Take in whatever appears or changes in a folder.",
+    "source": "Mailboxes, repositories, calendars, folders: add, list, test, sync, verify.",
     "documents": "List documents, with how far each phase is.",
     "document": "One document: look at, read, retry, reindex, remove.",
+    "import": "Load tables of records: CSV, JSON lines, XLSX.",
+    "records": "Records: list, read, write out, embed, remove.",
     "search": "Find what documents say, by words and by meaning.",
     "graph": "The graph: show a node, the path between two, find, export, aliases.",
+    "serve": "Serve the API and the console, without workers.",
+    "key": "Keys for the API and the console: add, list, revoke.",
     "worker": "Run workers that answer tasks.",
     "queue": "Queues: list, look at, limit, pause, resume, watch.",
     "task": "Tasks: list, look at, ask why, send, cancel, retry, move.",
     "group": "Groups: look at, watch, retry, cancel, seal.",
+    "bulk": "One action on all tasks that fit: preview, run, stop, undo.",
     "dead": "Dead letters: count, list, cluster, replay, purge.",
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
+    "link": "Links in documents: allow, deny, list, ask why.",
+    "alarms": "Alarms: list, acknowledge, channels, test a channel.",
     "router": "Serve every LLM client on one port, with priorities.",
     "db": "The database: status, start, stop, migrate, url, psql.",
     "doctor": "Check everything, and say what to do.",
 }
-MODULES = {"queue": "queues", "task": "tasks", "group": "groups", "schedule": "schedules", "limiter": "limiters"}
+MODULES = {
+    "import": "imports",
+    "source": "sources",
+    "queue": "queues",
+    "task": "tasks",
+    "group": "groups",
+    "schedule": "schedules",
+    "limiter": "limiters",
+    "link": "links",
+    "key": "keys",
+}
 STDOUT = 1
 LONG_WORD = 80  # characters of an argument that a message repeats
 LONGEST = 2_000  # characters of a message
@@ -45,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         print(end="", flush=True)  # noqa: T201 nothing more to say; and where the shell closed stdout, nothing at all
     except OSError as error:
-        # or Python would try once more at its end, and complain in its own way
+        # otherwise Python flushes again at its end, and prints a traceback of its own
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
         if code == 0 and not isinstance(error, BrokenPipeError):
             fail(f"What there is to say cannot be written to stdout: {error.strerror}.", as_json=False)
@@ -57,6 +75,7 @@ def _run(words: Sequence[str]) -> int:
     as_json = "--json" in words
     try:
         _refuse_other_encodings(words)
+        words = _choose_server(words)
         code = build(words)(words, prog_name="gristmill", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except SystemExit as end:
@@ -77,8 +96,17 @@ def _run(words: Sequence[str]) -> int:
         return _report_unexpected(error, as_json=as_json)
 
 
+def _choose_server(words: Sequence[str]) -> Sequence[str]:
+    """The words without --server; only a command that is named needs to know where it works."""
+    if not any(word.startswith("--server") for word in words) and (not words or words[0] not in COMMANDS):
+        return words
+    from gristmill.cli.elsewhere import take_server  # noqa: PLC0415 --help needs none of it
+
+    return take_server(words)
+
+
 def build(words: Sequence[str] = ()) -> typer.Typer:
-    """Only the command that is meant is loaded: the others cost a second, and here need no more than a line of help."""
+    """Loads only the command that is meant. Loading all takes a second; the others need only their line of help."""
     app = typer.Typer(
         name="gristmill",
         no_args_is_help=True,
@@ -99,7 +127,7 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
 
 
 def shorten_sentence(sentence: str, words: Sequence[str]) -> str:
-    """The sentence with nothing in it that is longer than people read, least of all what they gave us themselves."""
+    """The sentence, with long words cut: a message must not repeat a megabyte of arguments."""
     for word in words:
         if len(word) > LONG_WORD:
             sentence = sentence.replace(word, word[: LONG_WORD - 1] + "…")
@@ -107,7 +135,7 @@ def shorten_sentence(sentence: str, words: Sequence[str]) -> str:
 
 
 def explain_misuse(error: TyperException) -> str:
-    """What was not understood and where to look; nothing, where help was printed instead."""
+    """Says what was not understood and where to look. Empty if help was printed instead."""
     what = error.format_message().rstrip(".")
     wrong = error.__cause__
     if isinstance(error, typer.BadParameter) and error.param is not None and wrong is not None:

@@ -114,7 +114,7 @@ def export(
         raise Misused("The graph itself goes to standard output: leave --json out, or name a file.")
     size = run(_export(scope_of(client, project), file, special))
     if special:
-        err.print(f"Wrote {size:,} bytes to {file}.", soft_wrap=True)  # stdout may be where they went
+        err.print(f"Wrote {size:,} bytes to {file}.", soft_wrap=True)  # on stderr: stdout may be the file
     else:
         emit(json, {"file": file, "bytes": size}, lambda: f"Wrote {size:,} bytes to {file}.")
 
@@ -203,7 +203,7 @@ async def _count_graph(scope: Scope) -> graph.Counts:
 
 
 async def _export(scope: Scope, file: Path, special: bool) -> int:
-    """Under another name until it is complete; one moment of the graph, however long it takes.
+    """Written under another name until it is complete. It shows one moment of the graph, however long it takes.
 
     A `special` file, a pipe or a device, is written to and never replaced."""
     draft = file if special else file.with_name(f".{file.name}.part")

@@ -20,7 +20,7 @@ from gristmill.ids import DocumentId
 from gristmill.settings import Settings
 from gristmill.wording import format_count
 
-SILENCE = 10.0  # seconds after which a document that moves on within its phases has a line again
+SILENCE = 10.0  # seconds after which a document that makes progress gets a line again
 REMINDER = 60.0  # seconds after which a note that still holds is printed again
 BAR = 12
 LONGEST_NAME = 36  # characters on the board
@@ -53,7 +53,7 @@ async def follow(
 
 
 async def hint_at_workers(at: Session) -> None:
-    """Say so if nobody works on what was just asked for."""
+    """Warn if no worker runs for the work that was just sent."""
     async with at.db.transaction() as tx:
         if not await has_worker(tx):
             warn(NO_WORKER)
@@ -61,7 +61,7 @@ async def hint_at_workers(at: Session) -> None:
 
 @dataclass(frozen=True)
 class Note:
-    """Why documents do not move on, where that is no fault of theirs."""
+    """A reason why documents wait that is not an error of a document."""
 
     about: str
     sentence: str
@@ -85,7 +85,7 @@ def _count_waiting_for_llm(one: Progress) -> int:
 
 
 class _Lines:
-    """Without a terminal: a line whenever a document moves on, at once to another status, now and then within one."""
+    """Without a terminal: a line at once when the status of a document changes, and now and then in between."""
 
     def __init__(self) -> None:
         self._documents: dict[DocumentId, tuple[str, str, float]] = {}

@@ -61,7 +61,7 @@ async def find_letter(kind: str, payload: Mapping[str, Any], app: str | None, at
 
 
 def _refuse_unknown_fields(letter: type[Letter], payload: Mapping[str, Any]) -> None:
-    """Whoever misspells a field would otherwise get its default."""
+    """Refuses unknown fields: a misspelt field would otherwise get its default."""
     known = [field.name for field in dataclasses.fields(letter)] if dataclasses.is_dataclass(letter) else None
     if known is None or not (unknown := [name for name in payload if name not in known]):
         return

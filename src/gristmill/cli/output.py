@@ -32,14 +32,14 @@ LEAST_OTHER = 8  # … and of the other names in it
 LONGEST_WORD = 12  # characters that are not broken in the last column
 NARROW = 100  # columns below which tables are set closely
 PAPER = 160  # columns where there is no terminal to ask
-# What a terminal would obey instead of showing: controls, and what turns the direction of writing.
+# Characters that a terminal obeys instead of showing: controls, and marks that turn the direction of writing.
 UNSHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
 
 class Screen(Console):
-    """Shows texts as they are: what names and documents contain is neither markup nor a command to the terminal."""
+    """Shows texts as they are: names and documents hold neither markup nor commands for the terminal."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout  # None where the shell closed it
@@ -73,6 +73,9 @@ COLOURS = {
     "half-open": "yellow",
     "closed": "green",
     "paused": "yellow",
+    "warning": "yellow",
+    "critical": "red",
+    "over": "green",
 }
 
 
@@ -85,7 +88,7 @@ def fail(sentence: str, *, as_json: bool) -> None:
 
 
 def warn(sentence: str) -> None:
-    """What does not stop us and yet is not as it should be; once, however often it is noticed."""
+    """Warns on stderr and goes on. The same warning is printed once."""
     if sentence not in _warned:
         _warned.add(sentence)
         err.print(Text(sentence, style="yellow" if err.is_terminal else ""), soft_wrap=True)
@@ -118,7 +121,7 @@ def say(sentence: str) -> None:
 
 
 def say_json(data: Any) -> None:
-    """Readable, but for what a terminal would obey: that is written as JSON writes control characters."""
+    """Readable JSON. Characters that a terminal would obey are escaped."""
     text = json.dumps(to_plain(data), ensure_ascii=False)
     typer.echo(UNSHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
@@ -201,7 +204,7 @@ def _least_widths(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> li
 
 
 def is_narrow(screen: Console | None = None) -> bool:
-    """Whether there is space only for what one must know; on stdout, unless another screen is named."""
+    """Whether the screen is too narrow for more than the most important columns; stdout, unless another is named."""
     return (screen or out).width < NARROW
 
 

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.output import (
     Json,
     Misused,
@@ -47,6 +48,10 @@ def list_(json: Json = False) -> None:
 
     Example: gristmill queue list
     """
+    if is_elsewhere():
+        numbers = remote().fetch_queues()
+        emit(json, to_plain(numbers), lambda: numbers_table(numbers))
+        return
     found = run(_open_and_load())
     emit(json, [_as_dict(one) for one in found], lambda: _queues_table(found))
 
@@ -259,23 +264,30 @@ def _describe_waiting(one: QueueReport) -> str:
 
 
 def _as_dict(one: QueueReport) -> dict[str, Any]:
-    return {**to_plain(one), "waiting": to_plain(one.waiting)}
+    return {**to_plain(one), "waiting": to_plain(one.waiting), "dead": one.dead}
 
 
 def _as_short_dict(one: QueueReport) -> dict[str, Any]:
     return {
         "name": one.name,
         "paused": one.paused,
-        "pending": one.pending.n,
+        "pending": one.pending,
         "waiting": one.waiting.n,
         "blocked": one.blocked.n,
         "processing": one.processing,
-        "dead": one.dead.n,
+        "dead": one.dead,
         "finished": one.finished,
         "oldest": one.oldest,
         "breaker": one.breaker.state if one.breaker else None,
         "workers": one.workers,
     }
+
+
+def numbers_table(found: Sequence[Any]) -> RenderableType:
+    """The queues of a server elsewhere: how many tasks each holds of each status."""
+    columns = ("pending", "processing", "completed", "failed", "skipped", "cancelled")
+    rows = [(one.queue, *(getattr(one, name) for name in columns)) for one in found]
+    return make_table(("queue", *(f">{name}" for name in columns)), rows, empty=NOTHING)
 
 
 def _live_view(found: Sequence[QueueReport], rates: dict[str, float]) -> RenderableType:
@@ -292,7 +304,7 @@ def _queues_table(found: Sequence[QueueReport], rates: dict[str, float] | None =
     rows: list[list[Any]] = []
     for one in found:
         done = one.finished["completed"] + one.finished["skipped"]
-        dead = Text(str(one.dead), style="red" if one.dead.n else "")
+        dead = Text(f"{one.dead:,}", style="red" if one.dead else "")
         rows.append(
             [
                 one.name,
@@ -343,7 +355,7 @@ def _queue_view(one: QueueReport) -> RenderableType:
             ("waiting", _explain_waiting(one)),
             ("running", one.processing),
             ("oldest", format_span(one.oldest) if one.oldest else None),
-            ("dead", str(one.dead)),
+            ("dead", f"{one.dead:,}"),
             ("ended", ", ".join(f"{n:,} {outcome}" for outcome, n in one.finished.items() if n) or "nothing yet"),
             ("limits", _format_limits(one) or "–"),
             ("attempts", "as many as it takes" if attempts is None else attempts),

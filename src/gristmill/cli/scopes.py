@@ -26,7 +26,7 @@ def scope_of(client: str | None, project: str | None) -> Scope:
 
 
 def format_scope(client: str, project: str) -> str:
-    """Whose something is, in a few characters."""
+    """The client and project of a thing, in a few characters."""
     return f"{client}/{project}" if project else client or "GLOBAL"
 
 

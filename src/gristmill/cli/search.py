@@ -1,5 +1,6 @@
 """`gristmill search`: find what documents say, by words and by meaning."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -8,11 +9,13 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.output import Json, Misused, emit, shorten, warn
 from gristmill.cli.scopes import scope_of
 from gristmill.cli.session import load_settings, parse_instant, run, session
 from gristmill.documents import find_in_documents
 from gristmill.knowledge import Finder, Hit, Hits
+from gristmill.records import list_columns
 from gristmill.scopes import Scope
 from gristmill.web import ask_search
 
@@ -30,6 +33,9 @@ def search_(
     project: Annotated[str | None, typer.Option(help="Which project of the client.")] = None,
     type: Annotated[str | None, typer.Option(help="Only documents of this type: pdf, mail, image, markdown …")] = None,
     after: Annotated[str | None, typer.Option(help="Only documents written since: 2026-12-01.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only records with this value in a column: rating=1. May be repeated.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many hits at most.")] = 10,
     expand: Annotated[int, typer.Option(min=0, max=2, help="How many steps the graph is followed.")] = 0,
     json: Json = False,
@@ -40,7 +46,12 @@ def search_(
     """
     if not query.strip():
         raise Misused("Say what to look for, for example gristmill search invoice.")
-    hits = run(_search(query, scope_of(client, project), after, alpha=alpha, type=type, limit=limit, expand=expand))
+    columns = parse_columns(where or ())
+    how = {"alpha": alpha, "type": type, "columns": columns, "limit": limit, "expand": expand}
+    scope = scope_of(client, project)
+    hits = run(_search(query, scope, after, **how))
+    if columns and not hits:
+        run(_refuse_unknown_columns(scope, columns))
     if hits.note:
         warn(hits.note)
     emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: hits_view(hits, query))
@@ -49,11 +60,35 @@ def search_(
 async def _search(query: str, scope: Scope, after: str | None, **how: Any) -> Hits:
     """A running `gristmill up` answers at once; without one, the model is loaded for this one question."""
     how["after"] = parse_instant(after) if after else None
+    if is_elsewhere():
+        if how.pop("columns"):
+            raise Misused("--where is asked on the machine of the server alone: run it there, without --server.")
+        return remote().search_elsewhere(query, scope, **how)
     hits = await ask_search(load_settings(), query, scope, **how)
     if hits is not None:
         return hits
     async with session() as at, Finder(at.db, at.settings) as finder:
         return await find_in_documents(at.db, finder, query, scope, **how)
+
+
+async def _refuse_unknown_columns(scope: Scope, columns: Mapping[str, str]) -> None:
+    """A column that is misspelt looks like one in which nothing has the value."""
+    async with session() as at, at.db.transaction(seen_from=scope) as tx:
+        known = await list_columns(tx, scope)
+    for name in columns:
+        if known and name not in known:
+            raise Misused(f"No record has a column “{name}”: there are {', '.join(known[:20])}.")
+
+
+def parse_columns(words: Sequence[str]) -> dict[str, str] | None:
+    """`rating=1` as a column and its value."""
+    columns: dict[str, str] = {}
+    for word in words:
+        name, is_there, value = word.partition("=")
+        if not is_there or not name.strip():
+            raise Misused(f"“{word}” names no column: write --where rating=1.")
+        columns[name.strip()] = value
+    return columns or None
 
 
 # --- views
@@ -71,9 +106,7 @@ def _hit_view(n: int, hit: Hit) -> RenderableType:
         (shorten(hit.title or hit.name, 80), "bold"),
         (f"  {shorten(hit.name, 40)}" if hit.title else "", "dim"),
         (f"  in {shorten(hit.part_of, 40)}" if hit.part_of else "", "dim"),
-        (f"  document {hit.document}", "cyan"),
-        (f"  page {hit.page}", "cyan"),
-        (f"  {hit.start}–{hit.stop}", "dim"),
+        *_place_of(hit),
     )
     meaning = "–" if hit.similarity is None else f"{hit.similarity:.2f}"
     parts = f"    {hit.score:.3f} = words {hit.lexical:.2f}, meaning {meaning}"
@@ -84,6 +117,22 @@ def _hit_view(n: int, hit: Hit) -> RenderableType:
     heading = [Text("    " + hit.heading, style="italic")] if hit.heading and hit.heading != hit.title else []
     path = [Text(f"    {_path_of(hit.urn)}", style="dim")] if hit.urn.startswith(FILE) else []
     return Group(head, *heading, _snippet_view(hit), why, *path, "")
+
+
+def _place_of(hit: Hit) -> list[tuple[str, str]]:
+    if hit.record is not None:
+        return [(f"  record {hit.record}", "cyan"), (f"  row {hit.page}", "cyan"), (_write_columns(hit), "dim")]
+    return [
+        (f"  document {hit.document}", "cyan"),
+        (f"  page {hit.page}", "cyan"),
+        (f"  {hit.start}–{hit.stop}", "dim"),
+    ]
+
+
+def _write_columns(hit: Hit) -> str:
+    """The first columns of a record, as filters are written."""
+    cells = [f"{name}={shorten(value, 24)}" for name, value in (hit.columns or {}).items() if value]
+    return "  " + "  ".join(cells[:4])
 
 
 def _path_of(urn: str) -> str:

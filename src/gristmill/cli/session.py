@@ -1,6 +1,7 @@
 """What a command needs to do its work: settings, an open database, an event loop, and values as people write them."""
 
 import asyncio
+import getpass
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
@@ -28,7 +29,7 @@ class Session:
 
 
 def load_settings(*, quiet: bool = False) -> Settings:
-    """The settings; what was meant to be one and is none is told, unless `quiet`."""
+    """The settings. Names that look like settings and are none are warned about, unless `quiet`."""
     loaded = settings.load()
     for sentence in [] if quiet else settings.unknown_names():
         warn(sentence)
@@ -55,6 +56,14 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+def name_user() -> str:
+    """Who decides something here, for those who ask later."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number without a name
+        return "operator"
+
+
 def parse_value(parse: Callable[[str], T], text: str) -> T:
     """A value of the command line; what cannot be read is a mistake in its use."""
     try:
@@ -65,7 +74,7 @@ def parse_value(parse: Callable[[str], T], text: str) -> T:
 
 @contextmanager
 def blame_options(**names: str) -> Generator[None]:
-    """What is refused in here is a mistake of the command line; API names are told as the options they came from."""
+    """A refusal in this block is a mistake of the command line. Names of parameters are told as options."""
     try:
         yield
     except Refused as refused:

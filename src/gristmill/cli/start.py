@@ -1,4 +1,4 @@
-"""Where the command begins: so little is loaded here that Ctrl-C finds somebody who knows what it means."""
+"""Where the command begins. It imports almost nothing, so that Ctrl-C is handled from the first moment."""
 
 from collections.abc import Sequence
 

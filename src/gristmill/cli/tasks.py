@@ -1,30 +1,35 @@
 """`gristmill task`: look at tasks, ask why, send, cancel, retry and move them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.letters import PAYLOAD, find_letter, read_payload
-from gristmill.cli.output import COLOURS, Json, Misused, emit, make_facts, make_table, shorten
+from gristmill.cli.output import COLOURS, Json, Misused, emit, err, make_facts, make_table, shorten
 from gristmill.cli.session import blame_options, parse_instant, parse_span, run, session
-from gristmill.db import queries
+from gristmill.db import Tx, queries
 from gristmill.ids import TaskId
 from gristmill.queue import (
     STATUSES,
     Cancelling,
     Envelope,
     Event,
+    Found,
     Revived,
+    Spot,
     Task,
+    TaskFilter,
     Unique,
     Why,
     cancel,
+    find_tasks,
     get_task,
     history,
-    list_tasks,
     retry_tasks,
     send_many,
     set_foreground,
@@ -32,9 +37,11 @@ from gristmill.queue import (
     set_priority,
     why,
 )
+from gristmill.scopes import GLOBAL_ID
 
 SQL = queries("gristmill.cli", "tasks.sql")
 app = typer.Typer(no_args_is_help=True)
+PATIENCE = 5.0  # seconds that a list may look for tasks that fit
 Id = Annotated[int, typer.Argument(help="The id of the task.")]
 Ids = Annotated[list[int], typer.Argument(help="The ids of tasks or groups.")]
 
@@ -51,29 +58,44 @@ def list_(
         str | None, typer.Option(help="pending, processing, completed, failed, skipped or cancelled.")
     ] = None,
     group: Annotated[int | None, typer.Option(help="Only children of this group.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only with this text inside payload, result or error.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Only dead letters with this error: see dead clusters.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Only of this owner, such as document:7.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only sent at this time or later: 2026-12-01T08:00.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only sent at this time or earlier.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 50,
     before: Annotated[int | None, typer.Option(help="Only older than this task: the next page.")] = None,
     json: Json = False,
 ) -> None:
-    """Tasks, the newest first.
+    """Tasks, the newest first; dead letters by the time of their death.
+
+    It looks for a few seconds at most, and then says how to go on.
 
     Example: gristmill task list --queue extract --status failed --limit 20
     """
     if status is not None and status not in STATUSES:
         raise Misused(f"“{status}” is no status; there are {', '.join(STATUSES)}.")
-    found = run(
-        _load_tasks(
-            {
-                "queue": queue,
-                "kind": kind,
-                "status": status,
-                "parent": group,
-                "limit": limit,
-                "before": before,
-            }
+    with blame_options(fingerprint="--cluster"):
+        wanted = TaskFilter(
+            queue=queue,
+            kind=kind,
+            status=status,
+            parent=TaskId(group) if group is not None else None,
+            text=text,
+            fingerprint=cluster,
+            owner=owner,
+            since=parse_instant(since) if since else None,
+            until=parse_instant(until) if until else None,
         )
-    )
-    emit(json, found, lambda: _tasks_table(found))
+    if is_elsewhere():
+        asked = {"queue": queue, "kind": kind, "status": status, "parent": group, "text": text, "cluster": cluster}
+        tasks = remote().fetch_tasks(limit, **asked, owner=owner, since=wanted.since, until=wanted.until)
+        emit(json, tasks, lambda: _tasks_table(tasks))
+        return
+    found = run(_find_tasks(wanted, limit, TaskId(before) if before is not None else None))
+    emit(json, found.tasks, lambda: _tasks_table(found.tasks))
+    if found.next is not None and len(found.tasks) < limit:
+        err.print(f"Looked through {found.looked:,} tasks; go on with --before {found.next.id}.")
 
 
 @app.command()
@@ -183,17 +205,26 @@ def move(
 # --- work
 
 
-async def _load_tasks(wanted: dict[str, Any]) -> list[Task]:
+async def _find_tasks(wanted: TaskFilter, limit: int, before: TaskId | None) -> Found:
     async with session() as at, at.db.transaction() as tx:
-        return await list_tasks(tx, **wanted)
+        start = None if before is None else Spot(before, await _find_death(tx, before) if wanted.is_dead else None)
+        return await find_tasks(tx, wanted, limit=limit, start=start, budget=PATIENCE)
+
+
+async def _find_death(tx: Tx, task: TaskId) -> datetime | None:
+    return (await get_task(tx, task)).finished_at
 
 
 async def _load_task(task: TaskId) -> tuple[Task, list[Event], Why]:
+    if is_elsewhere():
+        return remote().fetch_task(task)
     async with session() as at, at.db.transaction() as tx:
         return await get_task(tx, task), await history(tx, task), await why(tx, task)
 
 
 async def _explain_task(task: TaskId) -> Why:
+    if is_elsewhere():
+        return remote().explain_elsewhere(task)
     async with session() as at, at.db.transaction() as tx:
         return await why(tx, task)
 
@@ -208,17 +239,21 @@ async def _send(
             envelope = Envelope(letter, **outside)
         async with at.db.transaction() as tx:
             key = envelope.unique.key if envelope.unique else None
-            holder = await tx.value(SQL["holder"], key=key) if key is not None else None
+            holder = await tx.value(SQL["holder"], key=key, scope=GLOBAL_ID) if key is not None else None
             (task,) = await send_many(tx, [envelope], max_payload=at.settings.queue.max_payload)
         return task, envelope.queue or handler.queue, task != holder
 
 
 async def _cancel(tasks: Sequence[TaskId]) -> Cancelling:
+    if is_elsewhere():
+        return remote().cancel_elsewhere(tasks)
     async with session() as at, at.db.transaction() as tx:
         return await cancel(tx, tasks)
 
 
 async def _retry(tasks: Sequence[TaskId], again: bool) -> Revived:
+    if is_elsewhere():
+        return remote().retry_tasks_elsewhere(tasks)
     async with session() as at, at.db.transaction() as tx:
         return await retry_tasks(tx, tasks, any_outcome=again)
 
@@ -249,7 +284,7 @@ def _tasks_table(found: Sequence[Task]) -> RenderableType:
 
 
 def _format_place(one: Task) -> str:
-    """What is said on the outside about its turn."""
+    """Priority, position and foreground, as the envelope says them."""
     parts = [f"position {one.position}"] if one.position is not None else []
     parts += ["foreground"] if one.foreground else []
     parts += [f"{one.priority:+d}"] if one.priority else []

@@ -15,12 +15,14 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from gristmill.app import ROOMS
 from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.background import run_workers
 from gristmill.cli.grinding import as_dict, draw_board, find_notes, follow
 from gristmill.cli.output import Json, err, out, say_json, to_plain, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
+from gristmill.cli.serve import CONNECTIONS, print_link
 from gristmill.cli.session import Session, run, session, wait_for_database
 from gristmill.cli.stopping import Interruption
 from gristmill.db import explain_full_disk
@@ -29,7 +31,7 @@ from gristmill.errors import Refused, Unreachable
 from gristmill.knowledge import Finder, chunks, graph
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.sources import check_folder, find_first_files, watch_folder
-from gristmill.web import open_search_service
+from gristmill.web import Serving, open_search_service, open_web
 from gristmill.wording import format_count
 
 TELLING = 8  # letters from which a title says what a document is about
@@ -49,7 +51,7 @@ def up(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Start the database and workers, and grind a folder: now, and whenever something changes in it.
+    """Start the database, workers, the API and the console, and grind a folder: now, and whenever it changes.
 
     Example: gristmill up examples/inbox --once
     """
@@ -70,24 +72,28 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
     interruption.listen(signal.SIGTERM)
     try:
         async with (
-            session(size=4) as at,
+            session(size=CONNECTIONS) as at,
             _mention_database(at, quiet=as_json),
             run_workers(at, interruption, quiet=as_json) as worker,
         ):
             if once:
                 assert folder is not None
                 return await _grind(at, folder, scope, as_json)
-            async with open_search_service(at.db, at.settings):
-                await _serve(at, folder, scope, worker, as_json)
+            async with (
+                Finder(at.db, at.settings) as finder,
+                open_search_service(at.db, at.settings, finder),
+                open_web(at.db, at.settings, ROOMS, finder, roams=True) as serving,
+            ):
+                await _serve(at, folder, scope, worker, serving, as_json)
     except asyncio.CancelledError:
         if once or interruption.first != signal.SIGTERM:
             raise
-    return False  # a SIGTERM ends in good order what would else serve for ever
+    return False  # a SIGTERM is the usual end of a server
 
 
 @asynccontextmanager
 async def _mention_database(at: Session, *, quiet: bool) -> AsyncGenerator[None]:
-    """Say at the end that our own PostgreSQL goes on: the next command answers sooner for it, but nobody sees it."""
+    """Say at the end that the embedded PostgreSQL still runs. It makes the next command faster, but nobody sees it."""
     try:
         yield
     finally:
@@ -160,11 +166,14 @@ async def choose_query(at: Session, found: Sequence[Progress]) -> str | None:
     return " ".join(LONG_WORD.findall(first.text)[:4]) if first else None
 
 
-async def _serve(at: Session, folder: Path | None, scope: Scope, worker: Process, as_json: bool) -> None:
+async def _serve(
+    at: Session, folder: Path | None, scope: Scope, worker: Process, serving: Serving, as_json: bool
+) -> None:
     """Until the workers end by themselves, or this task is cancelled."""
     if not as_json:
         what = f"Grinding {folder} and watching it" if folder else "Workers are running"
         err.print(f"{what} until Ctrl-C; what they log is in {at.settings.data / 'worker.log'}.", soft_wrap=True)
+    print_link(serving, as_json=as_json)
     duties = [asyncio.create_task(_watch_workers(worker)), asyncio.create_task(_show_board(at, folder, scope, as_json))]
     if folder is not None:
         duties.append(asyncio.create_task(_add_and_print(at, folder, scope, as_json)))

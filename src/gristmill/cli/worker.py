@@ -29,7 +29,7 @@ except ImportError:  # not made for every system
     from asyncio import run
 
 PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
-LINGER = 5.0  # seconds for what handlers opened to be closed, and for those that go on after the worker has ended
+LINGER = 5.0  # seconds to close the tools of handlers, and for handlers that still run when the worker has ended
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def worker(
 
     Example: gristmill worker --app examples/mill.py:handlers --queues ocr,vector --concurrency 8 --processes 2
     """
-    parent = ParentWatch(under) if under else None  # before anything is opened, and before anything can hold it up
+    parent = ParentWatch(under) if under else None  # first of all: nothing may delay the watch over the parent
     names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
     orders = Orders(names, concurrency, processes, app or "", host, port, once, name)
     run(_run_child(orders, solo, parent) if child else _supervise(orders, json, parent))
@@ -119,7 +119,7 @@ def _open_handlers(given: Orders, at: Session) -> AbstractAsyncContextManager[Ha
 
 
 def _check_orders(given: Orders, settings: Settings, handlers: Handlers) -> Orders:
-    """The orders in full, or the sentence that says what in them cannot be."""
+    """Checks the options, and fills in the defaults."""
     locator = given.app or settings.app
     served = sorted({handler.queue for handler in handlers.values()})
     if not served:
@@ -160,7 +160,8 @@ def _announce(as_json: bool, event: str, orders: Orders) -> None:
             "started": f"Serving {', '.join(orders.queues)} {share}, {until}.",
             "stopped": STOPPED,
             "killed": KILLED,
-        }[event]
+        }[event],
+        soft_wrap=True,
     )
 
 
@@ -195,7 +196,7 @@ async def _run_child(given: Orders, solo: bool, parent: ParentWatch | None) -> N
         finally:
             if health:
                 await asyncio.to_thread(health.stop)
-            # a handler that will not be interrupted would hold up the end of what it uses, and of the loop, for ever
+            # a handler that cannot be interrupted would keep its tools and the event loop open for ever
             _end_after(LINGER, 0)
 
 
@@ -235,7 +236,7 @@ class _Stop:
 
 
 def _end_after(seconds: float, code: int) -> None:
-    """End this process whatever it does then, from a thread that a busy loop cannot hold up."""
+    """Ends this process from a thread of its own: a busy event loop cannot delay it."""
     timer = threading.Timer(seconds, os._exit, [code])
     timer.daemon = True
     timer.start()

@@ -1,0 +1,49 @@
+"""`gristmill source`: a person names a source, looks at it, and removes it."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def letters(cli, tmp_path: Path) -> Path:
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    (folder / "one.eml").write_bytes(b"From: a@b.test\r\nMessage-ID: <1@b.test>\r\n\r\nHello.\r\n")
+    return folder
+
+
+def test_a_source_is_added_tested_paused_and_removed(cli, letters: Path) -> None:
+    added = cli("source", "add", "eml", "letters", f"path={letters}", "--client", "acme", "--json")
+    assert (added.code, added.json["status"], added.json["scope"]) == (0, "waiting", "acme")
+    assert cli("source", "test", "letters").out == f"{letters} has 1 item.\n"
+    assert cli("source", "ls", "--json").json[0]["name"] == "letters"
+    assert cli("source", "pause", "letters", "--json").json["status"] == "paused"
+    assert "is paused" in cli("source", "sync", "letters").err
+    assert cli("source", "resume", "letters").out == "letters goes on.\n"
+    assert cli("source", "rm", "letters", "--yes").out == "Removed letters.\n"
+    assert cli("source", "ls", "--json").json == []
+
+
+def test_verify_says_what_is_missing_and_ends_with_one(cli, letters: Path) -> None:
+    cli("source", "add", "eml", "letters", f"path={letters}")
+    found = cli("source", "verify", "letters", "--json")
+    assert found.code == 1
+    assert (found.json["missing"], found.json["there"], found.json["here"]) == (["one.eml"], 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["add", "fax", "x"], "There is no kind of source “fax”"),
+        (["add", "eml", "x", "path"], "“path” is no option: write name=value."),
+        (["add", "eml", "x", "path=/x", "paht=/x"], "The option paht of a source of the kind eml is wrong"),
+        (["add", "eml", "X y", "path=/x"], "“X y” is no name for a source"),
+        (["add", "eml", "x", "path=/x", "--every", "7min"], "A source cannot be polled every 7 minutes"),
+        (["show", "nothing"], "There is no source “nothing”"),
+    ],
+)
+def test_a_mistake_gets_one_sentence(cli, words: list[str], sentence: str) -> None:
+    said = cli("source", *words)
+    assert said.code in (1, 2)
+    assert sentence in said.err
