@@ -272,7 +272,7 @@ def started(show: Show) -> int:
 
 
 def finished(show: Show) -> bool:
-    return show.question is not None and not any(queue.pending.n + queue.processing for queue in show.queues)
+    return show.question is not None and not any(queue.pending + queue.processing for queue in show.queues)
 
 
 def picture(show: Show) -> RenderableType:
@@ -282,8 +282,8 @@ def picture(show: Show) -> RenderableType:
     for name in ("waiting", "running", "done", "retried", "dead"):
         grid.add_column(name, justify="right")
     for queue in show.queues:
-        numbers = (queue.pending.n, queue.processing, show.count(queue, "completed"), show.count(queue, "retried"))
-        lost = Text(str(queue.dead.n), style="red" if queue.dead.n else "dim")
+        numbers = (queue.pending, queue.processing, show.count(queue, "completed"), show.count(queue, "retried"))
+        lost = Text(str(queue.dead), style="red" if queue.dead else "dim")
         grid.add_row(queue.name, Text(NOTES[queue.name], style="dim"), *map(str, numbers), lost)
     return Group("", grid, "", book(show), "", *(Text(line, style="dim") for line in show.events))
 
@@ -298,7 +298,7 @@ def book(show: Show) -> RenderableType:
 
 
 def one_line(show: Show) -> str:
-    parts = [f"{queue.name.removeprefix('demo-')} {queue.pending.n}+{queue.processing}" for queue in show.queues]
+    parts = [f"{queue.name.removeprefix('demo-')} {queue.pending}+{queue.processing}" for queue in show.queues]
     done = show.progress.done if show.progress else 0
     return f"{show.seconds:5.1f} s  waiting+running: {', '.join(parts)}; book {done} of {PAGES} pages"
 
@@ -316,7 +316,7 @@ async def sum_up(db: Database, show: Show) -> None:
         answer = await get_task(tx, show.question) if show.question else None
     done = sum(show.count(queue, "completed") for queue in show.queues)
     retried = sum(show.count(queue, "retried") for queue in show.queues)
-    buried = sum(queue.dead.n for queue in show.queues)
+    buried = sum(queue.dead for queue in show.queues)
     console.print(
         f"\n[bold]{done} tasks done in {show.seconds:.1f} s, {retried} retries, {buried} dead letters.[/bold]"
     )
