@@ -1,5 +1,6 @@
 """Finding tasks by what one asks for, however many there are."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -201,23 +202,22 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-async def test_no_list_reads_the_whole_table(db: Database, stream: str) -> None:
+async def test_no_list_reads_the_whole_table(db: Database) -> None:
     async with db.transaction() as tx:
         await send_many(tx, [Grind(1), Bake(1)])
         await send(tx, Grind(2), delay=timedelta(hours=1))
-        await send_many(tx, [Envelope(Grind(i), foreground=True) for i in range(3000)])
-        await ground(tx, 3000)
+        await send_many(tx, [Envelope(Grind(i), foreground=True) for i in range(300)])
+        await ground(tx, 300)
+        await send_many(tx, [Grind(i) for i in range(30_000)])  # a small table is read as a whole, and rightly so
     async with await db.connect("test") as connection:
-        await connection.execute("VACUUM ANALYZE task, ticket")
-    asked = {"before": NEWER, "floor": 0, "look": 50, "died_at": None, **STREAMS[stream]}
+        await connection.execute("VACUUM ANALYZE task, ticket, lease")
     async with db.transaction() as tx:
-        if int(await tx.value("SHOW server_version_num")) < 180_000:
-            pytest.skip("an older planner reads a table as small as this one as a whole")
-        plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL[stream], **asked)
-        assert passed_over(plan[0]["Plan"]) < 500
-        assert "Seq Scan on task" not in str(await tx.all("EXPLAIN " + SQL[stream], **asked))
-        given = dict.fromkeys(
+        for stream, given in STREAMS.items():
+            asked = {"before": NEWER, "floor": 0, "look": 50, "died_at": None, **given}
+            plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL[stream], **asked)
+            assert passed_over(plan[0]["Plan"]) < 500, stream
+            assert not re.search(r"Seq Scan on task\b", str(await tx.all("EXPLAIN " + SQL[stream], **asked))), stream
+        unasked = dict.fromkeys(
             ("queue", "kind", "status", "fingerprint", "scopes", "since", "until", "owner", "parent", "last_id")
         )
         fitting = await tx.value(
@@ -228,7 +228,7 @@ async def test_no_list_reads_the_whole_table(db: Database, stream: str) -> None:
             outcome=None,
             open=False,
             limit=50,
-            **given,
+            **unasked,
         )
         assert passed_over(fitting[0]["Plan"]) < 1000
 
