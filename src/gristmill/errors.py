@@ -7,6 +7,7 @@ GristmillError
 │   ├── OutOfCredit  the account at a provider is empty: wait until somebody fills it, and count no attempt
 │   ├── BadAnswer    a model gave an answer that cannot be used: ask again
 │   └── Unreachable  the database does not answer
+│       ├── Disconnected  it hung up in the middle: ask again, on another connection
 │       └── NoSpace  it answers, but its disk is full: nothing can be written for now
 ├── Permanent        the input is bad: trying again changes nothing
 │   └── Unsafe       an address of the web leads to a place that we never call
@@ -49,6 +50,10 @@ class BadAnswer(Transient):
 
 class Unreachable(Transient):
     """The database does not answer."""
+
+
+class Disconnected(Unreachable):
+    """The database hung up in the middle: what only reads may ask again at once."""
 
 
 class NoSpace(Unreachable):

@@ -1,11 +1,13 @@
 """Connections are lent as transactions, or statement by statement, and come back as they were."""
 
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
+from typing import Any
 
 import pytest
 
 from gristmill.db import Database, outage, outlast_outage, pool
 from gristmill.errors import NoSpace, Unreachable
+from gristmill.scopes import Scope
 
 NUMBER = "SELECT txid_current()"  # of the transaction that asks
 
@@ -85,3 +87,23 @@ async def test_whoever_waits_for_space_says_so(db: Database, monkeypatch: pytest
         "this goes on when there is space again.",
         "this goes on when it is back.",
     ]
+
+
+HANG_UP = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.mark.parametrize("how", [{}, {"beside": True}, {"seen_from": Scope("acme")}])
+async def test_no_connection_is_lent_whose_server_hung_up_meanwhile(db: Database, how: dict[str, Any]) -> None:
+    async with Database(db.url) as pooled, AsyncExitStack() as held:
+        for _ in range(4):
+            tx = await held.enter_async_context(pooled.reading(**how))
+            assert await tx.value("SELECT 1") == 1
+        await held.aclose()
+        async with await db.connect("restart") as connection:
+            await connection.execute(HANG_UP)
+        for _ in range(6):
+            async with pooled.reading(**how) as tx:
+                assert await tx.value("SELECT 1") == 1

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
@@ -18,10 +19,10 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from typing_extensions import override
 
 from gristmill.db.embedded import Embedded
-from gristmill.db.migrate import migrate
+from gristmill.db.migrate import SchemaState, migrate, schema_state
 from gristmill.db.roles import TENANT
 from gristmill.db.tx import Tx
-from gristmill.errors import NoSpace, Refused, Transient, Unreachable
+from gristmill.errors import Disconnected, NoSpace, Refused, Transient, Unreachable
 from gristmill.settings import Settings
 
 R = TypeVar("R")
@@ -70,8 +71,28 @@ class Connection(AsyncConnection[TupleRow]):
                 self.pgconn.finish()
             raise
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server hung up while nobody used the connection.
 
-Pool = AsyncConnectionPool[Connection]
+        An idle connection has nothing to read but the farewell of its server. To look for it costs no round trip.
+        """
+        if self.closed:
+            return True
+        look = select.poll()
+        look.register(self.pgconn.socket, select.POLLIN)
+        return bool(look.poll(0))
+
+
+class Pool(AsyncConnectionPool[Connection]):
+    """Lends no connection whose server was restarted meanwhile: its borrower could not know, and would fail."""
+
+    @override
+    async def getconn(self, timeout: float | None = None) -> Connection:
+        while (connection := await super().getconn(timeout)).has_ended:
+            await connection.close()
+            await self.putconn(connection)  # the pool opens another in its place
+        return connection
 
 
 class _Pools(NamedTuple):
@@ -115,7 +136,7 @@ class Database:
         return pools
 
     def _pool(self, configure: Callable[[Connection], Awaitable[None]]) -> Pool:
-        return AsyncConnectionPool(
+        return Pool(
             self.url,
             connection_class=Connection,
             min_size=0,
@@ -176,8 +197,13 @@ class Database:
             raise NoSpace(f"the disk of the database at {self.shown} is full") from error
         except (OperationalError, InterfaceError) as error:
             if connection is None or connection.closed:  # none: the pool was exchanged while we waited for it
-                raise Unreachable(f"the connection to the database at {self.shown} was lost") from error
+                raise Disconnected(f"the connection to the database at {self.shown} was lost") from error
             raise
+
+    async def examine_schema(self) -> SchemaState:
+        """How the tables compare with this program, by a connection that is lent."""
+        async with self._borrowed(autocommit=True) as connection:
+            return await schema_state(connection)
 
     def _choose_pool(self, beside: bool, seen_from: Viewpoint | None) -> Pool:
         assert self._pools

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from pydantic import BaseModel
 
-from gristmill.db import Database, plainly, schema_state
+from gristmill.db import Database
 from gristmill.errors import Transient
 from gristmill.hosts import is_loopback
 from gristmill.serving import Problem, require, services_of
@@ -45,10 +45,7 @@ async def _check_database(app: FastAPI, db: Database) -> None:
     now = asyncio.get_running_loop().time()
     if now < getattr(app.state, "fits_until", 0.0):  # probes are frequent, and tables change with a new version alone
         return
-    with plainly():
-        async with await db.connect("readiness") as connection:
-            state = await schema_state(connection)
-    if not state.fits:
+    if not (await db.examine_schema()).fits:
         raise Problem(503, "The tables of the database are of another version: gristmill db migrate.", headers=AGAIN)
     app.state.fits_until = now + REMEMBERED
 
