@@ -112,6 +112,26 @@ def test_sigterm_ends_a_serving_up_in_good_order(start_up, inbox, url):
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("which", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_that_are_ended_by_somebody_are_started_again(start_up, inbox, url, which):
+    process = start_up(inbox)
+    read_line_with(process, "until Ctrl-C")
+    wait_until(lambda: find_supervisors(process))
+    (first,) = find_supervisors(process)
+    first.send_signal(which)
+    assert "started again" in read_line_with(process, "ended by themselves")
+    wait_until(lambda: [one for one in find_supervisors(process) if one.pid != first.pid])
+    assert process.is_running()
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
+def find_supervisors(process: psutil.Popen) -> list[psutil.Process]:
+    """The process that keeps the workers, just below `up`."""
+    return [one for one in process.children() if "worker" in one.cmdline()]
+
+
 def test_an_embedded_database_that_goes_on_is_mentioned_with_the_command_that_stops_it(speak, embedded, monkeypatch):
     monkeypatch.delenv("GRISTMILL_DATABASE_URL", raising=False)
     monkeypatch.setenv("GRISTMILL_DATA", str(embedded.data))

@@ -1,14 +1,14 @@
-"""The workers of `gristmill up`: a process of their own, and how it ends."""
+"""The workers of `gristmill up`: a process of their own, how it is kept running, and how it ends."""
 
 import asyncio
 import os
 import signal
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from gristmill.cli.output import err
 from gristmill.cli.session import Session
@@ -20,24 +20,60 @@ from gristmill.cli.stopping import (
     describe_finishing,
     supervisor_grace,
 )
-from gristmill.errors import Unreachable
+from gristmill.errors import Refused, Unreachable
 from gristmill.processes import process_key
 from gristmill.queue import list_queues
 from gristmill.settings import environment
 
+R = TypeVar("R")
 MOST_LOGGED = 10_000_000  # bytes of worker.log
 COUNTING = 1.0  # seconds to find out what is running: nobody waits longer to hear that a Ctrl-C was understood
+STEADY = 30.0  # seconds after which the process counts as started well
+PAUSES = (0.5, 2.0, 5.0)  # seconds before it is started again; one death more, and somebody must look
+
+
+class Workers:
+    """The process of the workers, the present one of perhaps several."""
+
+    def __init__(self, at: Session, process: Process) -> None:
+        self.process = process
+        self._at = at
+
+    async def keep_during(self, doing: Coroutine[Any, Any, R]) -> R:
+        """What comes of `doing`; workers that end meanwhile are started again. Refused if they end at once, always."""
+        main, keeping = asyncio.create_task(doing), asyncio.create_task(self._keep())
+        try:
+            await asyncio.wait([main, keeping], return_when=asyncio.FIRST_COMPLETED)
+            if keeping.done():
+                keeping.result()
+            return await main
+        finally:
+            for one in (main, keeping):
+                one.cancel()
+            await asyncio.gather(main, keeping, return_exceptions=True)
+
+    async def _keep(self) -> None:
+        loop, deaths = asyncio.get_running_loop(), 0
+        while True:
+            began = loop.time()
+            await self.process.wait()
+            deaths = 1 if loop.time() - began > STEADY else deaths + 1
+            if deaths > len(PAUSES):
+                raise Refused("The workers end again and again: worker.log in the data folder says why.")
+            err.print("The workers ended by themselves and are started again; worker.log says more.", soft_wrap=True)
+            await asyncio.sleep(PAUSES[deaths - 1])
+            self.process = await _start_workers(self._at)
 
 
 @asynccontextmanager
-async def run_workers(at: Session, interruption: Interruption, *, quiet: bool) -> AsyncGenerator[Process]:
+async def run_workers(at: Session, interruption: Interruption, *, quiet: bool) -> AsyncGenerator[Workers]:
     """Workers in a process of their own: their log would otherwise mix with the board on the screen."""
-    worker = await _start_workers(at)
+    workers = Workers(at, await _start_workers(at))
     interruption.listen(signal.SIGINT)
     try:
-        yield worker
+        yield workers
     finally:
-        await _stop_workers(at, worker, interruption, quiet=quiet)
+        await _stop_workers(at, workers.process, interruption, quiet=quiet)
 
 
 async def _start_workers(at: Session) -> Process:

@@ -4,7 +4,6 @@ import asyncio
 import re
 import shlex
 import signal
-from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -74,17 +73,17 @@ async def _up(folder: Path | None, scope: Scope, once: bool, as_json: bool) -> b
         async with (
             session(size=CONNECTIONS) as at,
             _mention_database(at, quiet=as_json),
-            run_workers(at, interruption, quiet=as_json) as worker,
+            run_workers(at, interruption, quiet=as_json) as workers,
         ):
             if once:
                 assert folder is not None
-                return await _grind(at, folder, scope, as_json)
+                return await workers.keep_during(_grind(at, folder, scope, as_json))
             async with (
                 Finder(at.db, at.settings) as finder,
                 open_search_service(at.db, at.settings, finder),
                 open_web(at.db, at.settings, ROOMS, finder, roams=True) as serving,
             ):
-                await _serve(at, folder, scope, worker, serving, as_json)
+                await workers.keep_during(_serve(at, folder, scope, serving, as_json))
     except asyncio.CancelledError:
         if once or interruption.first != signal.SIGTERM:
             raise
@@ -166,15 +165,13 @@ async def choose_query(at: Session, found: Sequence[Progress]) -> str | None:
     return " ".join(LONG_WORD.findall(first.text)[:4]) if first else None
 
 
-async def _serve(
-    at: Session, folder: Path | None, scope: Scope, worker: Process, serving: Serving, as_json: bool
-) -> None:
-    """Until the workers end by themselves, or this task is cancelled."""
+async def _serve(at: Session, folder: Path | None, scope: Scope, serving: Serving, as_json: bool) -> None:
+    """Until this task is cancelled."""
     if not as_json:
         what = f"Grinding {folder} and watching it" if folder else "Workers are running"
         err.print(f"{what} until Ctrl-C; what they log is in {at.settings.data / 'worker.log'}.", soft_wrap=True)
     print_link(serving, as_json=as_json)
-    duties = [asyncio.create_task(_watch_workers(worker)), asyncio.create_task(_show_board(at, folder, scope, as_json))]
+    duties = [asyncio.create_task(_show_board(at, folder, scope, as_json))]
     if folder is not None:
         duties.append(asyncio.create_task(_add_and_print(at, folder, scope, as_json)))
     try:
@@ -185,11 +182,6 @@ async def _serve(
         for one in duties:
             one.cancel()
         await asyncio.gather(*duties, return_exceptions=True)
-
-
-async def _watch_workers(worker: Process) -> None:
-    if await worker.wait():
-        raise Refused("The workers ended by themselves: worker.log in the data folder says why.")
 
 
 async def _add_and_print(at: Session, folder: Path, scope: Scope, as_json: bool) -> None:
