@@ -155,4 +155,6 @@ async def test_lists_show_what_their_client_may_see(house: House) -> None:
         with pytest.raises(Unknown, match="There is nothing in acme/reviews"):
             await find_project(tx, ACME)
     async with house.db.transaction(seen_from=ACME) as tx:
-        assert await list_columns(tx, ACME) == ["task_id", "text", "rating"]
+        assert await list_columns(tx, ACME) == ["rating", "task_id", "text"]
+    async with house.db.transaction() as tx:
+        assert await list_columns(tx, None) == ["rating", "task_id", "text"]

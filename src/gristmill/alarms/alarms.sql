@@ -50,13 +50,30 @@ UPDATE alarm SET acknowledged_at = clock(), acknowledged_by = %(by)s, note = %(n
 SELECT count(*)::int FROM (SELECT FROM alarm WHERE over_at IS NULL AND fired_at IS NOT NULL AND acknowledged_at IS NULL
                             LIMIT 1000) a;
 
--- name: list_alarms
--- what still lasts first, critical before warning, then the newest
+-- name: list_lasting
+-- the newest first, as all lists
 SELECT a.id, s.client, s.project, a.rule, a.subject, a.level, a.sentence, a.advice, a.fired_at, a.seen_at, a.told_at, a.told,
        a.over_at, a.acknowledged_at, a.acknowledged_by, a.note
   FROM alarm a JOIN scope s ON s.id = a.scope
- WHERE a.fired_at IS NOT NULL AND (%(states)s = 'all' OR (a.over_at IS NULL) = (%(states)s = 'open'))
-   AND (%(before)s::bigint IS NULL OR a.id < %(before)s)
+ WHERE a.fired_at IS NOT NULL AND a.over_at IS NULL AND a.id < %(before)s
+ ORDER BY a.id DESC LIMIT %(limit)s;
+
+-- name: list_fired
+-- of all clients; most alarms are over, so asking for these alone passes over few
+SELECT a.id, s.client, s.project, a.rule, a.subject, a.level, a.sentence, a.advice, a.fired_at, a.seen_at, a.told_at, a.told,
+       a.over_at, a.acknowledged_at, a.acknowledged_by, a.note
+  FROM alarm a JOIN scope s ON s.id = a.scope
+ WHERE a.fired_at IS NOT NULL AND (NOT %(over)s OR a.over_at IS NOT NULL) AND a.id < %(before)s
+ ORDER BY a.id DESC LIMIT %(limit)s;
+
+-- name: list_fired_of_scopes
+SELECT a.id, s.client, s.project, a.rule, a.subject, a.level, a.sentence, a.advice, a.fired_at, a.seen_at, a.told_at, a.told,
+       a.over_at, a.acknowledged_at, a.acknowledged_by, a.note
+  FROM unnest(%(scopes)s::int[]) AS o (scope)
+ CROSS JOIN LATERAL (SELECT * FROM alarm
+                      WHERE scope = o.scope AND fired_at IS NOT NULL AND (NOT %(over)s OR over_at IS NOT NULL) AND id < %(before)s
+                      ORDER BY scope DESC, id DESC LIMIT %(limit)s) a
+  JOIN scope s ON s.id = a.scope
  ORDER BY a.id DESC LIMIT %(limit)s;
 
 -- name: load_alarm

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from gristmill.alarms.model import Alarm, AlarmId, Delivery, Event, States
 from gristmill.db import Tx, queries
 from gristmill.errors import Unknown
+from gristmill.scopes import Scope, visible
 from gristmill.wording import format_span
 
 SQL = queries("gristmill.alarms", "alarms.sql")
+ENDLESS = 2**63 - 1
 LATE = timedelta(minutes=5)  # the rules are looked at every minute
 LONGEST_NOTE = 1_000  # characters
 
@@ -28,7 +31,14 @@ async def count_alarms(tx: Tx) -> int:
 
 async def list_alarms(tx: Tx, states: States = "open", *, before: int | None = None, limit: int = 100) -> list[Alarm]:
     """The newest alarms; `before` continues behind the last one of the list before."""
-    return await tx.all(SQL["list_alarms"], Alarm, states=states, before=before, limit=limit)
+    asked: dict[str, Any] = {"before": ENDLESS if before is None else before, "limit": limit}
+    if states == "open":
+        return await tx.all(SQL["list_lasting"], Alarm, **asked)
+    over = states == "over"
+    if (seen := tx.seen_from) is None:
+        return await tx.all(SQL["list_fired"], Alarm, over=over, **asked)
+    scopes = await visible(tx, Scope(seen.client, seen.project))
+    return await tx.all(SQL["list_fired_of_scopes"], Alarm, over=over, scopes=scopes, **asked)
 
 
 async def load_alarm(tx: Tx, id_: AlarmId) -> Alarm:

@@ -240,6 +240,7 @@ async def _acknowledge(request: Request, caller: Caller, id_: AlarmId, note: str
 async def _try(request: Request, caller: Caller, name: str) -> str:
     services = services_of(request)
     find_channel(services.settings.alarms, name)
+    services.change_in_parts()  # a test that did not reach the channel may be repeated
     await _note_test(services, caller, name)
     try:
         async with services.db.reading() as tx:

@@ -9,6 +9,7 @@ from fastapi import Path as InPath
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from gristmill.db import Tx
 from gristmill.ids import DocumentId
 from gristmill.records import imports, records
 from gristmill.records.credit import load_account, refresh_balance
@@ -20,6 +21,7 @@ from gristmill.serving import (
     Cursor,
     Listing,
     Manager,
+    Services,
     Viewer,
     read_cursor,
     require,
@@ -192,12 +194,18 @@ async def read_import(request: Request, caller: Viewer, number: Number) -> Impor
 
 @ROUTES.delete("/imports/{number}", summary="Remove an import with its records, their vectors and terms")
 async def remove_import(request: Request, caller: Manager, number: Number) -> RemovedReport:
-    services = services_of(request)
-    async with caller.transaction(services.db) as tx:
-        found = await imports.load_report(tx, DocumentId(number))
-        await services.record(tx, caller, "remove", f"import {number}", file=found.name)
-    gone = await imports.remove_import(services.db, DocumentId(number), seen_from=caller.bound_to)
+    gone = await remove_whole(services_of(request), caller, number)
     return RemovedReport.model_validate(gone, from_attributes=True)
+
+
+async def remove_whole(services: Services, caller: Caller, number: int) -> imports.RemovedImport:
+    """Remove an import of the caller, and write it down."""
+
+    async def record(tx: Tx, found: imports.StoredImport) -> None:
+        await services.record(tx, caller, "remove", f"import {number}", file=found.name)
+
+    services.change_in_parts()  # what is gone stays gone: a repetition removes the rest
+    return await imports.remove_import(services.db, DocumentId(number), seen_from=caller.bound_to, note=record)
 
 
 @ROUTES.get(
@@ -239,7 +247,7 @@ def send_file(pieces: Any, name: str, kind: str) -> StreamingResponse:
 # --- records
 
 
-@ROUTES.get("/records", summary="Records, the oldest first")
+@ROUTES.get("/records", summary="Records, the oldest first; of one import in the order of its rows")
 async def list_records(
     request: Request,
     caller: Viewer,
@@ -254,7 +262,9 @@ async def list_records(
         scopes = None if caller.bound_to is None else await visible(tx, caller.bound_to)
         start = int(after[0]) if after else 0
         found = await records.list_records(tx, scopes, document=document, category=category, after=start, most=limit)
-    following = write_cursor(found[-1].id) if len(found) == limit else None
+    following = None
+    if len(found) == limit:
+        following = write_cursor(found[-1].id if document is None else found[-1].row)
     return Listing(items=[show_record(one) for one in found], next=following)
 
 

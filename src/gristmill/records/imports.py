@@ -1,6 +1,6 @@
 """Imports: a file is looked at, kept and loaded; its report says what became of its rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -26,6 +26,7 @@ SQL = queries("gristmill.records", "store.sql")
 TYPE = "record"  # of the document that an import is
 EXAMPLES = 3  # rejected rows of each kind in a report
 REMOVED_AT_ONCE = 5_000
+ENDLESS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,12 @@ async def list_imports(
     tx: Tx, scopes: Sequence[ScopeId] | None = None, *, before: int | None = None, most: int = 50
 ) -> list[Import]:
     """The newest first."""
-    asked: dict[str, Any] = {"scopes": None if scopes is None else list(scopes), "before": before, "most": most}
-    return [_report(one) for one in await tx.all(SQL["list_imports"], StoredImport, **asked)]
+    asked: dict[str, Any] = {"before": ENDLESS if before is None else before, "most": most}
+    if scopes is None:
+        found = await tx.all(SQL["list_imports"], StoredImport, **asked)
+    else:
+        found = await tx.all(SQL["list_imports_of_scopes"], StoredImport, scopes=list(scopes), **asked)
+    return [_report(one) for one in found]
 
 
 def _report(found: StoredImport) -> Import:
@@ -170,14 +175,24 @@ async def list_rejected(tx: Tx, document: DocumentId, *, after: int = 0, most: i
 
 
 async def remove_import(
-    db: Database, document: DocumentId, *, seen_from: Scope | None = None, tell: Callable[[int], None] = lambda _: None
+    db: Database,
+    document: DocumentId,
+    *,
+    seen_from: Scope | None = None,
+    tell: Callable[[int], None] = lambda _: None,
+    note: Callable[[Tx, StoredImport], Awaitable[None]] | None = None,
 ) -> RemovedImport:
     """Remove an import with its records, their vectors and terms; if it is interrupted, ask for it again.
 
-    Many transactions: a large import must not hold one open for minutes. The import itself goes last.
+    Many transactions: a large import must not hold one open for minutes. The import itself goes last. `note` writes
+    down the removal in the transaction with which it begins.
     """
     async with db.transaction(seen_from=seen_from) as tx:
         found = await load_stored(tx, document)
+        if await tx.one(SQL["lock_import"], document=document) is None:  # it is seen, and locked by its owner alone
+            raise Refused(f"Import {document} is everybody's: it can be seen from here, but not removed.")
+        if note:
+            await note(tx, found)
         if found.task is not None:
             await cancel(tx, [found.task], reason="its import is being removed")
     records = removed = 0

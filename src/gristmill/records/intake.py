@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.documents import stage
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId, TaskId
@@ -54,14 +55,23 @@ class TableIntake:
             raise Refused(f"{name} cannot be imported. {error}") from error
 
     async def draft(
-        self, path: Path, name: str, scope: Scope, options: Options, *, seen_from: Scope | None = None
+        self,
+        path: Path,
+        name: str,
+        scope: Scope,
+        options: Options,
+        *,
+        seen_from: Scope | None = None,
+        note: Callable[[Tx, DocumentId], Awaitable[None]] | None = None,
     ) -> Drafted:
-        """Keep a file whose preview a person wants to see first."""
+        """Keep a file whose preview a person wants to see first; `note` writes it down in the same transaction."""
         preview = await self.preview(path, name, options)
         with path.open("rb") as file:
             content = await stage(self._db, file)
         async with self._db.transaction(seen_from=seen_from) as tx:
             document = await draft_import(tx, scope, name, content, preview, self._settings.embedding)
+            if note:
+                await note(tx, document)
         return Drafted(document, preview)
 
     async def add(

@@ -20,6 +20,7 @@ from gristmill.records.imports import StoredImport, find_import
 from gristmill.records.letters import IngestData, vectorize_letter
 from gristmill.records.model import Place, Plan, Rejected
 from gristmill.records.readers import Readers
+from gristmill.records.records import fold_tally
 from gristmill.records.shaping import Owner, Portion, read_cells
 from gristmill.settings import RecordsSettings
 
@@ -219,5 +220,6 @@ async def _rank(db: Database, document: DocumentId, plan: Plan) -> None:
 
 async def _finish(tx: Tx, *, document: DocumentId) -> None:
     """All rows are there: the file is needed no more."""
+    await fold_tally(tx, document)
     if await tx.value(SQL["finish_import"], document=document) is not None:
         await drop_content(tx, document)

@@ -26,7 +26,7 @@ from gristmill.queue import (
     retry_tasks,
 )
 from gristmill.records import imports, records
-from gristmill.records.api import send_rejected
+from gristmill.records.api import remove_whole, send_rejected
 from gristmill.records.credit import load_account
 from gristmill.records.letters import INGESTION, VECTORIZATION
 from gristmill.records.model import Preview, RecordId
@@ -77,10 +77,12 @@ async def upload(
     """Keep the file as a draft, and show how it would be read."""
     services = services_of(request)
     name, scope = name_upload(file), caller.choose_scope(client or None, project or None)
+
+    async def record(tx: Tx, document: DocumentId) -> None:
+        await services.record(tx, caller, "upload", f"import {document}", file=name, project=str(scope))
+
     async with keep_upload(file) as path, open_intake(services) as intake:
-        drafted = await intake.draft(path, name, scope, read_options(), seen_from=caller.bound_to)
-    async with caller.transaction(services.db) as tx:
-        await services.record(tx, caller, "upload", f"import {drafted.document}", file=name, project=str(scope))
+        drafted = await intake.draft(path, name, scope, read_options(), seen_from=caller.bound_to, note=record)
     return lead_to(request, f"/records/{drafted.document}")
 
 
@@ -179,11 +181,7 @@ async def load_draft(
 
 @PAGES.post("/records/{number}/remove")
 async def remove_import(request: Request, caller: Manager, number: Number) -> Response:
-    services = services_of(request)
-    async with caller.transaction(services.db) as tx:
-        found = await imports.load_report(tx, DocumentId(number))
-        await services.record(tx, caller, "remove", f"import {number}", file=found.name)
-    await imports.remove_import(services.db, DocumentId(number), seen_from=caller.bound_to)
+    await remove_whole(services_of(request), caller, number)
     return lead_to(request, "/records")
 
 

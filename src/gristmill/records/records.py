@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import orjson
@@ -21,6 +21,8 @@ from gristmill.scopes import Scope, find_scope, visible
 
 SQL = queries("gristmill.records", "records.sql")
 PORTION = 1_000
+MOST_TALLIED = 256  # rows of counts that are as well added up by whoever asks
+LOOKED_AT, MOST_COLUMNS = 50, 500  # imports of a scope, and columns of all of them, that are named
 # A spreadsheet would compute what begins like this. A plain number is only a number.
 FORMULA = re.compile(r"\s*[=+\-@\t\r]")
 NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
@@ -51,16 +53,21 @@ async def list_records(
     after: int = 0,
     most: int = 50,
 ) -> list[Record]:
-    """The oldest first."""
-    return await tx.all(
-        SQL["list_records"],
-        Record,
-        scopes=None if scopes is None else list(scopes),
-        document=document,
-        category=category,
-        after=after,
-        most=most,
-    )
+    """The oldest first, behind the record with the id `after`; of one import in the order of its rows, behind a row.
+
+    Each list has an index that begins where it is asked to: what a portion costs does not grow with the records.
+    """
+    asked: dict[str, Any] = {"after": after, "most": most}
+    if document is not None and category is not None:
+        return await tx.all(SQL["rows_of_category"], Record, document=document, category=category, **asked)
+    if document is not None:
+        return await tx.all(SQL["rows_of_import"], Record, document=document, **asked)
+    if category is not None:
+        among = await tx.value(SQL["all_scopes"]) if scopes is None else list(scopes)
+        return await tx.all(SQL["oldest_of_category"], Record, scopes=among, category=category, **asked)
+    if scopes is not None:
+        return await tx.all(SQL["oldest_of_scopes"], Record, scopes=list(scopes), **asked)
+    return await tx.all(SQL["oldest_of_all"], Record, **asked)
 
 
 async def load_record(tx: Tx, record: RecordId) -> Record:
@@ -76,9 +83,15 @@ async def load_embedding_progress(tx: Tx, document: DocumentId) -> EmbeddingProg
     return found
 
 
-async def list_columns(tx: Tx, scope: Scope) -> list[str]:
-    """The columns of all imports that are seen from a scope."""
-    return _join_columns(await _load_plans(tx, await visible(tx, scope)))
+async def fold_tally(tx: Tx, document: DocumentId, *, most: int = MOST_TALLIED) -> None:
+    """Make one row of the counts of an import if there are many."""
+    await tx.execute(SQL["fold_tally"], document=document, most=most)
+
+
+async def list_columns(tx: Tx, scope: Scope | None) -> list[str]:
+    """The columns of the newest imports that are seen from a scope, by name; without a scope, of all clients."""
+    scopes = None if scope is None else await visible(tx, scope)
+    return await tx.values(SQL["columns"], str, scopes=scopes, imports=LOOKED_AT, most=MOST_COLUMNS)
 
 
 async def _load_plans(tx: Tx, scopes: Sequence[ScopeId]) -> list[Plan]:
@@ -137,10 +150,8 @@ async def export_records(
 
 
 async def _next_records(tx: Tx, document: DocumentId | None, project: ScopeId | None, after: int) -> list[Record]:
-    if document is not None:
-        return await tx.all(SQL["records_of_import"], Record, document=document, after=after, most=PORTION)
-    assert project is not None
-    return await list_records(tx, [project], after=after, most=PORTION)
+    scopes = None if project is None else [project]
+    return await list_records(tx, scopes, document=document, after=after, most=PORTION)
 
 
 def _restore_cells(record: Record, columns: Sequence[str], texts: set[str]) -> list[str]:

@@ -1,36 +1,61 @@
 -- Records as people list, read and remove them.
 
--- name: list_records
-SELECT r.id, r.scope, s.client, s.project, r.import AS document, r.row, r.external_id, r.category, r.content, r.columns,
-       r.chunk IS NOT NULL AS searchable, r.trouble, r.created_at, r.updated_at
-  FROM data_records r JOIN scope s ON s.id = r.scope
- WHERE r.id > %(after)s AND (%(scopes)s::int[] IS NULL OR r.scope = ANY(%(scopes)s::int[]))
-   AND (%(document)s::bigint IS NULL OR r.import = %(document)s)
-   AND (%(category)s::text IS NULL OR r.category = %(category)s)
+-- name: oldest_of_all
+SELECT * FROM records WHERE id > %(after)s ORDER BY id LIMIT %(most)s;
+
+-- name: oldest_of_scopes
+SELECT r.* FROM unnest(%(scopes)s::int[]) AS o (scope)
+ CROSS JOIN LATERAL (SELECT * FROM records WHERE scope = o.scope AND id > %(after)s ORDER BY scope, id LIMIT %(most)s) r
+ ORDER BY r.id LIMIT %(most)s;
+
+-- name: oldest_of_category
+SELECT r.* FROM unnest(%(scopes)s::int[]) AS o (scope)
+ CROSS JOIN LATERAL (SELECT * FROM records WHERE scope = o.scope AND category = %(category)s AND id > %(after)s
+                      ORDER BY scope, category, id LIMIT %(most)s) r
  ORDER BY r.id LIMIT %(most)s;
 
 -- name: load_record
-SELECT r.id, r.scope, s.client, s.project, r.import AS document, r.row, r.external_id, r.category, r.content, r.columns,
-       r.chunk IS NOT NULL AS searchable, r.trouble, r.created_at, r.updated_at
-  FROM data_records r JOIN scope s ON s.id = r.scope
- WHERE r.id = %(record)s;
+SELECT * FROM records WHERE id = %(record)s;
 
--- name: records_of_import
--- In the order of the file.
-SELECT r.id, r.scope, s.client, s.project, r.import AS document, r.row, r.external_id, r.category, r.content, r.columns,
-       r.chunk IS NOT NULL AS searchable, r.trouble, r.created_at, r.updated_at
-  FROM data_records r JOIN scope s ON s.id = r.scope
- WHERE r.import = %(document)s AND r.row > %(after)s
- ORDER BY r.import, r.row LIMIT %(most)s;
+-- name: rows_of_import
+-- in the order of the file
+SELECT * FROM records WHERE document = %(document)s AND row > %(after)s ORDER BY document, row LIMIT %(most)s;
+
+-- name: rows_of_category
+SELECT * FROM records WHERE document = %(document)s AND category = %(category)s AND row > %(after)s
+ ORDER BY document, category, row LIMIT %(most)s;
+
+-- name: all_scopes
+SELECT array_agg(id) FROM scope;
 
 -- name: plans
 SELECT plan FROM data_import WHERE scope = ANY(%(scopes)s::int[]) ORDER BY id;
 
+-- name: columns
+-- Of the newest imports of each scope: a person chooses among them. Without scopes, of all.
+SELECT DISTINCT jsonb_array_elements_text(i.plan -> 'columns') AS name
+  FROM scope s
+ CROSS JOIN LATERAL (SELECT plan FROM data_import WHERE scope = s.id ORDER BY id DESC LIMIT %(imports)s) i
+ WHERE %(scopes)s::int[] IS NULL OR s.id = ANY(%(scopes)s::int[])
+ ORDER BY name LIMIT %(most)s;
+
 -- name: embedding_progress
--- How many of the records of an import can be found, and how many never will without help.
-SELECT count(*) FILTER (WHERE chunk IS NOT NULL) AS searchable, count(*) FILTER (WHERE trouble IS NOT NULL) AS troubled,
-       count(*) FILTER (WHERE chunk IS NULL AND embed AND trouble IS NULL) AS waiting
-  FROM data_records WHERE import = %(document)s;
+-- From counters: how many of the records of an import can be found, and how many never will without help.
+SELECT coalesce(sum(searchable), 0)::int AS searchable, coalesce(sum(troubled), 0)::int AS troubled,
+       coalesce(sum(waiting), 0)::int AS waiting
+  FROM data_tally WHERE import = %(document)s;
+
+-- name: fold_tally
+-- One fold of an import at a time: two would delete the same rows in different orders.
+WITH due AS MATERIALIZED (
+  SELECT pg_try_advisory_xact_lock(hashtext('gristmill records ' || %(document)s::bigint)) AS ours
+    FROM (SELECT count(*) AS n FROM (SELECT FROM data_tally WHERE import = %(document)s LIMIT %(most)s) r) c
+   WHERE c.n >= %(most)s
+), gone AS (
+  DELETE FROM data_tally WHERE import = %(document)s AND (SELECT ours FROM due) RETURNING *
+)
+INSERT INTO data_tally
+SELECT import, scope, sum(records), sum(searchable), sum(troubled), sum(waiting) FROM gone GROUP BY import, scope;
 
 -- name: remove_records
 WITH gone AS (DELETE FROM data_records WHERE id = ANY(%(ids)s) RETURNING chunk, scope)

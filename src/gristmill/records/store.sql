@@ -18,11 +18,16 @@ SELECT i.id, i.scope, s.client, s.project, i.name, i.state, i.plan, i.hash, i.si
  WHERE i.id = %(document)s;
 
 -- name: list_imports
-SELECT i.id, i.scope, s.client, s.project, i.name, i.state, i.plan, i.hash, i.size, i.file_offset, i.file_row, i.loaded,
-       i.updated, i.duplicate, i.filtered, i.invalid, i.estimated_rows, i.estimated_tokens, i.estimated_cost, i.tokens, i.cost,
-       i.error, i.task, i.created_at, i.finished_at
-  FROM data_import i JOIN scope s ON s.id = i.scope
- WHERE (%(scopes)s::int[] IS NULL OR i.scope = ANY(%(scopes)s::int[])) AND i.id < coalesce(%(before)s, 9223372036854775807)
+-- the newest first
+SELECT i.*, s.client, s.project FROM data_import i JOIN scope s ON s.id = i.scope
+ WHERE i.id < %(before)s ORDER BY i.id DESC LIMIT %(most)s;
+
+-- name: list_imports_of_scopes
+SELECT i.*, s.client, s.project
+  FROM unnest(%(scopes)s::int[]) AS o (scope)
+ CROSS JOIN LATERAL (SELECT * FROM data_import WHERE scope = o.scope AND id < %(before)s
+                      ORDER BY scope DESC, id DESC LIMIT %(most)s) i
+  JOIN scope s ON s.id = i.scope
  ORDER BY i.id DESC LIMIT %(most)s;
 
 -- name: first_rejected
@@ -125,4 +130,4 @@ WITH gone AS (
 SELECT count(*) AS records, coalesce(array_agg(chunk) FILTER (WHERE chunk IS NOT NULL), '{}') AS chunks FROM gone;
 
 -- name: old_drafts
-SELECT id FROM data_import WHERE state = 'draft' AND created_at < clock() - interval '1 day' ORDER BY id LIMIT %(most)s;
+SELECT id FROM data_import WHERE state = 'draft' AND created_at < clock() - interval '1 day' ORDER BY created_at LIMIT %(most)s;

@@ -25,6 +25,7 @@ from gristmill.queue import Done, Snooze, current, send_many
 from gristmill.records.credit import RETRY, refresh_balance, report_empty
 from gristmill.records.letters import Vectorize, vectorize_letter
 from gristmill.records.model import RecordId
+from gristmill.records.records import fold_tally
 from gristmill.settings import EmbeddingSettings, RecordsSettings
 
 SQL = queries("gristmill.records", "vectorize.sql")
@@ -61,10 +62,12 @@ async def vectorize(
     if done and provider.key is not None:
         await refresh_balance(db, provider)
     async with db.transaction() as tx:
-        left = await tx.value(SQL["count_waiting"], scope=task.scope)
+        has_more = await tx.value(SQL["has_waiting"], scope=task.scope)
+        for document in {one.document for one in waiting}:
+            await fold_tally(tx, document)
     # all of these may have been refused: others wait all the same
     fold, again = (lexicon.fold_letter(task.scope),), (vectorize_letter(task.scope),)
-    return Done(then=((*fold,) if done else ()) + (again if left else ()), result={"vectorizedCount": done})
+    return Done(then=((*fold,) if done else ()) + (again if has_more else ()), result={"vectorizedCount": done})
 
 
 class _Pipeline:

@@ -11,6 +11,9 @@ SELECT id, import AS document, row, replace(hash::text, '-', '') AS hash, conten
 SELECT count(*) FROM (SELECT FROM data_records WHERE scope = %(scope)s AND chunk IS NULL AND embed AND trouble IS NULL
                        LIMIT 100000) w;
 
+-- name: has_waiting
+SELECT EXISTS (SELECT FROM data_records WHERE scope = %(scope)s AND chunk IS NULL AND embed AND trouble IS NULL);
+
 -- name: lock_waiting
 -- The records whose text is still the one that was embedded.
 SELECT r.id, r.import AS document, r.row

@@ -2,11 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.ids import ScopeId, TaskId
 
 SQL = queries("gristmill.queue.operate", "counts.sql")
+LOOK, LOOKS = 2_500, 20  # tasks of a client that one look for the oldest reads, and how often it looks
+
+
+class _Seen(NamedTuple):
+    """What one look found, and the last task that it saw."""
+
+    found: TaskId | None
+    last: TaskId | None
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,20 @@ def add_up(counts: Iterable[StatusCounts]) -> StatusCounts:
 
 
 async def find_oldest_pending(tx: Tx) -> TaskId | None:
-    """The pending task that was sent first; of a client, its own."""
+    """The pending task that was sent first; of a client, its own.
+
+    No index holds what ends with a task, so a client's is looked for among its oldest tasks; None also if it is not
+    among the first 50,000 of them.
+    """
     scopes = await own_scopes(tx)
-    query = SQL["oldest_pending"] if scopes is None else SQL["oldest_pending_of_scopes"]
-    return await tx.value(query, scopes=scopes)
+    if scopes is None:
+        return await tx.value(SQL["oldest_pending"])
+    if not await tx.value(SQL["has_open"], scopes=scopes):
+        return None
+    after = 0
+    for _ in range(LOOKS):
+        seen = await tx.one(SQL["oldest_pending_of_scopes"], _Seen, scopes=scopes, after=after, look=LOOK)
+        if seen is None or seen.found is not None or seen.last is None:
+            return seen and seen.found
+        after = seen.last
+    return None

@@ -33,8 +33,17 @@ SELECT min(id) FROM (
   SELECT w.id FROM queue q, LATERAL (
     SELECT t.id FROM task t WHERE t.queue = q.name AND t.wait IS NOT NULL ORDER BY t.queue, t.id LIMIT 1) w) o;
 
+-- name: has_open
+SELECT coalesce(sum(open), 0) > 0 FROM queue_count WHERE scope = ANY (%(scopes)s::int[]);
+
 -- name: oldest_pending_of_scopes
--- among the oldest tasks of each scope: ended ones are removed when they are old, so it is among the first
-SELECT min(o.id) FROM unnest(%(scopes)s::int[]) AS s(id), LATERAL (
-  SELECT t.id, t.outcome, t.queue FROM task t WHERE t.scope = s.id AND t.scope <> 1 ORDER BY t.scope, t.id LIMIT 5000) o
- WHERE o.outcome IS NULL AND o.queue IS NOT NULL AND NOT EXISTS (SELECT FROM ticket k WHERE k.id = o.id AND k.worker IS NOT NULL);
+-- among the oldest tasks of some scopes, so many of each: the first that is pending, and how far was looked
+WITH own AS MATERIALIZED (
+  SELECT o.id, o.outcome, o.queue FROM unnest(%(scopes)s::int[]) AS s(id), LATERAL (
+    SELECT t.id, t.outcome, t.queue FROM task t WHERE t.scope = s.id AND t.scope <> 1 AND t.id > %(after)s
+     ORDER BY t.scope, t.id LIMIT %(look)s) o
+   ORDER BY o.id LIMIT %(look)s
+)
+SELECT (SELECT min(id) FROM own WHERE outcome IS NULL AND queue IS NOT NULL
+           AND NOT EXISTS (SELECT FROM ticket k WHERE k.id = own.id AND k.worker IS NOT NULL)) AS found,
+       (SELECT max(id) FROM own) AS last;
