@@ -20,11 +20,11 @@ import tempfile  # noqa: E402
 from collections.abc import AsyncIterator, Mapping, Sequence  # noqa: E402
 from contextlib import AsyncExitStack, asynccontextmanager  # noqa: E402
 from time import perf_counter  # noqa: E402
-from urllib.parse import urlsplit  # noqa: E402
 
 import httpx  # noqa: E402
 import psutil  # noqa: E402
 from bench.crowd import Answers, crowd, look_alone  # noqa: E402
+from bench.painting import Painting, paint_pages  # noqa: E402
 from bench.stock import Stock, fill  # noqa: E402
 from fastapi.routing import APIRoute, iter_route_contexts  # noqa: E402
 
@@ -91,7 +91,7 @@ async def measure(db: Database, url: str, stock: Stock) -> None:
     async with db.transaction() as tx:
         keys = [(await add_key(tx, OPERATOR, f"user {n}", "admin", None)).secret for n in range(USERS)]
         client = (await add_key(tx, OPERATOR, "client", "viewer", Scope("client 3"))).secret
-    async with serve(url) as (place, server), open_clients(place, [*keys, client]) as clients:
+    async with serve(url) as (link, server), open_clients(link.partition("/?")[0], [*keys, client]) as clients:
         addresses = await choose_addresses(clients[0], await find_addresses(db, stock))
         spent = server.cpu_times()
         alone = await look_alone(clients[0], addresses, ROUNDS)
@@ -102,6 +102,8 @@ async def measure(db: Database, url: str, stock: Stock) -> None:
             clients[-1], [one for one in addresses if one.startswith(("/api/tasks", "/tasks"))], 3
         )
         report("one client of twenty", scoped)
+        painted = await paint_pages(link, await list_pages(clients[0], addresses))
+        report_painting(painted)
         quiet = await ingest_elsewhere(url, QUIET, "quiet")
         busy = asyncio.create_task(ingest_elsewhere(url, WATCH * 0.8, "busy"))
         crowded = await crowd(clients[:-1], addresses, WATCH, PAUSE)
@@ -118,6 +120,9 @@ async def measure(db: Database, url: str, stock: Stock) -> None:
         "worst_page_ms": round(max(alone.list_slowest()[0][0], scoped.list_slowest()[0][0]), 1),
         "ingest_ratio": round(speed / quiet, 2),
         "crowded_p95_ms": round(crowded.p95, 1),
+        "first_paint_ms": round(max((one.paint_ms for one in painted), default=0.0), 1),
+        "page_kb": round(max((one.bytes for one in painted), default=0) / 1000),
+        "layout_shift": round(max((one.moved for one in painted), default=0.0), 3),
         "tasks": stock.tasks,
         "open": stock.open,
         "documents": stock.documents,
@@ -172,17 +177,22 @@ def fill_in(path: str, values: Mapping[str, object]) -> str:
     return re.sub(r"{(\w+)(?::\w+)?}", lambda found: str(values[found[1]]), path)
 
 
+async def list_pages(client: httpx.AsyncClient, addresses: Sequence[str]) -> list[str]:
+    """The whole pages among these, for people: no part of a page, no answer for a program."""
+    pages = [one for one in addresses if not one.startswith("/api/")]
+    return [one for one in pages if "<nav" in (await client.get(one)).text]
+
+
 @asynccontextmanager
 async def serve(url: str) -> AsyncIterator[tuple[str, psutil.Process]]:
-    """The program in a process of its own, as people run it; its address."""
+    """The program in a process of its own, as people run it; the link to its console."""
     command = [sys.executable, "-m", "gristmill", "serve", "--port", "0", "--json"]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=subprocess.PIPE, env=os.environ | {"GRISTMILL_DATABASE_URL": url}
     )
     assert process.stdout
     try:
-        link = urlsplit(json.loads(await process.stdout.readline())["console"])
-        yield f"{link.scheme}://{link.netloc}", psutil.Process(process.pid)
+        yield json.loads(await process.stdout.readline())["console"], psutil.Process(process.pid)
     finally:
         process.terminate()
         await process.wait()
@@ -230,6 +240,13 @@ def report(title: str, answers: Answers) -> None:
     say(f"{title}: p95 {answers.p95:.1f} ms over {sum(map(len, answers.times.values())):,} answers; the slowest:")
     for p95, address in answers.list_slowest()[:12]:
         say(f"  {p95:8.1f} ms  {address}")
+
+
+def report_painting(painted: Sequence[Painting]) -> None:
+    say(f"{len(painted)} pages in Chromium, with an empty cache; the slowest:" if painted else "no Chromium is here")
+    for one in sorted(painted, key=lambda one: one.paint_ms, reverse=True)[:12]:
+        size = f"{one.bytes / 1000:6.0f} kB in {one.files:2} files"
+        say(f"  {one.paint_ms:6.0f} ms to the first paint, {size}, moved {one.moved:.3f}  {one.address}")
 
 
 def say(sentence: str) -> None:

@@ -56,7 +56,7 @@ async def test_tasks_are_found_by_all_that_a_filter_says(web: Web) -> None:
         await buried(tx, 2, "no water")
         (done,) = await ground(tx, 1, Done(result={"flour": "spelt"}))
     first = await ask(web, "/tasks", limit=100)
-    rest = await ask(web, "/tasks", limit=100, after=first["next"])
+    rest = await ask(web, "/tasks", limit=100, cursor=first["next"])
     assert [one["id"] for one in first["items"] + rest["items"]] == sent[::-1]
     assert rest["next"] is None
     assert [one["id"] for one in (await ask(web, "/tasks", text="spelt"))["items"]] == [done]
@@ -64,7 +64,7 @@ async def test_tasks_are_found_by_all_that_a_filter_says(web: Web) -> None:
     (one, other) = (await ask(web, "/tasks", status="failed"))["items"]
     assert (await ask(web, "/tasks", cluster=one["cluster"]))["items"] == [one, other]
     assert (await ask(web, "/tasks", older_than=3600))["items"] == []
-    for wrong in ({"status": "lost"}, {"after": "x"}, {"nonsense": "1"}, {"since": "2026-01-01T00:00:00"}):
+    for wrong in ({"status": "lost"}, {"cursor": "x"}, {"nonsense": "1"}, {"since": "2026-01-01T00:00:00"}):
         answer = await web.client("operator").get("/api/tasks", params=wrong)
         assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
 
@@ -152,7 +152,7 @@ async def test_the_children_of_a_group_come_in_portions(web: Web) -> None:
         seen += [one["id"] for one in portion["items"]]
         if portion["next"] is None:
             break
-        after = {"after": portion["next"]}
+        after = {"cursor": portion["next"]}
     assert seen == children[::-1]
     assert len((await ask(web, f"/groups/{group}/children", status="failed"))["items"]) == 3
     answer = await web.client("operator").get(f"/api/groups/{children[0]}/children")

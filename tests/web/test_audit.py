@@ -4,6 +4,8 @@ import pytest
 from serving import ACME, GLOBEX, ONE, Web
 
 from gristmill.serving import Caller
+from gristmill.web.access.audit import ENDLESS, SQL
+from plans import count_rows
 
 PEOPLE = {
     "operator": Caller("boss", "admin", None, "10.0.0.1", 1),
@@ -127,3 +129,45 @@ async def test_the_page_shows_the_same_and_links_to_more(web: Web) -> None:
     assert not [name for name in ("boss", "anna", "olga", "10.0.0.1") if name in tenant.text]
     nothing = await web.client("operator").get("/audit", params={"caller": "nobody"})
     assert "No change fits this filter." in nothing.text
+
+
+async def test_a_filter_that_fits_few_looks_at_so_many_lines_and_says_where_to_go_on(web: Web) -> None:
+    await change_things(web)
+    async with web.db.transaction() as tx:
+        await tx.execute(MANY_LINES, n=2_100)
+    client = web.client("acme admin")
+    first = (await client.get("/api/audit", params={"subject": "document of one"})).json()
+    assert (first["items"], first["next"] is not None) == ([], True)
+    rest = (await client.get("/api/audit", params={"subject": "document of one", "cursor": first["next"]})).json()
+    assert ([one["caller"] for one in rest["items"]], rest["next"]) == (["olga"], None)
+    page = (await client.get("/audit", params={"subject": "document of one"})).text
+    assert "Older changes may fit" in page
+
+
+MANY_LINES = """
+INSERT INTO audit (scope, caller, role, action, subject, address)
+SELECT s.id, 'anna', 'manager', 'retry', 'document ' || n, 'test' FROM scope s, generate_series(1, %(n)s) n
+ WHERE s.client = 'acme' AND s.project = ''
+"""
+STREAMS = {
+    "newest": {},
+    "newest_of_subject": {"subject": "document 7"},
+    "newest_of_caller": {"caller": "anna"},
+    "newest_of_action": {"action": "retry"},
+    "newest_of_client": {"client": "acme", "project": ""},
+}
+
+
+async def test_no_list_of_the_log_reads_all_of_it(web: Web) -> None:
+    await change_things(web)
+    async with web.db.transaction() as tx:
+        await tx.execute(MANY_LINES, n=20_000)
+        await tx.execute("ANALYZE audit, scope")
+        for stream, given in STREAMS.items():
+            asked = {"before": ENDLESS, "look": 50, **given}
+            plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL[stream], **asked)
+            assert count_rows(plan[0]["Plan"]) < 300, stream
+        line = dict.fromkeys(("caller", "action", "subject", "since"))
+        fitting = "EXPLAIN (ANALYZE, FORMAT JSON) " + SQL["fitting"]
+        plan = await tx.value(fitting, ids=list(range(1, 51)), limit=50, **line)
+        assert count_rows(plan[0]["Plan"]) < 300

@@ -64,7 +64,7 @@ async def test_a_portion_leads_to_the_next(web: Web) -> None:
     async with web.db.transaction() as tx:
         tasks = await send_many(tx, [Grind(str(place)) for place in range(60)])
     page = await read(web, "/tasks?queue=mill")
-    following = re.search(r'href="(/tasks\?[^"]*after=[^"]*)"', page)
+    following = re.search(r'href="(/tasks\?[^"]*cursor=[^"]*)"', page)
     assert following
     shown = re.findall(r'id="task-(\d+)"', await read(web, following[1].replace("&amp;", "&")))
     assert [int(one) for one in shown] == tasks[9::-1]
@@ -122,7 +122,7 @@ async def test_a_group_opens_its_children_in_portions(web: Web) -> None:
     page = await read(web, f"/tasks/{group}")
     assert "a large one" in page
     assert len(re.findall(r'id="child-\d+"', page)) == 100
-    more = re.search(r'hx-get="(/tasks/\d+/children\?after=[^"]+)"', page)
+    more = re.search(r'hx-get="(/tasks/\d+/children\?cursor=[^"]+)"', page)
     assert more
     rest = await read(web, more[1])
     assert [int(one) for one in re.findall(r'id="child-(\d+)"', rest)] == tasks[19::-1]

@@ -47,7 +47,7 @@ def ask(query: str) -> Request:
 
 
 def test_the_order_of_a_table_is_in_its_address_and_other_parameters_stay() -> None:
-    sort = read_sort(ask("state=open&sort=-depth&after=x"), ["name", "depth"], "name")
+    sort = read_sort(ask("state=open&sort=-depth&cursor=x"), ["name", "depth"], "name")
     assert (sort.key, sort.falling) == ("depth", True)
     assert sort.link("depth") == "/queues?state=open&sort=depth"
     assert sort.link("name") == "/queues?state=open&sort=name"

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from fastapi import APIRouter, Request
 from serving import SAME_ORIGIN, Web, serve
+from starlette.types import Message
 
 from gristmill.db import Database
-from gristmill.errors import NoSpace, Overloaded, Permanent, Refused, Unknown, Unreachable
+from gristmill.errors import Disconnected, NoSpace, Overloaded, Permanent, Refused, Unknown, Unreachable
 from gristmill.serving import Manager, Viewer, take_files
 from gristmill.settings import Settings
 
@@ -282,11 +283,49 @@ async def test_a_form_that_is_sent_again_has_another_boundary_and_is_the_same(be
     assert [answer.status_code for answer in answers] == [200, 200, 422]
 
 
+async def test_what_only_reads_is_asked_again_when_the_database_hung_up(belfry: Web) -> None:
+    tried: list[str] = []
+
+    async def hang_up_once(request: Request, caller: Viewer) -> str:
+        tried.append(request.method)
+        if len(tried) % 2:
+            raise Disconnected("the connection was lost")
+        return "rung"
+
+    belfry.app.add_api_route("/api/bells/shaky", hang_up_once, methods=["GET", "POST"])
+    client = belfry.client("acme manager")
+    assert (await client.get("/api/bells/shaky")).json() == "rung"
+    assert (await client.post("/api/bells/shaky")).status_code == 503  # whether it was done, nobody knows
+    assert tried == ["GET", "GET", "POST"]
+
+
+FORM = b"multipart/form-data; boundary=x"
+
+
+async def test_an_upload_that_is_cut_off_is_no_error_of_ours(belfry: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        told.append({"type": "http.disconnect"})
+        return told[-1]
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    key = belfry.keys["acme manager"].encode()
+    headers = [(b"host", b"127.0.0.1"), (b"authorization", b"Bearer " + key), (b"content-type", FORM)]
+    scope = {"type": "http", "method": "POST", "path": "/api/documents", "raw_path": b"/api/documents"}
+    scope |= {"query_string": b"", "headers": headers, "client": ("127.0.0.1", 1)}
+    await belfry.app({**scope, "scheme": "http", "server": ("127.0.0.1", 80), "http_version": "1.1"}, receive, send)
+    assert "Traceback" not in "".join(capsys.readouterr())
+    assert [one["status"] for one in told if "status" in one] == [422]
+
+
 # --- rates
 
 
 async def test_a_key_that_asks_too_often_waits_and_others_do_not(db: Database) -> None:
-    chosen = Settings(web={"rate": 10, "burst": 20})  # type: ignore[arg-type]
+    chosen = Settings(web={"rate": 1, "burst": 20})  # type: ignore[arg-type]
     async with serve(db, chosen) as web:
         answers = [await web.client("acme viewer").get("/api/openapi.json") for _ in range(40)]
         statuses = [answer.status_code for answer in answers]
@@ -311,6 +350,17 @@ async def test_two_servers_give_one_allowance(db: Database) -> None:
             for web in (one, other)
         ]
     assert 20 <= answers.count(200) <= 24
+
+
+async def test_of_many_requests_at_once_none_takes_a_portion_from_the_others(db: Database) -> None:
+    chosen = Settings(web={"rate": 100, "burst": 100})  # type: ignore[arg-type]
+    async with serve(db, chosen) as web:
+        client = web.client("acme viewer")
+        answers = await asyncio.gather(*(client.get("/api/openapi.json") for _ in range(40)))
+        assert {answer.status_code for answer in answers} == {200}
+        async with db.transaction() as tx:
+            left = await tx.value("SELECT tokens FROM web_allowance WHERE caller LIKE 'key %%'")
+    assert left >= 60  # each of four portions served ten requests
 
 
 async def test_a_request_is_seldom_a_write(web: Web) -> None:

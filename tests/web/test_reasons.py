@@ -9,8 +9,8 @@ from gristmill.ids import TaskId
 from gristmill.queue import Why
 from gristmill.scopes import Scope
 from gristmill.serving import Caller, Role
-from gristmill.web.console.limits import read_limit_form, write_gap
 from gristmill.web.console.reasons import find_levers, link_reason
+from gristmill.web.limits import read_limit, write_gap
 
 LIMITED = "rate-limited until 2026-11-17 10:42:05+00:00 (10 starts within 60s in extract), behind 19 others"
 
@@ -75,15 +75,15 @@ def test_a_queue_without_a_worker_names_the_command() -> None:
 
 
 def test_the_limits_of_a_limiter_are_read_as_they_are_written() -> None:
-    limit = read_limit_form({"concurrency": "2", "rate": "5/60s", "gap": "3s-5s"})
+    limit = read_limit({"concurrency": "2", "rate": "5/60s", "gap": "3s-5s"})
     assert limit.concurrency == 2
     assert limit.rate is not None
     assert limit.rate.period == timedelta(minutes=1)
     assert write_gap(limit) == "3s-5s"
-    assert write_gap(read_limit_form({"concurrency": "", "rate": "", "gap": ""})) == ""
+    assert write_gap(read_limit({"concurrency": "", "rate": "", "gap": ""})) == ""
 
 
 @pytest.mark.parametrize("given", [{"concurrency": "many"}, {"rate": "often"}, {"gap": "5s-3s"}, {"gap": "soon"}])
 def test_a_wrong_limit_of_a_limiter_is_one_sentence(given: dict[str, str]) -> None:
     with pytest.raises(Refused, match=r"\.$"):
-        read_limit_form(given)
+        read_limit(given)

@@ -238,3 +238,54 @@ async def test_cleanup_removes_jobs_of_last_week_and_drafts_of_yesterday(mill: W
     run = await cron(mill, "cleanup")
     assert (run["jobs"], run["drafts"]) == (1, 1)
     assert len((await mill.client("acme viewer").get("/api/imports")).json()["items"]) == 1
+
+
+async def test_a_removal_that_is_refused_is_not_written_down(mill: Web) -> None:
+    document = (await send_file(mill, "operator"))["import_id"]
+    refused = await mill.client("acme manager").delete(f"/api/imports/{document}")
+    assert (refused.status_code, "everybody's" in refused.json()["detail"]) == (422, True)
+    log = {"subject": f"import {document}", "action": "remove"}
+    assert (await mill.client("operator").get("/api/audit", params=log)).json()["items"] == []
+    assert (await mill.client("operator").delete(f"/api/imports/{document}")).status_code == 200
+    assert len((await mill.client("operator").get("/api/audit", params=log)).json()["items"]) == 1
+
+
+async def test_records_are_listed_by_import_and_category_in_portions(mill: Web) -> None:
+    rows = "".join(f"r{n},Review number {n},{n}\n" for n in range(1, 41))
+    document = (await send_file(mill, content=f"task_id,text,rating\n{rows}".encode(), rank_by="rating"))["import_id"]
+    await cron(mill, "ingestion")
+    for wanted, expected in (
+        ({"import_id": document}, [f"r{n}" for n in range(1, 41)]),
+        ({"import_id": document, "category": "TOP_10"}, ["r37", "r38", "r39", "r40"]),
+        ({"category": "BOTTOM_10"}, ["r1", "r2", "r3", "r4"]),
+        ({}, [f"r{n}" for n in range(1, 41)]),
+    ):
+        for caller in ("operator", "acme viewer"):
+            assert await list_all(mill, caller, wanted) == expected
+    assert await list_all(mill, "globex viewer", {"category": "TOP_10"}) == []
+
+
+async def list_all(web: Web, caller: str, wanted: dict[str, object]) -> list[str]:
+    found, cursor = list[str](), None
+    while True:
+        asked = {**wanted, "limit": 3, **({"cursor": cursor} if cursor else {})}
+        portion = (await web.client(caller).get("/api/records", params=asked)).json()
+        found += [one["external_id"] for one in portion["items"]]
+        if (cursor := portion["next"]) is None:
+            return found
+
+
+async def test_records_are_found_by_a_column_over_http_and_on_the_page(mill: Web) -> None:
+    await send_file(mill, embed="true", client="acme", project="")
+    await cron(mill, "ingestion")
+    await cron(mill, "vectorization")
+    wish = {"query": "flour delivery", "alpha": 0, "columns": {"rating": "1"}}
+    for caller in ("operator", "acme viewer"):
+        (hit,) = (await mill.client(caller).post("/api/kb/search", json=wish)).json()["items"]
+        assert (hit["columns"]["task_id"], hit["record"] is not None) == ("r1", True)
+    page = await mill.client("operator").get(
+        "/search", params={"q": "flour delivery", "alpha": "0", "column": "rating", "value": "5"}
+    )
+    assert "Quick" in page.text
+    assert "damp" not in page.text
+    assert "<option selected>rating</option>" in page.text

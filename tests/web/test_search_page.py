@@ -46,6 +46,19 @@ async def test_a_search_finds_nothing_of_another_client(web: Web) -> None:
     assert (await web.client(None).get("/search", params=asked)).status_code in (302, 303, 401)
 
 
+async def test_an_operator_searches_everything_one_client_or_what_is_everybodys(web: Web) -> None:
+    await put_document(web.db, "The bearing broke.", scope=ACME)
+    await put_document(web.db, "A bearing for all.", name="all.md")
+    asked = {"q": "bearing", **WORDS}
+    for client, found in (("", ("broke", "for all")), ("acme", ("broke", "for all")), ("GLOBAL", ("for all",))):
+        page = (await web.client("operator").get("/search", params={**asked, "client": client})).text
+        assert [word for word in ("broke", "for all") if word in page] == list(found)
+        wish = {"query": "bearing", "alpha": 0, "client": client or None}
+        hits = (await web.client("operator").post("/api/kb/search", json=wish)).json()["items"]
+        assert len(hits) == len(found)
+    assert (await web.client("acme viewer").get("/search", params={**asked, "client": "GLOBAL"})).status_code == 422
+
+
 async def test_hostile_texts_are_shown_as_text(web: Web) -> None:
     await put_document(web.db, f"bearing {HOSTILE}", name=HOSTILE, title=HOSTILE)
     page = (await web.client("operator").get("/search", params={"q": f"bearing {HOSTILE}", **WORDS})).text

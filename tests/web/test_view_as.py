@@ -52,3 +52,16 @@ async def test_over_https_cookies_are_set_and_removed_as_secure_and_signing_out_
     assert [cookie.partition("=")[0] for cookie in told if "_view" in cookie] == ["__Host-gristmill_view"] * 3
     assert len(told) == 4
     assert all("Secure" in cookie for cookie in told)
+
+
+async def test_what_an_operator_changes_who_looks_as_a_client_is_not_in_the_log_of_the_client(web: Web) -> None:
+    browser = web.make_browser()
+    await browser.sign_in(web.keys["operator"])
+    token = await browser.read_token()
+    await browser.client.post("/view-as", data={"client": "acme", "csrf": token})
+    form = {"name": "mine", "query": "status=failed", "csrf": token}
+    assert (await browser.client.post("/documents/views", data=form)).status_code in (204, 303)
+    own = (await web.client("acme admin").get("/api/audit")).json()["items"]
+    assert [line for line in own if line["action"] == "save view"] == []
+    (line,) = (await web.client("operator").get("/api/audit", params={"action": "save view"})).json()["items"]
+    assert (line["caller"], line["client"], line["details"]["seen_as"]) == ("operator", "", "acme")

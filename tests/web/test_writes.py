@@ -1,11 +1,18 @@
 """Idempotency keys: a write is done once, whoever repeats it, whenever, and however many at the same time."""
 
 import asyncio
+from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
-from serving import Web
+from serving import OPERATOR, Web
 
+from gristmill.db import Tx
+from gristmill.documents import Item
+from gristmill.errors import LeaseLost
+from gristmill.web.access.audit import RunningWrite, current_write
+from gristmill.web.api import uploads
 from gristmill.web.gate import writes
 
 
@@ -114,9 +121,6 @@ async def test_the_change_itself_notes_that_it_took_place(web: Web, monkeypatch)
     async def die(self, id: int, answer: writes.Answer, body: writes.BodyDigest) -> None:
         raise Died
 
-    async def forget_nothing(self, id: int) -> None:
-        return
-
     id = await make_key(web)
     with monkeypatch.context() as dying:
         dying.setattr(writes.WritesOnce, "_finish", die)
@@ -127,6 +131,65 @@ async def test_the_change_itself_notes_that_it_took_place(web: Web, monkeypatch)
     answer = await revoke_key(web, id, "lost")
     assert (answer.status_code, "was done" in answer.json()["detail"]) == (409, True)
     assert await count_changes(web, "revoke key") == 1
+
+
+async def test_a_server_that_was_only_slow_changes_nothing_once_a_repetition_has_taken_over(web: Web) -> None:
+    id = await make_key(web)
+    began, go_on = asyncio.Event(), asyncio.Event()
+    record = web.app.state.services.record
+
+    asked = {"caller": "key 1", "key": "lost", "head": b"", "patience": timedelta(minutes=1)}
+    async with web.db.transaction() as tx:
+        write = await tx.value(writes.SQL["begin_write"], **asked)
+
+    async def be_slow() -> None:
+        token = current_write.set(RunningWrite(write))
+        try:
+            async with web.db.transaction() as tx:
+                began.set()
+                await go_on.wait()
+                await record(tx, OPERATOR, "change slowly", f"key {id}")
+        finally:
+            current_write.reset(token)
+
+    slow = asyncio.create_task(be_slow())
+    await began.wait()
+    await travel(web, "2 minutes")
+    async with web.db.transaction() as tx:
+        assert await tx.value(writes.SQL["begin_write"], **asked) not in (None, write)
+    go_on.set()
+    with pytest.raises(LeaseLost, match="a repetition of the request does it now"):
+        await slow
+    assert await count_changes(web, "change slowly") == 0
+
+
+async def test_of_several_files_those_that_are_missing_after_a_crash_are_added_by_the_repetition(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, files = web.client("acme manager"), [("files", (f"{n}.md", f"Text {n}".encode())) for n in range(3)]
+    take_in, seen = uploads.take_in, list[str]()
+
+    async def die_at_the_second(tx: Tx, item: Item) -> Any:
+        seen.append(item.name)
+        if len(seen) == 2:
+            raise Died
+        return await take_in(tx, item)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(uploads, "take_in", die_at_the_second)
+        dying.setattr(writes.WritesOnce, "_forget", forget_nothing)
+        with pytest.raises(Died):
+            await client.post("/api/documents", files=files, headers={"Idempotency-Key": "many"})
+    assert (await client.post("/api/documents", files=files, headers={"Idempotency-Key": "many"})).status_code == 409
+    await travel(web, "2 minutes")
+    again = await client.post("/api/documents", files=files, headers={"Idempotency-Key": "many"})
+    assert [one["status"] for one in again.json()["items"]] == ["unchanged", "added", "added"]
+    replayed = await client.post("/api/documents", files=files, headers={"Idempotency-Key": "many"})
+    assert replayed.headers["idempotency-replayed"] == "true"
+
+
+async def forget_nothing(self: writes.WritesOnce, id: int) -> None:
+    """A process that is gone forgets nothing."""
 
 
 async def test_a_key_is_forgotten_after_a_day(web: Web) -> None:

@@ -50,7 +50,7 @@ def search_(
     how = {"alpha": alpha, "type": type, "columns": columns, "limit": limit, "expand": expand}
     scope = scope_of(client, project)
     hits = run(_search(query, scope, after, **how))
-    if columns and not hits:
+    if columns and not hits and not is_elsewhere():
         run(_refuse_unknown_columns(scope, columns))
     if hits.note:
         warn(hits.note)
@@ -61,8 +61,6 @@ async def _search(query: str, scope: Scope, after: str | None, **how: Any) -> Hi
     """A running `gristmill up` answers at once; without one, the model is loaded for this one question."""
     how["after"] = parse_instant(after) if after else None
     if is_elsewhere():
-        if how.pop("columns"):
-            raise Misused("--where is asked on the machine of the server alone: run it there, without --server.")
         return remote().search_elsewhere(query, scope, **how)
     hits = await ask_search(load_settings(), query, scope, **how)
     if hits is not None:

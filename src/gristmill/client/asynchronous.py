@@ -136,7 +136,7 @@ class AsyncClient:
     # --- knowledge
 
     async def search(self, query: str, **how: Any) -> models.Hits:
-        """`how` may have alpha, max_results, knowledge_types, after, expand, client and project."""
+        """`how` may have alpha, max_results, knowledge_types, after, columns, expand, client and project."""
         return await self.send(calls.search(query, **how))
 
     async def nodes(self, name: str = "", **where: Any) -> Sequence[models.Node]:
@@ -161,7 +161,7 @@ class AsyncClient:
 
     def tasks(self, **wanted: Any) -> AsyncIterator[models.Task]:
         """All tasks that fit (queue, kind, status, text …), the newest first."""
-        return self._walk(lambda after: calls.list_tasks(after=after, **wanted))
+        return self._walk(lambda cursor: calls.list_tasks(cursor=cursor, **wanted))
 
     async def task(self, task: int) -> models.TaskDetail:
         return await self.send(calls.show_task(task))

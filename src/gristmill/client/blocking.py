@@ -134,7 +134,7 @@ class Client:
     # --- knowledge
 
     def search(self, query: str, **how: Any) -> models.Hits:
-        """`how` may have alpha, max_results, knowledge_types, after, expand, client and project."""
+        """`how` may have alpha, max_results, knowledge_types, after, columns, expand, client and project."""
         return self.send(calls.search(query, **how))
 
     def nodes(self, name: str = "", **where: Any) -> Sequence[models.Node]:
@@ -159,7 +159,7 @@ class Client:
 
     def tasks(self, **wanted: Any) -> Iterator[models.Task]:
         """All tasks that fit (queue, kind, status, text …), the newest first."""
-        return self._walk(lambda after: calls.list_tasks(after=after, **wanted))
+        return self._walk(lambda cursor: calls.list_tasks(cursor=cursor, **wanted))
 
     def task(self, task: int) -> models.TaskDetail:
         return self.send(calls.show_task(task))

@@ -206,6 +206,8 @@ class Hit(Model, frozen=True):
     text: str
     snippet: Snippet
     via: list[str]
+    record: int | None = None
+    columns: dict[str, Any] | None = None
 
 
 class Hits(Model, frozen=True):

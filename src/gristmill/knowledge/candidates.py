@@ -26,9 +26,9 @@ MANY = 50_000
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """What a search from one scope works on."""
+    """What a search from one scope works on; from None everything is seen."""
 
-    seen_from: Scope
+    seen_from: Scope | None
     scopes: Sequence[ScopeId]
     size: int  # in chunks
     languages: Sequence[str | None]
@@ -55,9 +55,10 @@ class _SpaceRow(NamedTuple):
     languages: Sequence[str | None]
 
 
-async def load_search_space(db: Database, scope: Scope) -> SearchSpace:
+async def load_search_space(db: Database, scope: Scope | None) -> SearchSpace:
+    named = {"client": scope.client, "project": scope.project} if scope else {"client": None, "project": None}
     async with db.reading(seen_from=scope) as tx:
-        row = await tx.one(SQL["search_space"], _SpaceRow, client=scope.client, project=scope.project)
+        row = await tx.one(SQL["search_space"], _SpaceRow, **named)
     assert row is not None
     model = Model(row.model, row.name, row.dimensions, current=True) if row.model else None
     return SearchSpace(scope, row.scopes, row.size, row.languages, model)

@@ -1,10 +1,11 @@
 -- Finds the candidates for hits.
 
 -- name: search_space
--- The scopes that are visible from one scope, their chunks counted, their languages (null: not known), and the model that
--- search answers from.
+-- The scopes that are visible from one scope (without a client: all), their chunks counted, their languages (null: not known),
+-- and the model that search answers from.
 WITH seen AS MATERIALIZED (
-  SELECT visible_scopes(%(client)s, %(project)s) AS scopes
+  SELECT CASE WHEN %(client)s::text IS NULL THEN ARRAY(SELECT id FROM scope ORDER BY id)
+              ELSE visible_scopes(%(client)s::text, %(project)s::text) END AS scopes
 ), old AS MATERIALIZED (
   SELECT size, languages FROM seen JOIN segment ON scope = ANY(scopes)
 ), fresh AS MATERIALIZED (

@@ -59,7 +59,7 @@ class Finder:
     async def find(
         self,
         query: str,
-        scope: Scope = GLOBAL,
+        scope: Scope | None = GLOBAL,
         *,
         alpha: float = 0.5,
         limit: int = 10,

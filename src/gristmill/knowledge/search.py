@@ -79,7 +79,7 @@ async def search(
     db: Database,
     embedder: Embedders | None,
     query: str,
-    scope: Scope = GLOBAL,
+    scope: Scope | None = GLOBAL,
     *,
     alpha: float = 0.5,
     limit: int = 10,
@@ -91,8 +91,8 @@ async def search(
 ) -> Hits:
     """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone; `columns` are those of records.
 
-    Give the embedders of both models while one model replaces another: until all vectors are replaced, search compares
-    those of the old model.
+    Without a scope everything is searched, of all clients: that is for the operator alone. Give the embedders of both
+    models while one model replaces another: until all vectors are replaced, search compares those of the old model.
     """
     _check(query, alpha, limit, after, expand)
     hits = Hits()
@@ -121,7 +121,8 @@ async def search(
         if best and not any(_has_phrases(_quoted_phrases(query), row) for row in best):
             hits.note = " ".join(filter(None, [hits.note, "No hit has what is quoted, word for word."]))
         if expand and hits:
-            hits += await _follow_graph(tx, hits, candidates, scope.client, space.scopes, request.only, expand, limit)
+            client = scope.client if scope else ""  # aliases are a client's: all clients together have none
+            hits += await _follow_graph(tx, hits, candidates, client, space.scopes, request.only, expand, limit)
     return hits
 
 

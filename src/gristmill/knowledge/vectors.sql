@@ -129,7 +129,7 @@ SELECT c.id
 -- name: few_chunks_with_columns
 -- A function of the records finds them by an index of its own, which row-level security would keep from being used.
 SELECT c.id
-  FROM chunks_with_columns(%(columns)s::jsonb, %(most)s) AS f (chunk) JOIN chunk c ON c.id = f.chunk
+  FROM chunks_by_columns(%(columns)s::jsonb, %(scopes)s::int[], %(most)s) AS f (chunk) JOIN chunk c ON c.id = f.chunk
   JOIN document d ON d.id = c.document
  WHERE c.scope = ANY(%(scopes)s::int[]) AND (%(types)s::text[] IS NULL OR d.type = ANY(%(types)s::text[]))
    AND coalesce(d.written_at, d.added_at) >= coalesce(%(after)s::timestamptz, '-infinity');

@@ -28,6 +28,7 @@ class Caller:
     bound_to: Scope | None
     address: str  # where the request comes from
     key: int | None = None  # the id of the access key; None: the link that `gristmill up` printed
+    is_narrowed: bool = False  # an operator who looks through the eyes of one client, and changes what it has
 
     @property
     def scope(self) -> Scope:
@@ -57,6 +58,15 @@ class Caller:
         if own is not None and (asked.client != own.client or (own.project and asked.project != own.project)):
             raise Problem(404, f"There is no client or project {asked} that you may use.")
         return asked
+
+    def choose_view(self, client: str | None, project: str | None) -> Scope | None:
+        """The scope that a request looks from; None, for an operator who names none, is everything.
+
+        An operator who names GLOBAL sees what is everybody's, and nothing of any client.
+        """
+        if self.is_operator and not project and client in (None, "", str(GLOBAL)):
+            return GLOBAL if client else None
+        return self.choose_scope(client, project)
 
 
 def require(role: Role, *, operator: bool = False) -> Callable[[Request], Caller]:

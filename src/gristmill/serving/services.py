@@ -1,6 +1,6 @@
 """The things that routes and pages work with, open for as long as the server runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -36,6 +36,7 @@ class Services:
     rooms: Sequence[Room]
     render: Render
     record: Record
+    change_in_parts: Callable[[], None]  # called before the first of several changes that one request makes
     images: PageImages  # pictures of pages
     watcher: ProgressWatcher  # of documents, for all who listen
 

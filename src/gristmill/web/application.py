@@ -17,7 +17,7 @@ from gristmill.rooms import Room
 from gristmill.serving import Problem, Services, WebPart
 from gristmill.settings import Settings
 from gristmill.web import assets, health
-from gristmill.web.access.audit import record
+from gristmill.web.access.audit import change_in_parts, record
 from gristmill.web.gate.bodies import BodyLimit
 from gristmill.web.gate.callers import CallerCheck
 from gristmill.web.gate.entrance import LinkEntrance
@@ -27,6 +27,7 @@ from gristmill.web.gate.headers import SecurityHeaders
 from gristmill.web.gate.observing import Observer, RequestMetrics
 from gristmill.web.gate.origins import OriginCheck
 from gristmill.web.gate.rates import RateLimit
+from gristmill.web.gate.second_try import SecondTry, may_be_repeated
 from gristmill.web.gate.writes import WritesOnce
 from gristmill.web.openapi import document_api
 from gristmill.web.parts import find_parts
@@ -45,7 +46,7 @@ def create_app(db: Database, settings: Settings, rooms: Sequence[Room], finder: 
     parts = find_parts(rooms)
     render = make_render(make_environment(rooms), [entry for part in parts for entry in part.menu])
     images, watcher = PageImages(db, settings), ProgressWatcher(db)
-    app.state.services = Services(db, settings, finder, rooms, render, record, images, watcher)
+    app.state.services = Services(db, settings, finder, rooms, render, record, change_in_parts, images, watcher)
     include_parts(app, parts)
     app.include_router(assets.ROUTES)
     app.include_router(health.ROUTES)
@@ -72,6 +73,7 @@ def put_gate_before(app: FastAPI, db: Database, settings: Settings) -> None:
         Middleware(Observer, app.state.metrics, app.routes),
         Middleware(SecurityHeaders),
         Middleware(FailureShield),
+        Middleware(SecondTry),
         Middleware(OriginCheck, settings.web),
         Middleware(LinkEntrance),
         Middleware(CallerCheck, db, settings.web),
@@ -83,4 +85,6 @@ def put_gate_before(app: FastAPI, db: Database, settings: Settings) -> None:
 
 
 async def answer_failure(request: Request, error: Exception) -> Response:
+    if may_be_repeated(request.scope, error):
+        raise error
     return answer_problem(request, explain_failure(error, request.scope))

@@ -45,7 +45,6 @@ def make_render(environment: Environment, menu: Sequence[Entry]) -> Render:
             "csrf": token_of(request),
             "path": request.url.path,
             "partial": is_partial(request),
-            "is_narrowed": getattr(request.state, "is_narrowed", False),  # an operator who looks as one of the clients
             "query": request.query_params.get("q", ""),  # what stands in the search box
         }
         return HTMLResponse(environment.get_template(template).render(shown | values), status)

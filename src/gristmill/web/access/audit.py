@@ -5,35 +5,69 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gristmill.db import Tx, queries
+from gristmill.errors import LeaseLost
 from gristmill.scopes import Scope, scope_id
 
 if TYPE_CHECKING:  # it brings FastAPI, and the commands that only search come by this file, too
     from gristmill.serving import Caller
 
-# the write with an Idempotency-Key that is being done
-current_write: ContextVar[int | None] = ContextVar("write", default=None)
 SQL = queries("gristmill.web.access", "audit.sql")
+LOOK = 2_000  # lines that one portion of a filtered list looks at
+ENDLESS = 2**63 - 1
 LONGEST = 500  # characters of a subject, and of a text in the details
 
 
-async def record(tx: Tx, caller: "Caller", action: str, subject: str, **details: Any) -> None:
-    """Write into the log what this caller changes in this transaction; both come to be, or neither."""
-    await tx.execute(
-        SQL["record"],
-        scope=await scope_id(tx, caller.scope),
-        caller=caller.name,
-        key=caller.key,
-        role=caller.role,
-        action=action,
-        subject=_shorten(subject),
-        details=json.dumps({name: _plain(value) for name, value in details.items()}, ensure_ascii=False),
-        address=caller.address,
-    )
+@dataclass
+class RunningWrite:
+    """The write with an Idempotency-Key that is being done; `in_parts`: it makes several changes."""
+
+    id: int
+    in_parts: bool = False
+
+
+current_write: ContextVar[RunningWrite | None] = ContextVar("write", default=None)
+
+
+def change_in_parts() -> None:
+    """Say, before the first of several changes, that each is made once however often it is asked for.
+
+    If the server dies between two of them, a repetition of the request makes those that are missing.
+    """
     if (write := current_write.get()) is not None:
-        await tx.execute(SQL["note_write"], id=write)
+        write.in_parts = True
+
+
+async def record(tx: Tx, caller: "Caller", action: str, subject: str, **details: Any) -> None:
+    """Write into the log what this caller changes in this transaction; both come to be, or neither.
+
+    What an operator changes who looks as a client is the operator's doing: it does not stand in the client's log.
+    """
+    line: dict[str, Any] = {
+        "caller": caller.name,
+        "key": caller.key,
+        "role": caller.role,
+        "action": action,
+        "subject": _shorten(subject),
+        "address": caller.address,
+    }
+    told = {name: _plain(value) for name, value in details.items()}
+    if caller.is_narrowed:
+        line["details"] = json.dumps({"seen_as": str(caller.bound_to), **told}, ensure_ascii=False)
+        await tx.execute(SQL["record_of_operator"], **line)
+    else:
+        line["details"] = json.dumps(told, ensure_ascii=False)
+        await tx.execute(SQL["record"], scope=await scope_id(tx, caller.scope), **line)
+    if (write := current_write.get()) is not None:
+        await _confirm(tx, write)
+
+
+async def _confirm(tx: Tx, write: RunningWrite) -> None:
+    """Note in the transaction of the change that it takes place, unless a repetition of the request does it now."""
+    if not await tx.value(SQL["confirm_write"], id=write.id, whole=not write.in_parts):
+        raise LeaseLost("This took so long that a repetition of the request does it now: nothing was changed here.")
 
 
 @dataclass(frozen=True)
@@ -67,19 +101,48 @@ class ChangeFilter:
     since: datetime | None = None
 
 
+@dataclass(frozen=True)
+class Portion:
+    """Some changes; `next` is the line behind which the list goes on, None at its end."""
+
+    changes: Sequence[Change]
+    next: int | None
+
+
+class _Line(NamedTuple):
+    id: int
+    at: datetime
+
+
 async def list_changes(
     tx: Tx, seen_from: Scope | None, wanted: ChangeFilter, *, before: int | None = None, limit: int = 50
-) -> Sequence[Change]:
-    """Changes, newest first: of a client those that its own keys made, without a client all of them."""
-    return await tx.all(
-        SQL["list_audit"],
-        Change,
-        client=seen_from and seen_from.client,
-        project=seen_from.project if seen_from else "",
-        before=before,
-        limit=limit,
-        **vars(wanted),
-    )
+) -> Portion:
+    """Changes, newest first: of a client those that its own keys made, without a client all of them.
+
+    So many lines are looked at and no more, whatever the filter: a portion may be short, and yet not the last.
+    """
+    look = limit + 1 if wanted == ChangeFilter() else max(LOOK, limit + 1)
+    lines = await _find_lines(tx, seen_from, wanted, before=ENDLESS if before is None else before, look=look)
+    ids = [line.id for line in lines]
+    found = await tx.all(SQL["fitting"], Change, ids=ids, limit=limit + 1, **vars(wanted))
+    if len(found) > limit:
+        return Portion(found[:limit], found[limit - 1].id)
+    has_more = len(lines) == look and (wanted.since is None or lines[-1].at >= wanted.since)
+    return Portion(found, ids[-1] if has_more else None)
+
+
+async def _find_lines(tx: Tx, seen_from: Scope | None, wanted: ChangeFilter, **where: int) -> list[_Line]:
+    """By the index that leaves the fewest lines to look at."""
+    if seen_from is not None:
+        named = {"client": seen_from.client, "project": seen_from.project}
+        return await tx.all(SQL["newest_of_client"], _Line, **named, **where)
+    if wanted.subject is not None:
+        return await tx.all(SQL["newest_of_subject"], _Line, subject=wanted.subject, **where)
+    if wanted.caller is not None:
+        return await tx.all(SQL["newest_of_caller"], _Line, caller=wanted.caller, **where)
+    if wanted.action is not None:
+        return await tx.all(SQL["newest_of_action"], _Line, action=wanted.action, **where)
+    return await tx.all(SQL["newest"], _Line, **where)
 
 
 def _plain(value: Any) -> Any:

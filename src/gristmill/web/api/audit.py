@@ -43,6 +43,6 @@ async def list_audit(
     last = read_cursor(cursor, int)
     wanted = ChangeFilter(caller, action, subject, since)
     async with user.reading(services_of(request).db) as tx:
-        found = await list_changes(tx, user.bound_to, wanted, before=int(last[0]) if last else None, limit=limit + 1)
-    items = [AuditEntry.model_validate(one, from_attributes=True) for one in found[:limit]]
-    return Listing(items=items, next=write_cursor(items[-1].id) if len(found) > limit else None)
+        found = await list_changes(tx, user.bound_to, wanted, before=int(last[0]) if last else None, limit=limit)
+    items = [AuditEntry.model_validate(one, from_attributes=True) for one in found.changes]
+    return Listing(items=items, next=None if found.next is None else write_cursor(found.next))

@@ -108,9 +108,9 @@ async def begin_bulk(request: Request, caller: Caller, wish: BulkStart) -> BulkD
 
 @ROUTES.get("", summary="Bulk actions, the latest first")
 async def list_actions(
-    request: Request, caller: Viewer, after: Cursor = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    request: Request, caller: Viewer, cursor: Cursor = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> Listing[BulkView]:
-    last = read_cursor(after, int)
+    last = read_cursor(cursor, int)
     before = min(int(last[0]), BIGINT) if last else None
     async with caller.reading(services_of(request).db) as tx:
         found = await list_bulks(tx, limit=limit + 1, before=before)

@@ -85,10 +85,10 @@ async def list_letters(
     caller: Viewer,
     queue: QueueFilter = None,
     cluster: ClusterFilter = None,
-    after: Cursor = None,
+    cursor: Cursor = None,
     limit: Limit = 50,
 ) -> TaskListing:
-    start, wanted = read_spot(after), TaskFilter(status="failed", queue=queue, fingerprint=cluster)
+    start, wanted = read_spot(cursor), TaskFilter(status="failed", queue=queue, fingerprint=cluster)
     async with caller.reading(services_of(request).db) as tx:
         return show_found(await find_tasks(tx, wanted, limit=limit, start=start))
 

@@ -203,6 +203,7 @@ async def remove_whole(services: Services, caller: Caller, id: int) -> tuple[Doc
     async def record(tx: Tx) -> None:
         await services.record(tx, caller, "remove", f"document {id}", name=document.name, urn=document.urn)
 
+    services.change_in_parts()  # what is gone stays gone: a repetition removes the rest
     gone = await remove_in_portions(services.db, [document.id], seen_from=caller.bound_to, note=record)
     await _clear_copies(services)
     return document, gone

@@ -61,10 +61,10 @@ async def list_children(
     caller: Viewer,
     task: TaskNumber,
     status: Status | None = None,
-    after: Cursor = None,
+    cursor: Cursor = None,
     limit: Limit = 100,
 ) -> TaskListing:
-    start = read_spot(after)
+    start = read_spot(cursor)
     async with caller.reading(services_of(request).db) as tx:
         await group_progress(tx, TaskId(task), errors=0)
         return show_found(

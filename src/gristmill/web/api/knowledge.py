@@ -41,17 +41,21 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 @ROUTES.post("/search", summary="Search by words and meaning")
 async def search(request: Request, caller: Viewer, wish: SearchWish) -> HitsAnswer:
-    """`searchHybrid`: the best chunks, spread over sources, each with the parts of its score."""
+    """`searchHybrid`: the best chunks, spread over sources, each with the parts of its score.
+
+    Without a client, a key that is bound to none searches everything; with the client GLOBAL what is everybody's.
+    """
     services = services_of(request)
     hits = await find_in_documents(
         services.db,
         services.finder,
         wish.query,
-        caller.choose_scope(wish.client, wish.project),
+        caller.choose_view(wish.client, wish.project),
         type=[one.casefold() for one in wish.knowledge_types] if wish.knowledge_types else None,
         alpha=wish.alpha,
         limit=wish.max_results,
         after=wish.after,
+        columns=wish.columns,
         expand=wish.expand,
     )
     return HitsAnswer(items=[describe_hit(hit) for hit in hits], note=hits.note)

@@ -34,6 +34,10 @@ class SearchWish(Wish):
     max_results: Annotated[int, Field(ge=1, le=200)] = 10
     knowledge_types: Annotated[list[Annotated[str, Field(max_length=100)]] | None, Field(max_length=20)] = None
     after: Annotated[datetime | None, Field(description="Only what was written since; with a time zone.")] = None
+    columns: Annotated[
+        dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=1_000)]] | None,
+        Field(max_length=20, description="Only records with these values in their columns: rating, 1."),
+    ] = None
     expand: Annotated[int, Field(ge=0, le=2, description="Follow the graph from the hits over so many steps.")] = 0
 
 
@@ -68,6 +72,8 @@ class HitAnswer(BaseModel):
     heading: str
     text: str
     snippet: SnippetAnswer
+    record: int | None = Field(description="The record that this is, if it is one.")
+    columns: dict[str, Any] | None = Field(description="Of the record.")
     via: list[str] = Field(description="The nodes that led here, of what the graph added.")
 
 

@@ -76,10 +76,10 @@ async def list_history(
     name: ScheduleName,
     client: ScopeName = None,
     project: ScopeName = None,
-    after: Cursor = None,
+    cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Listing[RunView]:
-    last = read_cursor(after, int)
+    last = read_cursor(cursor, int)
     before = max(min(int(last[0]), BIGINT), 0) if last else None
     async with caller.reading(services_of(request).db) as tx:
         scope = await find_scope_of(tx, caller, client, project)

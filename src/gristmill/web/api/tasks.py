@@ -87,7 +87,7 @@ class TaskDetail(TaskSummary):
 class TaskListWish(TaskWish):
     """Which tasks are listed, and how many."""
 
-    after: Annotated[str, Field(max_length=500)] | None = Field(
+    cursor: Annotated[str, Field(max_length=500)] | None = Field(
         default=None, description="`next` of the portion before; none: the first."
     )
     limit: int = Field(default=50, ge=1, le=500)
@@ -168,7 +168,7 @@ def show_found(found: Found) -> TaskListing:
 
 @ROUTES.get("", summary="Tasks that fit, newest first; dead letters by the time of their death")
 async def list_tasks(request: Request, caller: Viewer, wish: Annotated[TaskListWish, Query()]) -> TaskListing:
-    start = read_spot(wish.after)
+    start = read_spot(wish.cursor)
     async with caller.reading(services_of(request).db) as tx:
         return show_found(await find_tasks(tx, await read_wish(tx, caller, wish), limit=wish.limit, start=start))
 

@@ -58,6 +58,7 @@ async def upload_files(
     scope = caller.choose_scope(client, project)
     about: dict[str, Any] = {"title": title, "written_at": written_at}
     found: list[Taken] = []
+    services.change_in_parts()  # a file that is there already is left as it is
     async for part in read_parts(request):
         if part.file is None:
             refuse_field(part.field)

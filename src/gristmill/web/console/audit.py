@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 
 from gristmill.serving import Administrator, Cursor, Entry, read_cursor, services_of, write_cursor
-from gristmill.web.access.audit import ChangeFilter, list_changes
+from gristmill.web.access.audit import LOOK, ChangeFilter, list_changes
+from gristmill.wording import format_count
 
 PAGES = APIRouter()
 MENU = (Entry("/audit", "Audit log", "audit", role="admin", place=92),)
@@ -38,26 +39,26 @@ async def show_audit(
     caller: Text = "",
     action: Text = "",
     subject: Text = "",
-    after: Cursor = None,
+    cursor: Cursor = None,
 ) -> Response:
-    services, last = services_of(request), read_cursor(after, int)
+    services, last = services_of(request), read_cursor(cursor, int)
     wanted = ChangeFilter(caller.strip() or None, action.strip() or None, subject.strip() or None)
     async with user.reading(services.db) as tx:
         before = int(last[0]) if last else None
-        found = await list_changes(tx, user.bound_to, wanted, before=before, limit=PORTION + 1)
-    changes = found[:PORTION]
+        found = await list_changes(tx, user.bound_to, wanted, before=before, limit=PORTION)
     return services.render(
         request,
         "audit.html",
-        changes=changes,
+        changes=found.changes,
         wanted=wanted,
         is_filtered=wanted != ChangeFilter(),
+        looked_at=format_count(LOOK, "change"),
         links=Links(wanted),
-        next=make_address(wanted, write_cursor(changes[-1].id)) if len(found) > PORTION else None,
-        first=make_address(wanted) if after else None,
+        next=make_address(wanted, write_cursor(found.next)) if found.next is not None else None,
+        first=make_address(wanted) if cursor else None,
     )
 
 
-def make_address(wanted: ChangeFilter, after: str | None = None) -> str:
-    given = {name: value for name, value in {**asdict(wanted), "after": after}.items() if value}
+def make_address(wanted: ChangeFilter, cursor: str | None = None) -> str:
+    given = {name: value for name, value in {**asdict(wanted), "cursor": cursor}.items() if value}
     return f"/audit?{urlencode(given)}" if given else "/audit"

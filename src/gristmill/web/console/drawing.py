@@ -12,7 +12,7 @@ from jinja2 import Environment
 from gristmill.durations import format_duration
 from gristmill.web.assets import link_asset
 from gristmill.web.console import charts
-from gristmill.web.console.limits import write_gap
+from gristmill.web.limits import write_gap
 from gristmill.wording import format_count, format_span
 
 SPANS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (86_400 * 60, 86_400, "d"))

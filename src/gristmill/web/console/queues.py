@@ -13,7 +13,6 @@ from gristmill.documents import names_of
 from gristmill.durations import format_duration
 from gristmill.ids import TaskId
 from gristmill.queue import (
-    LimiterStatus,
     Point,
     QueueReport,
     explain_standstill,
@@ -29,10 +28,11 @@ from gristmill.queue import (
     set_queue,
 )
 from gristmill.serving import Caller, Entry, Problem, require, services_of
+from gristmill.web.api.limiters import find_limiter
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.charts import Series, Span
-from gristmill.web.console.limits import describe_limits, read_limit_form, read_settings_form
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
+from gristmill.web.limits import describe_limits, read_limit, read_settings_form
 
 PAGES = APIRouter()
 MENU = (Entry("/queues", "Queues", "queues", operator=True, place=60),)
@@ -216,17 +216,10 @@ async def show_limiter(request: Request, caller: Steward, name: str) -> Response
     return services.render(request, "limiter.html", limiter=limiter)
 
 
-async def find_limiter(tx: Tx, name: str) -> LimiterStatus:
-    for one in await list_limiters(tx):
-        if one.name == name:
-            return one
-    raise Problem(404, f"There is no limiter {name}.")
-
-
 @PAGES.post("/limiters/{name}")
 async def change_limiter(request: Request, caller: Steward, name: str) -> Response:
     services, form = services_of(request), await request.form()
-    limit = read_limit_form({key: str(value).strip() for key, value in form.items()})
+    limit = read_limit({key: str(value).strip() for key, value in form.items()})
     async with caller.transaction(services.db) as tx:
         await find_limiter(tx, name)
         await set_limit(tx, name, limit)

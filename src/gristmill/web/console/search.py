@@ -12,16 +12,18 @@ from starlette.datastructures import QueryParams
 from gristmill.documents import find_in_documents, list_types
 from gristmill.errors import Refused
 from gristmill.knowledge import Hit, Hits
+from gristmill.records import list_columns
 from gristmill.scopes import Scope, list_clients
 from gristmill.serving import Entry, Services, Viewer, services_of
 from gristmill.web.console.marking import Run, Span, cut_text
-from gristmill.web.console.seen_scope import read_scope
+from gristmill.web.console.seen_scope import read_view
 
 PAGES = APIRouter()
 MENU = (Entry("/search", "Search", "search", place=30),)
 LONGEST_QUERY = 2_000
 LIMIT = 20  # hits
 MOST_LIMIT = 100
+LONGEST_COLUMN, LONGEST_VALUE = 200, 1_000
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class SearchView:
     after: str
     limit: int
     expand: int
+    column: str = ""  # of records …
+    value: str = ""  # … and what stands in it
     wrong: str = ""  # a sentence about what cannot be read
 
     @property
@@ -42,7 +46,11 @@ class SearchView:
 
     @property
     def is_narrowed(self) -> bool:
-        return bool(self.type or self.after)
+        return bool(self.type or self.after or self.columns)
+
+    @property
+    def columns(self) -> dict[str, str] | None:
+        return {self.column: self.value} if self.column and self.value else None
 
 
 class ShownHit(NamedTuple):
@@ -67,7 +75,15 @@ def read_search(given: QueryParams) -> SearchView:
         after, wrong = "", f"“{after[:40]}” is no date: write it as 2026-12-01."
     expand = round(_read_number(given.get("expand"), 0, 0, 2))
     return SearchView(
-        given.get("q", "")[:LONGEST_QUERY], alpha, given.get("type", "")[:50], after, round(limit), expand, wrong
+        given.get("q", "")[:LONGEST_QUERY],
+        alpha,
+        given.get("type", "")[:50],
+        after,
+        round(limit),
+        expand,
+        given.get("column", "")[:LONGEST_COLUMN],
+        given.get("value", "")[:LONGEST_VALUE],
+        wrong,
     )
 
 
@@ -82,10 +98,10 @@ def _read_number(text: str | None, otherwise: float, least: float, most: float) 
 @PAGES.get("/search")
 async def show_search(request: Request, caller: Viewer) -> Response:
     services = services_of(request)
-    scope = read_scope(request, caller)
+    scope = read_view(request, caller)
     view = read_search(request.query_params)
     async with caller.reading(services.db) as tx:
-        types = await list_types(tx, scope)
+        types, columns = await list_types(tx, scope), await list_columns(tx, scope)
         clients = await list_clients(tx) if caller.is_operator else []
     hits, trouble = await find_hits(services, scope, view)
     return services.render(
@@ -95,6 +111,7 @@ async def show_search(request: Request, caller: Viewer) -> Response:
         view=view,
         scope=scope,
         types=types,
+        columns=columns,
         clients_to_choose=clients,
         hits=[show_hit(hit, view) for hit in hits],
         note=hits.note,
@@ -103,14 +120,22 @@ async def show_search(request: Request, caller: Viewer) -> Response:
     )
 
 
-async def find_hits(services: Services, scope: Scope, view: SearchView) -> tuple[Hits, str]:
+async def find_hits(services: Services, scope: Scope | None, view: SearchView) -> tuple[Hits, str]:
     """The hits, and a sentence if the question cannot be answered."""
     if not view.query.strip():
         return Hits(), ""
-    how = {"alpha": view.alpha, "limit": view.limit, "after": view.since, "expand": view.expand}
     try:
         return await find_in_documents(
-            services.db, services.finder, view.query, scope, type=view.type or None, **how
+            services.db,
+            services.finder,
+            view.query,
+            scope,
+            type=view.type or None,
+            alpha=view.alpha,
+            limit=view.limit,
+            after=view.since,
+            columns=view.columns,
+            expand=view.expand,
         ), ""
     except Refused as refusal:
         return Hits(), str(refusal)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -14,7 +14,6 @@ from gristmill.ids import TaskId
 from gristmill.queue import (
     Found,
     QueueCounts,
-    Spot,
     StatusCounts,
     Task,
     TaskFilter,
@@ -30,11 +29,12 @@ from gristmill.queue import (
     set_foreground,
     why,
 )
-from gristmill.serving import Caller, Cursor, Entry, Manager, Problem, Viewer, read_cursor, services_of, write_cursor
+from gristmill.serving import Caller, Cursor, Entry, Manager, Problem, Viewer, services_of
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.drawing import tell_now
 from gristmill.web.console.reasons import find_levers, link_reason
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
+from gristmill.web.task_filters import read_spot, write_spot
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
@@ -97,11 +97,11 @@ def read_query(request: Request) -> TaskQuery:
 
 @PAGES.get("/tasks")
 async def show_tasks(
-    request: Request, caller: Viewer, after: Cursor = None, task: Annotated[int | None, Query(ge=1)] = None
+    request: Request, caller: Viewer, cursor: Cursor = None, task: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
     services, asked = services_of(request), read_query(request)
     async with caller.reading(services.db) as tx:
-        found = await find_tasks(tx, asked.filter, limit=PORTION, start=read_spot(after))
+        found = await find_tasks(tx, asked.filter, limit=PORTION, start=read_spot(cursor))
         counts = await count_tasks(tx)
         names = await names_of(tx, [one.owner for one in found.tasks])
         opened = await load_task(tx, TaskId(task), caller) if task else {}
@@ -116,7 +116,7 @@ async def show_tasks(
         names=names,
         looked=found.looked,
         next=link_next(asked, found),
-        is_first=after is None,
+        is_first=cursor is None,
         queues=sorted(one.queue for one in counts),
         totals=total_of(counts, asked),
         ages=AGES,
@@ -134,20 +134,8 @@ def total_of(counts: Sequence[QueueCounts], asked: TaskQuery) -> StatusCounts | 
 
 
 def link_next(asked: TaskQuery, found: Found) -> str | None:
-    if found.next is None:
-        return None
-    died_at = found.next.died_at.isoformat() if found.next.died_at else ""
-    return f"/tasks?{urlencode({**asked.params, 'after': write_cursor(found.next.id, died_at)})}"
-
-
-def read_spot(after: str | None) -> Spot | None:
-    values = read_cursor(after, int, str)
-    if values is None:
-        return None
-    try:
-        return Spot(TaskId(int(values[0])), datetime.fromisoformat(str(values[1])) if values[1] else None)
-    except ValueError:
-        raise Problem(422, "The cursor cannot be read: go back to the first portion.") from None
+    following = write_spot(found.next)
+    return following and f"/tasks?{urlencode({**asked.params, 'cursor': following})}"
 
 
 # --- one task
@@ -193,17 +181,16 @@ class Children:
     next: str | None
 
 
-async def load_children(tx: Tx, group: TaskId, after: str | None) -> Children:
-    found = await find_tasks(tx, TaskFilter(parent=group), limit=CHILDREN, start=read_spot(after))
-    following = write_cursor(found.next.id, "") if found.next else None
-    return Children(group, found.tasks, following)
+async def load_children(tx: Tx, group: TaskId, cursor: str | None) -> Children:
+    found = await find_tasks(tx, TaskFilter(parent=group), limit=CHILDREN, start=read_spot(cursor))
+    return Children(group, found.tasks, write_spot(found.next))
 
 
 @PAGES.get("/tasks/{id}/children")
-async def show_children(request: Request, caller: Viewer, id: int, after: Cursor = None) -> Response:
+async def show_children(request: Request, caller: Viewer, id: int, cursor: Cursor = None) -> Response:
     services = services_of(request)
     async with caller.reading(services.db) as tx:
-        children = await load_children(tx, TaskId(id), after)
+        children = await load_children(tx, TaskId(id), cursor)
     return services.render(request, "children.html", children=children)
 
 

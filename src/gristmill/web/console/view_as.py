@@ -12,14 +12,14 @@ from gristmill.web.gate.callers import is_encrypted, name_view_cookie
 PAGES = APIRouter()
 
 
-def check_operator(request: Request, caller: Caller) -> None:
-    if not caller.is_operator and not request.state.is_narrowed:
+def check_operator(caller: Caller) -> None:
+    if not caller.is_operator and not caller.is_narrowed:
         raise Problem(403, f"Your key is bound to {caller.bound_to}: you always see what this client sees.")
 
 
 @PAGES.get("/view-as")
 async def show_clients(request: Request, caller: Viewer) -> Response:
-    check_operator(request, caller)
+    check_operator(caller)
     services = services_of(request)
     async with services.db.reading() as tx:  # the operator's own eyes: a narrowed caller would see one client
         clients = await list_clients(tx)
@@ -28,7 +28,7 @@ async def show_clients(request: Request, caller: Viewer) -> Response:
 
 @PAGES.post("/view-as")
 async def choose_client(request: Request, caller: Viewer, client: Annotated[str, Form()] = "") -> Response:
-    check_operator(request, caller)
+    check_operator(caller)
     seen = str(Scope(client)) if client else ""
     answer = answer_action(request, f"You see what {seen} sees." if seen else "You see all clients.", back="/", go="/")
     name, secure = name_view_cookie(request.scope), is_encrypted(request.scope)

@@ -37,7 +37,6 @@ class CallerCheck:
         headers = Headers(scope=scope)
         state = scope.setdefault("state", {})
         state["caller"] = state["session"] = None
-        state["is_narrowed"] = False
         if not scope["path"].startswith((*OPEN, CRON)):
             if key := headers.get("authorization"):
                 state["caller"] = await self._find_by_key(scope, key)
@@ -45,7 +44,7 @@ class CallerCheck:
                 state["caller"] = await self._find_by_session(scope, secret)
                 if state["caller"] is not None:
                     state["session"] = secret
-                    state["caller"], state["is_narrowed"] = narrow(state["caller"], scope, headers)
+                    state["caller"] = narrow(state["caller"], scope, headers)
                     receive = await check_token(scope, receive, headers, secret, self._body_limit)
         await self._app(scope, receive, send)
 
@@ -106,15 +105,15 @@ def name_view_cookie(scope: Scope) -> str:
     return f"{name_cookie(scope)}_view"
 
 
-def narrow(caller: Caller, scope: Scope, headers: Headers) -> tuple[Caller, bool]:
+def narrow(caller: Caller, scope: Scope, headers: Headers) -> Caller:
     """An operator may look through the eyes of one client: what that client may not see is hidden here, too."""
     client = unquote(cookie_parser(headers.get("cookie", "")).get(name_view_cookie(scope), ""))
     if not client or not caller.is_operator:
-        return caller, False
+        return caller
     try:
-        return replace(caller, bound_to=Client(client)), True
+        return replace(caller, bound_to=Client(client), is_narrowed=True)
     except Refused:  # a cookie that somebody wrote by hand
-        return caller, False
+        return caller
 
 
 # --- forged requests

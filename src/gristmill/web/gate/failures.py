@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.requests import Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gristmill.db import explain_rejection
@@ -52,6 +53,8 @@ def explain_failure(error: Exception, scope: Scope) -> Problem:
             return refusal
         case HTTPException():
             return describe_http_error(error)
+        case ClientDisconnect():  # nobody hears it, and it is no fault of ours
+            return Problem(422, "The request was cut off before all of it had come: send it again.")
         case UnicodeEncodeError():
             return Problem(422, "A text holds half of a character (a lone surrogate): send it whole.")
         case _ if rejected := explain_rejection(error):

@@ -6,6 +6,7 @@ A portion serves several requests of the next seconds, so that most requests cos
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -38,6 +39,7 @@ class RateLimit:
         self._rate, self._burst = settings.rate, settings.burst
         self._portion = max(1, min(settings.rate // 10, settings.burst))
         self._portions: OrderedDict[str, Portion] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope["state"]["caller"]
@@ -48,16 +50,25 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     async def _may_pass(self, caller: str) -> bool:
-        now = asyncio.get_running_loop().time()
-        held = self._portions.get(caller)
-        if held is None or now >= held.until or (held.left == 0 and not held.is_refusal):
-            held = await self._take(caller, now)
+        held = self._find(caller) or await self._take_turn(caller)
         if held.left <= 0:
             return False
         held.left -= 1
         return True
 
-    async def _take(self, caller: str, now: float) -> Portion:
+    def _find(self, caller: str) -> Portion | None:
+        """The portion at hand, if it is of any use."""
+        held, now = self._portions.get(caller), asyncio.get_running_loop().time()
+        return held if held and now < held.until and (held.left or held.is_refusal) else None
+
+    async def _take_turn(self, caller: str) -> Portion:
+        """Of many requests at once, one takes a portion for all: each portion more would be lost to the caller."""
+        turn = self._turns.setdefault(caller, asyncio.Lock())
+        async with turn:
+            return self._find(caller) or await self._take(caller)
+
+    async def _take(self, caller: str) -> Portion:
+        now = asyncio.get_running_loop().time()
         async with self._db.reading() as tx:
             given = await tx.value(
                 SQL["take_portion"], caller=caller, rate=self._rate, burst=self._burst, portion=self._portion

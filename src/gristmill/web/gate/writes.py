@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gristmill.db import Database, queries
 from gristmill.serving import Caller, Problem
-from gristmill.web.access.audit import current_write
+from gristmill.web.access.audit import RunningWrite, current_write
 from gristmill.web.gate.callers import identify
 from gristmill.web.gate.origins import SAFE
 
@@ -147,7 +147,7 @@ class WritesOnce:
                 await send(one)
             start.clear()
 
-        token = current_write.set(id)
+        token = current_write.set(RunningWrite(id))
         try:
             await self._app(scope, body.receive, send_noted)
         except BaseException:

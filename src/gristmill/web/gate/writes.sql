@@ -9,7 +9,8 @@ WITH old AS (
 )
 INSERT INTO web_write AS w (caller, key, head) VALUES (%(caller)s, %(key)s, %(head)s)
 ON CONFLICT (caller, key) DO UPDATE
-   SET began_at = clock(), head = excluded.head, body = NULL, status = NULL, headers = NULL, answer = NULL,
+   SET id = DEFAULT, -- whoever did it before, and lives on after all, confirms an id that is gone, and changes nothing
+       began_at = clock(), head = excluded.head, body = NULL, status = NULL, headers = NULL, answer = NULL,
        is_committed = false
  WHERE w.began_at <= clock() - interval '1 day'
     -- its process died before anything was changed

@@ -38,8 +38,8 @@ def read_value(name: str, text: str) -> str | int | None:
     return int(text)
 
 
-def read_limit_form(given: Mapping[str, str]) -> Limit:
-    """What a form sets for a limiter."""
+def read_limit(given: Mapping[str, str]) -> Limit:
+    """What a form, or a program, sets for a limiter."""
     try:
         rate = given.get("rate")
         concurrency = read_value("concurrency", given.get("concurrency", ""))
