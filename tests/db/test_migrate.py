@@ -351,10 +351,13 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "sources/0002_links": "587b17966f10",
     "knowledge/0002_merges": "b935525887cf",
     "alarms/0001_tables": "2737fa2ccb71",
+    "alarms/0002_lists": "d861491d7649",
     "records/0001_tables": "ba6981ba8f7a",
+    "records/0002_counts": "db13b70aeb83",
     "web/0001_access": "275ffda50409",
     "web/0002_gate": "ec91249278ee",
     "web/0003_saved_views": "54697f2e39b5",
+    "web/0004_audit_by_subject": "c53222527c7b",
 }
 
 
