@@ -33,23 +33,23 @@ class ModelPool:
         self._parsing_processes = ProcessPool(processes, nice=settings.queue.nice)
         self.embedder = make_embedder(settings.embedding, self.embedding_processes)
         self.built_in_embedder = MiniLm(self.embedding_processes)
-        self._llm = RouterLlm(settings.llm, turn=partial(_take_llm_turn, settings.llm.timeout))
+        self.llm = RouterLlm(settings.llm, turn=partial(_take_llm_turn, settings.llm.timeout))
         self.extractor = self._make_extractor(settings.llm.model, settings.llm.timeout + TURN)
         self.summariser = self._make_summariser(settings.llm.model)
 
     def _make_extractor(self, model: str, patience: timedelta) -> Extractor:
         rules = RuleExtractor(self._parsing_processes)
-        return LlmExtractor(self._llm, rules, model=model, patience=patience) if model else rules
+        return LlmExtractor(self.llm, rules, model=model, patience=patience) if model else rules
 
     def _make_summariser(self, model: str) -> Summariser:
         rules = RuleSummariser()
-        return LlmSummariser(self._llm, rules, model=model) if model else rules
+        return LlmSummariser(self.llm, rules, model=model) if model else rules
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._llm.close()
+        await self.llm.close()
         await self.embedder.close()
         pools = self.reading_processes, self.embedding_processes, self._parsing_processes
         await asyncio.gather(*(pool.close() for pool in pools))

@@ -9,20 +9,55 @@ from gristmill.models.language.entities import (
     make_relation_type,
 )
 from gristmill.models.language.extractor import Extractor, RuleExtractor
+from gristmill.models.language.hints import (
+    About,
+    Evidence,
+    Facts,
+    FoundAmount,
+    FoundDate,
+    FoundMention,
+    FoundReference,
+    FoundRequest,
+    Hint,
+    Hints,
+    Identity,
+    Noise,
+    Payment,
+    Urgency,
+    make_hints,
+    read_facts,
+)
 from gristmill.models.language.speech import LOG_LEVELS, SPEAKER
-from gristmill.models.language.summary import RuleSummariser, Summariser
+from gristmill.models.language.summary import RuleSummariser, Summariser, quote_summary
 
 __all__ = [
     "LOG_LEVELS",
     "SPEAKER",
+    "About",
     "Entity",
+    "Evidence",
     "Extraction",
     "Extractor",
+    "Facts",
+    "FoundAmount",
+    "FoundDate",
+    "FoundMention",
+    "FoundReference",
+    "FoundRequest",
+    "Hint",
+    "Hints",
+    "Identity",
+    "Noise",
     "Passage",
+    "Payment",
     "Relation",
     "RuleExtractor",
     "RuleSummariser",
     "Summariser",
+    "Urgency",
     "make_entity_key",
+    "make_hints",
     "make_relation_type",
+    "quote_summary",
+    "read_facts",
 ]

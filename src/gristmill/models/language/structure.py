@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any, cast
 
+from gristmill.models.language.amounts import find_amounts, format_amount
 from gristmill.models.language.entities import ExtractionBuilder
+from gristmill.models.language.ibans import find_ibans
+from gristmill.models.language.months import DATE, MONTHS
 
 MOST_RECIPIENTS = 50  # of one mail; a newsletter names thousands
 
@@ -31,32 +33,6 @@ def is_value(key: str) -> bool:
     return key.partition("::")[0] in VALUES
 
 
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar janvier enero gennaio ledna leden",
-            "february feb februar février fevrier febrero febbraio února únor",
-            "march mar märz maerz mars marzo března březen",
-            "april apr avril abril aprile dubna duben",
-            "may mai mayo maggio května květen",
-            "june jun juni juin junio giugno června červen",
-            "july jul juli juillet julio luglio července červenec",
-            "august aug août aout agosto srpna srpen",
-            "september sep sept septembre septiembre settembre září",
-            "october oct oktober okt octobre octubre ottobre října říjen",
-            "november nov novembre noviembre listopadu listopad",
-            "december dec dezember dez décembre decembre diciembre dicembre prosince prosinec",
-        ),
-        1,
-    )
-    for name in names.split()
-}
-MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "Kč": "CZK", "zł": "PLN", "RM": "MYR"}
-DOLLARS = {"A": "AUD", "AU": "AUD", "C": "CAD", "CA": "CAD", "US": "USD", "NZ": "NZD", "HK": "HKD", "S": "SGD"}
-CODES = "EUR|USD|GBP|CHF|CZK|PLN|JPY|CAD|AUD|NZD|SEK|NOK|DKK|HUF|INR|CNY|MYR|SGD|HKD"
-SCALE = {"": 0, "k": 3, "thousand": 3, "m": 6, "mio": 6, "million": 6, "bn": 9, "billion": 9}  # powers of ten
 NO_ID = frozenset({"COVID", "UTF", "ISO", "SHA", "MD", "AES", "HTTP", "PDF", "UTC", "GMT", "CP", "PP", "VOL", "FIG"})
 NUMBERED = (
     r"invoice|contract|order|ticket|case|agreement|receipt|customer|project|rechnung|vertrag|auftrag|kunden|faktura|"
@@ -70,32 +46,7 @@ LABELLED = re.compile(
     rf"\b({NUMBERED})\s*(?:no\.?|nr\.?|number|nummer|num\.?|č\.|číslo|id|#)\s*[:#]?\s*([A-Z0-9][A-Z0-9/.-]{{0,30}}\d)\b",
     re.IGNORECASE,
 )
-LETTERED = rf"{CODES}|RM|Kč|zł"
-CURRENCY = rf"(?<![A-Za-z])(?:{CODES}|[A-Z]{{1,2}})\$|(?<![^\W\d_])(?:{LETTERED})(?![^\W\d_])|[€$£¥₹]"
-COUNTED = re.compile(
-    r"\s?(?:%|(?:days?|weeks?|months?|years?|hours?|pieces?|pcs|times|tagen?|wochen|monaten?|stück)\b)", re.I
-)
-NUMBER = (
-    r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?"  # 12,34,567.50 as in India
-    r"|[1-9]\d{0,2}(?P<group>[ \u00a0\u202f.,'’])\d{3}(?:(?P=group)\d{3})*(?:[.,]\d+)?"
-    r"|\d{1,15}(?:[.,]\d+)?"
-)
-PIECE = re.compile(  # of an amount: a sign of currency or a number
-    rf"(?=[A-Zz€$£¥₹])(?P<sign>{CURRENCY})"  # looks at one letter first, because most of a text is neither
-    rf"|(?=\d)(?:(?<![\w.,])|{'|'.join(f'(?<={one})' for one in LETTERED.split('|'))})(?P<number>{NUMBER})(?![.,]?\d)"
-    r"(?:(?i:(?P<close>k|m|bn)\b|\s?(?P<word>thousand|million|mio|billion)\b\.?|\s(?P<apart>k|m|bn)\b))?"
-)
-DATE = re.compile(
-    rf"(?<![\w.-])(?:(?P<y1>\d{{4}})-(?P<m1>\d\d)-(?P<d1>\d\d)(?![\w-])"
-    rf"|(?P<d2>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:of\s)?(?P<n2>{MONTH})\b\.?,?\s(?P<y2>\d{{4}})\b"
-    rf"|(?P<n3>{MONTH})\b\.?\s(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<y3>\d{{4}})\b"
-    rf"|(?P<n4>{MONTH})\b\.?\s(?P<y4>\d{{4}})\b"
-    rf"|(?P<d5>\d{{1,2}})\.\s?(?P<m5>\d{{1,2}})\.\s?(?P<y5>\d{{4}})(?!\d)"
-    rf"|(?P<a6>\d{{1,2}})/(?P<b6>\d{{1,2}})/(?P<y6>\d{{4}})(?![\d/]))",
-    re.IGNORECASE,
-)
 PHONE = re.compile(r"(?<![\w+])\+[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,5}\)[ ./-]?)?\d{1,5}(?:[ ./-]?\d{2,5}){1,5}(?!\w)")
-IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b")
 
 
 def find_shapes(text: str) -> list[Mention]:
@@ -124,11 +75,8 @@ def _find_addresses(text: str) -> Iterator[Mention]:
 
 
 def _find_ibans(text: str) -> Iterator[Mention]:
-    for match in IBAN.finditer(text):
-        number = match[0].replace(" ", "")
-        moved = number[4:] + number[:4]
-        if 15 <= len(number) <= 34 and int("".join(str(int(one, 36)) for one in moved)) % 97 == 1:
-            yield Mention(match.start(), match.end(), "iban", number, match[0])
+    for start, stop, number in find_ibans(text):
+        yield Mention(start, stop, "iban", number, text[start:stop])
 
 
 def _find_ids(text: str) -> Iterator[Mention]:
@@ -169,89 +117,9 @@ def _format_date(match: re.Match[str]) -> str:
 
 
 def _find_amounts(text: str) -> Iterator[Mention]:
-    for chain in _split_chains(text):
-        for sign, number in _pair_signs(chain):
-            code = _find_currency(sign["sign"])
-            if code and not (number["apart"] and number.start() < sign.start()):  # `5 m EUR`: metres, not millions
-                start, stop = min(sign.start(), number.start()), max(sign.end(), number.end())
-                yield Mention(start, stop, "amount", f"{_format_amount(number)} {code}", text[start:stop])
-
-
-Pieces = list[re.Match[str]]
-
-
-def _split_chains(text: str) -> Iterator[Pieces]:
-    """Split the text into chains in which signs and numbers alternate, with at most a blank between them."""
-    chain: Pieces = []
-    for piece in PIECE.finditer(text):
-        if chain and not (bool(chain[-1]["sign"]) != bool(piece["sign"]) and _read_gap(chain[-1], piece) in ("", " ")):
-            yield chain
-            chain = []
-        chain.append(piece)
-    yield chain
-
-
-def _read_gap(one: re.Match[str], other: re.Match[str]) -> str:
-    return re.sub(r"\s", " ", one.string[one.end() : other.start()])
-
-
-def _pair_signs(chain: Pieces) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Pair each sign with its number: `$10 €20` and `10 $ 20 €` are clear, `2024 $ 500` has one number too many."""
-    if len(chain) < 2:
-        return
-    signs_lead = bool(chain[0]["sign"]) or (not chain[-1]["sign"] and _is_odd_one_first(chain))
-    if signs_lead:
-        chain = chain if chain[0]["sign"] else chain[1:]
-        yield from zip(chain[::2], chain[1::2], strict=False)
-    else:
-        yield from zip(chain[1::2], chain[::2], strict=False)
-
-
-def _is_odd_one_first(chain: Pieces) -> bool:
-    """Whether the first number belongs to no sign, in a chain that begins and ends with a number: it may be a year."""
-    first, last = chain[0], chain[-1]
-    if COUNTED.match(last.string, last.end()) or DATE.match(last.string, last.start()):
-        return False
-    closeness = (_read_gap(first, chain[1]) == "", _read_gap(chain[-2], last) == "")
-    if closeness[0] != closeness[1]:
-        return closeness[1]
-    if _is_priced(first["number"]) != _is_priced(last["number"]):
-        return _is_priced(last["number"])
-    return _is_year(first["number"]) or not _is_year(last["number"])
-
-
-def _is_priced(number: str) -> bool:
-    """Whether a number is written as a price: 12.50 and 1,200 are; 3 and 2024 may be anything."""
-    return re.search(r"[.,]\d\d$|[ \u00a0\u202f.,'’]\d{3}(?!\d)", number) is not None
-
-
-def _is_year(number: str) -> bool:
-    return re.fullmatch(r"(?:19|20)\d\d", number) is not None
-
-
-def _find_currency(sign: str) -> str:
-    """The code of a currency; empty for the dollars of an unknown country."""
-    if len(sign) > 1 and sign.endswith("$"):
-        return sign[:-1] if len(sign) == 4 else DOLLARS.get(sign[:-1], "")
-    return SIGNS.get(sign, sign)
-
-
-def _format_amount(number: re.Match[str]) -> str:
-    """The amount with two decimals at least, and with all that were written."""
-    scale = SCALE[(number["close"] or number["word"] or number["apart"] or "").lower()]
-    whole, _, rest = f"{_parse_number(number['number']) * 10**scale:f}".partition(".")
-    return f"{whole}.{rest.rstrip('0').ljust(2, '0')}"
-
-
-def _parse_number(text: str) -> Decimal:
-    """Read 1.234,50 and 1,234.50: the last of two signs is the decimal one; so is one that cannot divide thousands."""
-    text = re.sub(r"[ \u00a0\u202f'’]", "", text)
-    signs = re.findall(r"[.,]", text)
-    whole, _, rest = text.rpartition(signs[-1]) if signs else ("", "", text)
-    grouped = len(rest) == 3 and len(set(signs)) == 1 and not text.startswith("0")
-    if not whole or grouped:
-        return Decimal(re.sub(r"[.,]", "", text))
-    return Decimal(f"{re.sub(r'[.,]', '', whole)}.{rest}")
+    for one in find_amounts(text):
+        name = f"{format_amount(one.value)} {one.currency}"
+        yield Mention(one.start, one.stop, "amount", name, text[one.start : one.stop])
 
 
 def _find_phones(text: str) -> Iterator[Mention]:

@@ -1,6 +1,6 @@
 """Asks an LLM: the client, and the extractor that lets an LLM add to the rules' answer."""
 
-from gristmill.models.llm.client import Llm, Message, Picture, RouterLlm, TokenCount, make_schema
+from gristmill.models.llm.client import Llm, Message, Picture, RouterLlm, TokenCount, fence_text, make_schema
 from gristmill.models.llm.extraction import LlmExtractor
 from gristmill.models.llm.fake import FakeLlm
 from gristmill.models.llm.summary import LlmSummariser
@@ -14,5 +14,6 @@ __all__ = [
     "Picture",
     "RouterLlm",
     "TokenCount",
+    "fence_text",
     "make_schema",
 ]

@@ -1,6 +1,7 @@
 """The LLM client: asks the router, and refuses every empty or wrong answer."""
 
 import base64
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from gristmill.errors import BadAnswer, Permanent
+from gristmill.errors import BadAnswer, GristmillError, Permanent, Transient
 from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
 
 if TYPE_CHECKING:  # the child processes import this file and need no settings
@@ -111,6 +112,24 @@ class RouterLlm:
         except ValidationError as wrong:
             raise BadAnswer(f"The model's answer is no {shape.__name__}: {wrong.errors()[0]['msg']}.") from wrong
 
+    async def check(self) -> None:
+        """Whether the router answers at all; Transient if not."""
+        url = f"{self._settings.url.rstrip('/')}/api/version"
+        answer = await self._http.get(url, whom=f"The LLM router at {hide_credentials(self._settings.url)}")
+        if answer.status >= 500:
+            raise Transient(f"The LLM router answered {answer.status}.")
+
+    async def has_urgent_requests(self) -> bool:
+        """Whether the router runs a P0 request, or one waits there; False if it does not tell."""
+        url = f"{self._settings.url.rstrip('/')}/router/status"
+        try:
+            found = read_response(await self._http.get(url, whom="The LLM router"), whom="The LLM router")
+        except GristmillError:
+            return False
+        running = cast("list[Json]", found.get("running") or [])
+        waiting = cast("Json", found.get("queues") or {})
+        return any(one.get("priority") == "P0" for one in running) or bool(waiting.get("P0"))
+
     async def _ask(self, question: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
         named = model or self._settings.model
         if not named:
@@ -156,6 +175,12 @@ def _make_message(turn: Message) -> Json:
 
 def _as_object(value: object) -> Json | None:
     return cast("Json", value) if isinstance(value, dict) else None
+
+
+def fence_text(text: str, what: str) -> str:
+    """A text of others between two lines that its author cannot have foreseen, so that it cannot end early."""
+    fence = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+    return f"The {what} begins and ends with the line {fence}.\n{fence}\n{text}\n{fence}"
 
 
 def make_schema(shape: type[BaseModel]) -> Json:

@@ -1,7 +1,6 @@
 """Lets an LLM add to the entities and relations that the rules drew from a passage."""
 
 import asyncio
-import hashlib
 import re
 import unicodedata
 from collections import deque
@@ -11,7 +10,7 @@ from datetime import timedelta
 from gristmill.errors import BadAnswer, GristmillError
 from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
 from gristmill.models.language.extractor import Extractor
-from gristmill.models.llm.client import Json, Llm, Message
+from gristmill.models.llm.client import Json, Llm, Message, fence_text
 from gristmill.telemetry import count_extraction, log
 
 PROMPT = 1  # the version of the prompt below
@@ -121,10 +120,8 @@ class LlmExtractor:
 
 
 def _fence_passage(passage: Passage) -> str:
-    """The passage between two lines that its author cannot have foreseen, so that it cannot end early."""
-    fence = hashlib.sha256(passage.text.encode()).hexdigest()[:16]
     heading = f"It stands under the heading: {_normalise_text(passage.heading)}\n" if passage.heading else ""
-    return f"{heading}The passage begins and ends with the line {fence}.\n{fence}\n{passage.text}\n{fence}"
+    return f"{heading}{fence_text(passage.text, 'passage')}"
 
 
 def merge_answer(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:

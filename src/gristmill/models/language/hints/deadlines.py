@@ -1,0 +1,158 @@
+"""Tells a day by which something must be done from any other day: by Friday, due 3 May, bis zum, do pátku, rok je."""
+
+from datetime import timedelta
+
+from gristmill.models.language.hints.clock import read_clock
+from gristmill.models.language.hints.days import Calendar, Read
+from gristmill.models.language.hints.vocabulary import ALL_SHORT_WEEKDAYS, PARTS_OF_DAY
+from gristmill.models.language.hints.words import Words, spell
+
+# Directly before a date they make it a deadline.
+CUES = spell(
+    """by until till before due deadline latest payable bis spätestens fällig zahlbar frist abgabefrist zahlungsfrist
+    fälligkeit fälligkeitsdatum fälligkeitstermin abgabetermin stichtag einsendeschluss anmeldeschluss do nejpozději
+    splatnost splatnosti splatná splatný splatné termínu uzávěrka lhůta najkasnije rok roka dospijeće dospijeća
+    dospijeva valuta eta"""
+)
+LIMITS = spell("by until till bis do thru through to")  # these may also end a span of time
+# What may stand between a cue and its date.
+FILLERS = spell(
+    """the zum den dem der am on at latest later than no not an as of day date datum dne dana je is was war ist byla
+    byl bila bio falls fell within zu o clock spätestens nejpozději najkasnije and ab vor k ke v ve u dana před prije
+    plaćanja placanja faktury računa na za noon end close business this is: friday"""
+) | frozenset({":", ",", "(", "-", "–", "—", "*", "|", "="})
+NOUNS = spell(
+    """deadline frist abgabefrist abgabetermin stichtag fälligkeit einsendeschluss anmeldeschluss termín termínem
+    uzávěrka lhůta splatnost rok rokom dospijeće due zahlungsziel cutoff"""
+)
+COPULAS = spell(
+    "is was are ist war je jsou byl byla byly bila bio ends expires endet läuft končí ističe istječe vyprší :"
+)
+EXPIRES = spell("expires ends endet končí ističe istječe vyprší ausläuft abläuft")
+BEHIND = (
+    ("at", "the", "latest"),
+    ("latest",),
+    ("spatestens",),
+    ("nejpozdeji",),
+    ("najkasnije",),
+    ("deadline",),
+    ("is", "the", "deadline"),
+    ("(", "deadline"),
+    ("fallig",),
+    ("zahlbar",),
+    ("zu", "zahlen"),
+)
+FROM = spell("from von vom od ode between zwischen mezi između since seit")
+# Somebody is away, or a thing lasts, until that day: nobody has to do anything by then.
+LASTING = spell(
+    """vacation holiday holidays leave office away urlaub abwesend abwesenheit dovolená dovolené dovolenou odmor
+    odmoru godišnjem geöffnet open opening otevřeno otvoreno closed geschlossen zavřeno zatvoreno runs läuft dauert
+    trvá traje erreichbar reachable available maintenance wartung odstávka nepřítomen odsutan odsutna nepřítomna
+    sale"""
+)
+DISCOUNTS = spell("skonto skonta discount rabatt sleva slevu slevy popust popusta")
+NEAR = 8
+FAR = 12
+
+
+def judge_deadline(words: Words, read: Read, calendar: Calendar) -> tuple[bool, int]:
+    """Whether the date is a deadline, and the place of the first word that says so (or of the date)."""
+    if read.is_deadline is False or _is_discounted(words, read):
+        return False, read.first
+    cue = _find_cue(words, read)
+    if read.is_deadline:
+        return True, cue if cue is not None else read.first
+    if cue is not None and _is_cue_meant(words, cue, calendar):
+        return True, cue
+    if _is_named_by_noun(words, read) or any(words.lows(read.after, len(one)) == one for one in BEHIND):
+        return True, read.first
+    return False, read.first
+
+
+def _find_cue(words: Words, read: Read) -> int | None:
+    """The place of the cue before the date, with nothing but small words between."""
+    at, found = read.first - 1, None
+    while at >= 0 and at > read.first - NEAR:
+        low = words.low(at)
+        if "\n\n" in words.gap(at) or (low == "." and not _is_abbreviated(words, at)):
+            break
+        if low in CUES or ((low == "before" or low in ("vor", "pred", "prije")) and at == read.first - 1):
+            found = at
+        elif (
+            low not in FILLERS and low not in ALL_SHORT_WEEKDAYS and low not in PARTS_OF_DAY and not _is_time(words, at)
+        ):
+            break
+        at -= 1
+    return found
+
+
+def _is_abbreviated(words: Words, at: int) -> bool:
+    return words.low(at - 1) in ALL_SHORT_WEEKDAYS and words.is_close(at - 1)
+
+
+def _is_time(words: Words, at: int) -> bool:
+    """Whether this word is a piece of a time of day: do 12 h v pátek."""
+    return words[at].is_number or words.low(at) in ("h", "hod", "uhr", "sati", "am", "pm", ".", ":")
+
+
+def _is_cue_meant(words: Words, cue: int, calendar: Calendar) -> bool:
+    """Whether the word before the date sets a limit to the reader, and is no other word that is spelt the same."""
+    low = words.low(cue)
+    if low == "do" and calendar.language in ("en", "de"):
+        return False
+    if low == "rok" and (calendar.language == "cs" or words.low(cue - 1) in ("otkazni", "jamstveni", "probni")):
+        return False
+    if low == "by" and words.low(cue - 1) in ("written", "signed", "followed", "surprised"):
+        return False
+    before = words.lows(cue - NEAR, NEAR)
+    if low in LIMITS and (FROM.intersection(before[-5:]) or words.low(cue - 1) in ("-", "–")):
+        return False
+    return not (low in LIMITS and LASTING.intersection(before))
+
+
+def _is_named_by_noun(words: Words, read: Read) -> bool:
+    """The deadline for all reports is 5 June; rok za prijavu je 5. lipnja; the offer expires on 5 June."""
+    at = read.first - 1
+    while at >= 0 and at > read.first - 4 and words.low(at) in ("on", "am", "dne", "dana", "the", "den", "already"):
+        at -= 1
+    if words.low(at) not in COPULAS:
+        return False
+    if words.low(at) in EXPIRES:
+        return True
+    before: list[str] = []
+    for one in range(at - 1, max(-1, at - FAR), -1):
+        if (words.low(one) in ".!?" and words.low(one)) or "\n\n" in words.gap(one):
+            break
+        before.append(words.low(one))
+    return bool(NOUNS.intersection(before))
+
+
+def _is_discounted(words: Words, read: Read) -> bool:
+    """2 % Skonto within 7 days is an offer; the payment is due later."""
+    for one in range(read.first - 1, max(-1, read.first - 7), -1):
+        if words.low(one) in (",", ";", ".", "\0") or "\n" in words.gap(one):
+            break
+        if words.low(one) in DISCOUNTS:
+            return True
+    for one in range(read.after, min(len(words), read.after + 6)):
+        if words.low(one) in (",", ";", ".") or "\n" in words.gap(one - 1):
+            break
+        if words.low(one) in DISCOUNTS:
+            return True
+    return False
+
+
+def read_time_alone(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """By 5pm, bis 17 Uhr, do 15:00: today, or tomorrow if that hour has passed."""
+    low = words.low(place - 1)
+    if low not in ("by", "until", "before", "bis", "do", "spatestens", "nejpozdeji", "najkasnije"):
+        return None
+    found = read_clock(words, place)
+    if found is None or not _is_cue_meant(words, place - 1, calendar):
+        return None
+    clock, after = found
+    if words.low(after) in ("-", "–") or words.number(place - 2) is not None:
+        return None
+    passed = clock <= calendar.written.time()
+    day = calendar.today if not passed else calendar.today + timedelta(days=1)
+    return Read(place, after, day, clock, is_deadline=True)

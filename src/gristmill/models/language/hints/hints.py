@@ -1,0 +1,88 @@
+"""Makes the five neutral hints of the facts: what a text holds, never where it goes."""
+
+import re
+from datetime import datetime, time
+
+from gristmill.models.language.hints.model import About, Evidence, Facts, Hint, Hints, Urgency
+
+END_OF_DAY = time(23, 59)  # of a deadline that names a day alone
+SILENT = frozenset({"auto_reply", "bounce", "read_receipt", "calendar_reply", "newsletter", "acknowledgement"})
+CLOSED = frozenset({"done", "closed", "resolved", "cancelled", "canceled", "rejected", "fixed", "merged", "erledigt",
+    "geschlossen", "vyřešeno", "uzavřeno", "hotovo", "zatvoreno", "riješeno", "wontfix", "duplicate"})  # fmt: skip
+GIVEN = frozenset({"user_input", "user_task", "scheduled"})  # somebody wrote it to have it done
+CRITICAL = re.compile(r"critical|emergency|down|outage|notfall|kritisch|ausfall|kritick|výpadek|kritičn|ispad", re.I)
+PRIORITIES: dict[str, Urgency] = {
+    "blocker": "critical", "critical": "critical", "highest": "critical", "p0": "critical", "p1": "critical",
+    "high": "high", "major": "high", "p2": "high", "urgent": "high", "low": "low", "lowest": "low", "minor": "low",
+    "trivial": "low",
+}  # fmt: skip
+
+
+def make_hints(facts: Facts, about: About) -> Hints:
+    """The hints of a text, each with the words that it was taken from."""
+    actionable = _find_action(facts, about)
+    deadline = _make_deadline(facts, about)
+    return Hints(
+        has_actionable_content=actionable,
+        is_assigned_to_me=_find_assignment(facts, about),
+        has_future_deadline=Hint(deadline.value is not None, deadline.evidence),
+        suggested_deadline=deadline,
+        urgency=_judge_urgency(facts, about, actionable.value),
+    )
+
+
+def is_closed(about: About) -> bool:
+    """Whether a tracker says that nothing is left to do."""
+    return about.fields.get("state", about.fields.get("status", "")).strip().lower() in CLOSED
+
+
+def _find_action(facts: Facts, about: About) -> Hint[bool]:
+    """A payment and a direct mention always ask for action; a request does, unless nobody waits for an answer."""
+    found: list[Evidence] = list(facts.payment.evidence) if facts.payment else []
+    found += [one.evidence for one in facts.mentions if one.kind == "mention"]
+    silent = is_closed(about) or any(one.kind in SILENT for one in facts.noise)
+    if not silent:
+        found += [one.evidence for one in facts.mentions if one.kind == "assignee"]
+        found += [one.evidence for one in facts.requests]
+    given = about.type in GIVEN
+    return Hint(bool(found) or given, tuple(dict.fromkeys(found)))
+
+
+def _find_assignment(facts: Facts, about: About) -> Hint[bool]:
+    """A greeting assigns what is asked for; below a bill it is mere form, and a bill is due when it is due."""
+    kinds = {"mention", "assignee"}
+    if facts.requests and not _is_only_payment(facts):
+        kinds |= {"greeting", "address"}
+    found = tuple(one.evidence for one in facts.mentions if one.kind in kinds)
+    return Hint(bool(found), found)
+
+
+PAYING = re.compile(
+    r"pay|transfer|remit|settle|invoice|überweis|zahl|begleich|rechnung|betrag|uhrad|zaplat|faktur|částk|uplat|"
+    r"plat|podmir|račun|iznos|due",
+    re.IGNORECASE,
+)
+
+
+def _is_only_payment(facts: Facts) -> bool:
+    return facts.payment is not None and all(PAYING.search(one.evidence.words) for one in facts.requests)
+
+
+def _make_deadline(facts: Facts, about: About) -> Hint[datetime | None]:
+    if facts.deadline is None:
+        return Hint(None)
+    moment = datetime.combine(facts.deadline.day, facts.deadline.clock or END_OF_DAY, about.written_at.tzinfo)
+    return Hint(moment, (facts.deadline.evidence,))
+
+
+def _judge_urgency(facts: Facts, about: About, actionable: bool) -> Hint[Urgency]:
+    if not actionable:
+        return Hint("low")
+    stated = PRIORITIES.get(about.fields.get("priority", "").strip().lower())
+    if facts.urgent:
+        return Hint("critical" if CRITICAL.search(facts.urgent.words) else "high", (facts.urgent,))
+    if stated:
+        return Hint(stated)
+    if facts.payment and facts.payment.due and facts.payment.due < about.written_at.date():
+        return Hint("high", facts.payment.evidence)
+    return Hint("normal")

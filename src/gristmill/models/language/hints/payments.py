@@ -1,0 +1,153 @@
+"""Decides whether something is to be paid: an invoice with an amount and a due term is; a receipt or a price is not."""
+
+import re
+from collections.abc import Sequence
+
+from gristmill.models.language.hints.model import (
+    Evidence,
+    FoundAmount,
+    FoundDate,
+    FoundReference,
+    Noise,
+    Payment,
+)
+from gristmill.models.language.hints.phrases import compile_phrases
+from gristmill.models.language.hints.sentences import Sentence
+from gristmill.models.language.hints.words import Words
+
+BILL = compile_phrases(
+    r"""
+    invoices?|invoiced|bill|payment reminder|statement of account|premium notice
+    \w*rechnung(?:en)?|rechnungs(?:betrag|nummer|nr)|mahnung|zahlungserinnerung|\w*bescheid
+    faktur[auy]|zálohov\w+|vyúčtování|daňový doklad|předpis platby|upomínk[auy]
+    račun(?:a|e|i|om|u)?|fakture|predračun\w*|proforma|pro ?- ?forma|opomen[aue]|uplatnic\w+
+    """
+)
+DEMAND = compile_phrases(
+    r"""
+    (?:amount|total|balance) due|payment (?:is )?due|payment terms|due date
+    please (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
+    (?:must|to) be paid|is payable|payable (?:by|within|immediately|upon|on)|is due|due (?:by|on|in|within)
+    outstanding (?:amount|balance|invoice)|unpaid|overdue|past due|net \d{1,2}|pay (?:the|this|your|by|it|us)
+    zahlbar|zahlungsziel|zahlungsfrist|fällig\w*|überweis\w+|zu zahlen|zahlen sie|begleich\w+|zahlbetrag|einzahlen
+    offene[rn]? (?:betrag|rechnung|posten|forderung)|noch offen|tage netto
+    splatn\w+|k úhradě|uhraďte|uhradit|zaplaťte|zaplatit|o (?:úhradu|platbu)|dlužn\w+|nedoplat\w+|neuhrazen\w*
+    variabilní symbol
+    rok (?:za )?plaćanja|plaćanja|platiti|platite|uplatite|uplatiti|uplatu|podmirite|podmiriti|podmirenje
+    dospije\w+|dospjel\w+|za platiti|nepodmiren\w*|dugovanj\w*|poziv na broj|iznos za plaćanje
+    """
+)
+ORDER_TO_PAY = compile_phrases(
+    r"""
+    please (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
+    (?:amount|total|balance) due|payment (?:is )?due|overdue|past due|payable (?:by|within|upon|immediately)|is due
+    überweisen sie|bitte (?:\w+ ){0,8}(?:überweisen|begleichen|zahlen|bezahlen|einzahlen)|zahlbar|fällig\w*
+    uhraďte|zaplaťte|k úhradě|o úhradu|(?:prosíme|prosím) (?:\w+ ){0,6}(?:uhrad\w+|zaplat\w+)|splatn\w+
+    (?:molimo|molim) (?:\w+ ){0,6}(?:uplat\w+|plati\w*|podmir\w+)|uplatite|podmirite|za uplatu|rok plaćanja
+    dospije\w+|iznos za plaćanje
+    """
+)
+UNPAID = compile_phrases(
+    r"""
+    not (?:yet )?(?:been )?(?:paid|received)|unpaid|overdue|outstanding|failed|declined
+    noch nicht (?:bezahlt|eingegangen|beglichen|erhalten)|unbezahlt|nicht bezahlt|keinen? zahlungseingang|keine zahlung
+    offen\w*|fehlgeschlagen|abgelehnt
+    neuhrazen\w*|nebyla (?:dosud )?(?:uhrazena|zaplacena)|nezaplacen\w*|neevidujeme|zamítnut\w*|neúspěšn\w*
+    nije (?:još )?(?:plaćen\w*|podmiren\w*|evidentiran\w*|uplaćen\w*)|nismo (?:za)?primili|nepodmiren\w*|neplaćen\w*
+    neuspješn\w*
+    """
+)
+PAID = compile_phrases(
+    r"""
+    paid in full|(?:has|have) been paid|was paid|already paid|paid (?:on|with|by|via)|paid :
+    payment (?:has been |was )?(?:received|successful|confirmed|processed|confirmation)
+    (?:received|processed) (?:your|the) payment|(?:thank you|thanks) for your (?:payment|purchase)
+    receipt for|your receipt|payment receipt|successfully (?:charged|paid)
+    (?:was|been|be) (?:automatically )?(?:charged|debited|collected)|automatic payment|autopay|direct debit
+    nothing to pay|no payment (?:is )?(?:required|necessary|due)
+    bezahlt|beglichen|(?:dankend|betrag) erhalten|zahlung (?:ist |wurde )?(?:erhalten|eingegangen|bestätigt)
+    zahlungseingang (?:bestätigt|erhalten|am)|zahlungsbestätigung|quittung|kassenbon|\w*lastschrift\w*
+    abgebucht|eingezogen|\w*einzug\w*|dank für ihre zahlung|ihre zahlung ist
+    uhrazeno|zaplaceno|byla? (?:uhrazen\w*|zaplacen\w*)|platba (?:byla |úspěšně )?(?:přijata|proběhla|úspěšná)
+    přijali jsme (?:vaši )?platbu|potvrzení o (?:platbě|zaplacení|úhradě)|účtenk\w*|inkas\w*|strhne\w*|stržen\w*
+    děkujeme za (?:platbu|úhradu)|neplaťte|již uhrazen\w*
+    plaćeno|podmireno|uplata (?:je )?(?:zaprimljena|primljena|evidentirana)|zaprimili smo (?:vašu )?uplatu
+    potvrda o (?:plaćanju|uplati)|je plaćen\w*|hvala na uplati|tereć\w*|trajn\w+ nalog\w*|naplaćen\w*
+    """
+)
+OFFER = compile_phrases(
+    r"""
+    quotation|quote|our offer|special offer|price list|estimate|credit note|refund\w*|delivery note
+    angebot\w*|kostenvoranschlag|preisliste|gutschrift|\w*erstattung|lieferschein
+    nabídk\w+|ceník\w*|dobropis\w*|vrácení peněz|dodací list
+    ponud\w+|cjenik\w*|odobrenje|povrat novca|dostavnica|otpremnica
+    """
+)
+CONDITIONAL = compile_phrases("if|should|falls|sollten|sofern|wenn|pokud|jestliže|ako|ukoliko")
+
+
+def find_payment(
+    words: Words,
+    sentences: Sequence[Sentence],
+    amounts: Sequence[FoundAmount],
+    dates: Sequence[FoundDate],
+    references: Sequence[FoundReference],
+    noise: Sequence[Noise],
+) -> Payment | None:
+    """What is to be paid, with the words that say so."""
+    demands = [one for one in sentences if DEMAND.search(one.low)]
+    if not demands or _is_settled(sentences):
+        return None
+    billed = any(BILL.search(one.low) for one in sentences) or any(one.kind == "invoice" for one in references)
+    ordered = any(ORDER_TO_PAY.search(one.low) for one in demands)
+    if not billed and any(one.kind == "newsletter" for one in noise):
+        return None
+    if any(OFFER.search(one.low) for one in sentences) and not (billed and ordered):
+        return None
+    amount, due = _choose_amount(demands, amounts), _find_due(demands, dates)
+    has_account = any(one.kind == "iban" for one in references)
+    if not _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account):
+        return None
+    places = [amount.evidence] if amount else []
+    places += [due.evidence] if due else []
+    places += [_point_at(words, one, DEMAND) for one in demands[:2]]
+    return Payment(amount, due.day if due else None, tuple(dict.fromkeys(places)))
+
+
+def _is_enough(*, billed: bool, ordered: bool, amount: bool, due: bool, account: bool) -> bool:
+    """A bill with an amount, a due term or an account; without a bill, an order to pay so much by then or there."""
+    return (billed and (amount or due or account)) or (ordered and (amount or account) and (due or account))
+
+
+def _is_settled(sentences: Sequence[Sentence]) -> bool:
+    """Whether it was paid, or is collected without the reader; `if you have already paid` says neither."""
+    if any(UNPAID.search(one.low) for one in sentences):
+        return False
+    return any(PAID.search(one.low) and not CONDITIONAL.search(one.low) for one in sentences)
+
+
+def _find_due(demands: Sequence[Sentence], dates: Sequence[FoundDate]) -> FoundDate | None:
+    """The deadline in a sentence about paying, or in the next cell of a table; else the last one of the text."""
+    deadlines = [one for one in dates if one.is_deadline]
+    for sentence in demands:
+        for one in deadlines:
+            if sentence.start <= one.evidence.start <= sentence.stop + 3:
+                return one
+    return deadlines[-1] if deadlines else None
+
+
+def _choose_amount(demands: Sequence[Sentence], amounts: Sequence[FoundAmount]) -> FoundAmount | None:
+    """The largest amount beside the words about paying; else the largest of all: totals are larger than their parts."""
+    near = [one for one in amounts for sentence in demands if sentence.start <= one.evidence.start <= sentence.stop + 3]
+    return max(near or amounts, key=lambda one: one.value, default=None)
+
+
+def _point_at(words: Words, sentence: Sentence, pattern: re.Pattern[str]) -> Evidence:
+    """The words of the text that a pattern found in the folded sentence."""
+    match = pattern.search(sentence.low)
+    if match is None:
+        return sentence.get_evidence(words.text)
+    first = sentence.first + sentence.low.count(" ", 0, match.start())
+    last = sentence.first + sentence.low.count(" ", 0, match.end())
+    start, stop = words[first].start, words[min(last, sentence.after - 1)].stop
+    return Evidence(start, stop, words.text[start:stop])

@@ -1,0 +1,47 @@
+"""Compiles lists of phrases, one in a line, into patterns for the folded words of a sentence.
+
+A sentence is matched as its words with one blank between them, signs among them: `could you , please , send it ?`. A
+phrase is a regular expression in natural spelling; accents are taken away from it as they are from the sentence. No
+phrase begins or ends amid a word, unless it ends with `…`. A line that begins with `+ ` goes on with the line before.
+"""
+
+import re
+
+from gristmill.models.language.hints.words import FOLDS, UMLAUTS
+
+REST = r"[^.;]*"  # the rest of a clause: `…` behind a blank
+
+
+def compile_phrases(*lists: str) -> re.Pattern[str]:
+    """One pattern for all phrases of these lists."""
+    phrases = [phrase for text in lists for phrase in _split_phrases(text)]
+    return re.compile("|".join(_read_phrase(phrase) for phrase in phrases))
+
+
+def _split_phrases(text: str) -> list[str]:
+    lines = "\n".join(line.strip() for line in text.strip().splitlines() if line.strip())
+    return lines.replace("\n+ ", "").split("\n")
+
+
+def compile_by_language(lists: dict[str, str]) -> dict[str, re.Pattern[str]]:
+    """A pattern for each language, and one of all phrases for a text whose language is unknown."""
+    return {language: compile_phrases(text) for language, text in lists.items()} | {
+        "": compile_phrases(*lists.values())
+    }
+
+
+def _read_phrase(phrase: str) -> str:
+    begins = "" if phrase.startswith("^") else r"(?<!\w)"
+    if phrase.endswith(" …"):
+        phrase, ends = phrase[:-2], rf"\b{REST}"
+    elif phrase.endswith("…"):
+        phrase, ends = phrase[:-1], ""
+    else:
+        ends = r"(?!\w)"
+    return f"{begins}(?:{_fold_phrase(phrase)}){ends}"
+
+
+def _fold_phrase(phrase: str) -> str:
+    """Without accents; a German umlaut may also be two letters."""
+    spelt = "".join(f"(?:{one.translate(FOLDS)}|{one.translate(UMLAUTS)})" if one in "äöü" else one for one in phrase)
+    return spelt.translate(FOLDS)
