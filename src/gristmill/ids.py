@@ -10,3 +10,5 @@ ScopeId = NewType("ScopeId", int)
 ChunkId = NewType("ChunkId", int)
 SourceId = NewType("SourceId", int)
 ItemId = NewType("ItemId", int)
+WorkItemId = NewType("WorkItemId", int)  # of an item in the qualifier; ItemId is that of an item of a source
+DecisionId = NewType("DecisionId", int)

@@ -6,7 +6,7 @@ A letter that only its own room sends stands in that room's `letters.py`.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gristmill.ids import TaskId
+from gristmill.ids import DocumentId, TaskId
 
 
 @dataclass(frozen=True)
@@ -16,3 +16,11 @@ class SendCallback:  # documents -> web
     kind: ClassVar[str] = "web.callback"
     url: str
     task: TaskId
+
+
+@dataclass(frozen=True)
+class DocumentRead:  # documents -> qualifier
+    """All pages of a document are read, or as many as could be."""
+
+    kind: ClassVar[str] = "qualify.document"
+    document: DocumentId

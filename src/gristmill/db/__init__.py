@@ -4,6 +4,7 @@ from gristmill.db.checks import examine_database, explain_full_disk, find_machin
 from gristmill.db.embedded import Embedded, EmbeddedStatus
 from gristmill.db.migrate import SchemaState, schema_state
 from gristmill.db.migrate import migrate as bring_up_to_date
+from gristmill.db.notices import Notices
 from gristmill.db.outage import outlast_outage
 from gristmill.db.pool import Connection, Database, Viewpoint, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
@@ -17,6 +18,7 @@ __all__ = [
     "Database",
     "Embedded",
     "EmbeddedStatus",
+    "Notices",
     "Query",
     "Row",
     "SchemaState",

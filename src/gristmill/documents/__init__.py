@@ -2,6 +2,7 @@
 
 from gristmill.documents.blobs import Staged, hash_of, stage
 from gristmill.documents.collection import drop_content, open_collection
+from gristmill.documents.families import Family, FamilyMember, find_families, find_unreadable
 from gristmill.documents.finding import explain_lack, find_in_documents
 from gristmill.documents.following import (
     LOOK_EVERY,
@@ -25,7 +26,7 @@ from gristmill.documents.listing import (
     load_one,
 )
 from gristmill.documents.model import Document
-from gristmill.documents.notebook import check_item, index_document, prepare_chunk, put_chunk, store_chunk
+from gristmill.documents.notebook import check_item, index_document, prepare_chunk, prepare_text, put_chunk, store_chunk
 from gristmill.documents.overview import Overview, load_overview, load_overview_of
 from gristmill.documents.page_images import (
     WIDTHS,
@@ -65,6 +66,7 @@ from gristmill.documents.reading import (
     MailText,
     PlacedSpan,
     Span,
+    find_new_spans,
     find_time_span,
     has_picture,
     parse_transcript,
@@ -92,6 +94,8 @@ __all__ = [
     "Document",
     "DocumentFilter",
     "Failure",
+    "Family",
+    "FamilyMember",
     "ImageSize",
     "IngestText",
     "Item",
@@ -135,8 +139,11 @@ __all__ = [
     "explain_lack",
     "find_containers",
     "find_documents",
+    "find_families",
     "find_in_documents",
+    "find_new_spans",
     "find_time_span",
+    "find_unreadable",
     "find_with_parts",
     "find_written",
     "follow_documents",
@@ -177,6 +184,7 @@ __all__ = [
     "parse_transcript",
     "place_error",
     "prepare_chunk",
+    "prepare_text",
     "preview_removal",
     "put_chunk",
     "read_message_id",

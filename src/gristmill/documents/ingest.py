@@ -1,5 +1,6 @@
 """Keeps a text that a program hands over, in one task: chunks, vectors, nodes, edges and a summary."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from gristmill.db import Database, Tx
+from gristmill.documents.hinting import find_hints
 from gristmill.documents.letters import IngestText
 from gristmill.documents.notebook import document_of_taken, prepare_text
 from gristmill.documents.take_in import WholeText, take_in
@@ -51,7 +53,9 @@ async def ingest_text(
         {**letter.metadata, "summary": summary},
     )
     then = (SendCallback(letter.callback, TaskId(current().id)),) if letter.callback else ()
-    return Done(partial(_write, item=item, drawn=drawn), then, describe_result(letter.urn, summary, drawn))
+    hints = await asyncio.to_thread(find_hints, letter)
+    result = {**describe_result(letter.urn, summary, drawn), "hints": hints}
+    return Done(partial(_write, item=item, drawn=drawn), then, result)
 
 
 async def _draw(

@@ -87,3 +87,6 @@ class IngestText:
     written_at: str | None = None  # ISO 8601, with a time zone
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     callback: str = ""  # an address that is told when it is done
+    counted_from: str = "1970-01-01T00:00:00+00:00"  # the moment from which “tomorrow” is counted; ISO 8601
+    names: list[str] = field(default_factory=list[str])  # who “we” are, for the hint whether it is assigned to us …
+    addresses: list[str] = field(default_factory=list[str])  # … and our addresses

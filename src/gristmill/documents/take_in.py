@@ -59,6 +59,7 @@ class WholeText:
     type: str = "document"
     written_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    container: DocumentId | None = None  # the document that it was made of, and goes with
 
 
 @dataclass(frozen=True)

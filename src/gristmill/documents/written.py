@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: Written | No
     """
     body = item.text.encode()
     hash_ = hash_of(body)
-    about = _describe(item.type, item.metadata, item.written_at)
+    about = _describe(item.type, item.metadata, item.written_at, item.container)
     if last and (last.hash, last.title) == (hash_, item.title):
         await tx.execute(SQL["describe"], document=last.id, **about)
         return last.id, False
@@ -109,13 +110,16 @@ async def _begin_notes(tx: Tx, scope: ScopeId, item: "Note") -> DocumentId:
         hash=hash_of(b""),
         name=item.urn,
         title=None,
-        **_describe(item.type, {}, None),
+        **_describe(item.type, {}, None, None),
     )
     return DocumentId(document)
 
 
-def _describe(type_: str, metadata: Mapping[str, Any], written_at: object) -> dict[str, Any]:
-    return {"type": type_.casefold(), "meta": orjson.dumps(dict(metadata)).decode(), "written_at": written_at}
+def _describe(
+    type_: str, metadata: Mapping[str, Any], written_at: datetime | None, container: DocumentId | None
+) -> dict[str, Any]:
+    meta = orjson.dumps(dict(metadata)).decode()
+    return {"type": type_.casefold(), "meta": meta, "written_at": written_at, "container": container}
 
 
 async def _move_notes(tx: Tx, old: DocumentId, new: DocumentId) -> None:

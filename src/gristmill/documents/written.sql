@@ -11,15 +11,16 @@ SELECT d.id, d.version, d.title, d.task <> 0 AS from_file,
 SELECT DISTINCT hash FROM document WHERE scope = %(scope)s AND urn = %(urn)s;
 
 -- name: make_document
-INSERT INTO document (scope, urn, version, hash, name, type, title, meta, written_at, pages, completed_at, task, opening)
-VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(name)s, %(type)s, %(title)s, %(meta)s::jsonb, %(written_at)s, 0, clock(),
-        0, 0)
+INSERT INTO document (scope, urn, version, hash, name, type, title, meta, written_at, container, pages, completed_at, task, opening)
+VALUES (%(scope)s, %(urn)s, %(version)s, %(hash)s, %(name)s, %(type)s, %(title)s, %(meta)s::jsonb, %(written_at)s,
+        %(container)s, 0, clock(), 0, 0)
 RETURNING id;
 
 -- name: describe
-UPDATE document SET type = %(type)s, meta = %(meta)s::jsonb, written_at = %(written_at)s
+UPDATE document SET type = %(type)s, meta = %(meta)s::jsonb, written_at = %(written_at)s, container = %(container)s
  WHERE id = %(document)s
-   AND (type, meta, written_at) IS DISTINCT FROM (%(type)s, %(meta)s::jsonb, %(written_at)s::timestamptz);
+   AND (type, meta, written_at, container)
+       IS DISTINCT FROM (%(type)s, %(meta)s::jsonb, %(written_at)s::timestamptz, %(container)s::bigint);
 
 -- name: add_page
 WITH added AS (UPDATE document SET pages = pages + 1 WHERE id = %(document)s RETURNING id, pages, scope)

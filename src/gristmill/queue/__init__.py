@@ -31,7 +31,7 @@ from gristmill.queue.operate.counts import (
     find_oldest_pending,
     own_scopes,
 )
-from gristmill.queue.operate.line import InLine, list_line, put_in_line
+from gristmill.queue.operate.line import InLine, choose_positions, find_place, list_line, put_in_line
 from gristmill.queue.operate.lookup import (
     STATUSES,
     Event,
@@ -126,6 +126,7 @@ __all__ = [
     "check_cron",
     "check_settings",
     "check_zone",
+    "choose_positions",
     "clean",
     "count_tasks",
     "current",
@@ -135,6 +136,7 @@ __all__ = [
     "examine_queues",
     "explain_standstill",
     "find_oldest_pending",
+    "find_place",
     "find_queue_troubles",
     "find_remedies",
     "find_runner",

@@ -51,7 +51,9 @@ from gristmill.sources.register import (
     list_sources,
     pause_source,
 )
+from gristmill.sources.sending import find_sent
 from gristmill.sources.status import Standing, count_items, find_stopped_sources, load_standings
+from gristmill.sources.threads import join_thread
 
 __all__ = [
     "KINDS",
@@ -96,9 +98,11 @@ __all__ = [
     "find_first_files",
     "find_kind",
     "find_link",
+    "find_sent",
     "find_source",
     "find_stopped_sources",
     "get_source",
+    "join_thread",
     "list_items",
     "list_links",
     "list_places",

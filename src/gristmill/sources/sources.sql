@@ -239,3 +239,9 @@ SELECT unique_key AS key, status::text, wait::text, run_at FROM tasks
 
 -- name: next_polls
 SELECT name, next_at FROM schedule WHERE name = ANY (%(names)s::text[]);
+
+-- name: find_sent
+SELECT DISTINCT i.scope, i.urn
+  FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS w (scope, urn)
+  JOIN source_item i ON i.scope = w.scope AND i.urn = w.urn AND i.state <> 'DELETED'
+ WHERE i.sent;

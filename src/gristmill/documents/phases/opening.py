@@ -14,7 +14,8 @@ from gristmill.documents.tally import fold_tally
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
 from gristmill.knowledge import lexicon
-from gristmill.queue import Done, Skip
+from gristmill.queue import Done, Envelope, Skip
+from gristmill.tasks import DocumentRead
 
 REMOVED = Skip("its document was removed")
 
@@ -53,7 +54,14 @@ async def seal_phase(letter: SealPhase, *, db: Database) -> Done | Skip:
         document = (await store.load_documents(tx, [letter.document])).get(letter.document)
     if document is None:
         return REMOVED
-    return Done(seals=(document.phases[letter.phase].task,))
+    return Done(then=_tell_qualifier(document, letter.phase), seals=(document.phases[letter.phase].task,))
+
+
+def _tell_qualifier(document: Document, phase: str) -> tuple[Envelope, ...]:
+    """When the phase behind the reading is sealed, every page has been read: an urgent mail waits for no more."""
+    if phase != list(document.phases)[1]:
+        return ()
+    return (Envelope(DocumentRead(document.id), foreground=document.foreground, priority=document.priority),)
 
 
 async def finish_document(letter: FinishDocument, *, db: Database) -> Done | Skip:

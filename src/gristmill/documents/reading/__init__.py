@@ -14,7 +14,7 @@ from gristmill.documents.reading.opening import (
     refuse_undrawn,
 )
 from gristmill.documents.reading.places import PlacedSpan, Span, find_in_words
-from gristmill.documents.reading.quotes import MailText, split_quoted
+from gristmill.documents.reading.quotes import MailText, find_new_spans, split_quoted
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, Method, PageText, Part, Shunned
 from gristmill.documents.reading.transcript import find_time_span, parse_transcript
 
@@ -35,6 +35,7 @@ __all__ = [
     "Span",
     "draw_page",
     "find_in_words",
+    "find_new_spans",
     "find_places",
     "find_time_span",
     "has_picture",

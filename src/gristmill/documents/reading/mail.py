@@ -27,6 +27,19 @@ PARAMETERS = 8_000  # … and of one that describes a part: its type, its file n
 ENCODED = 8_000  # characters of a line with encoded words; what is never closed is looked for as often as it is opened
 TOO_DEEP = "The mail has parts within parts, too deep to be read."
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
+TELLING = (
+    "auto-submitted",
+    "precedence",
+    "list-unsubscribe",
+    "list-id",
+    "x-auto-response-suppress",
+    "x-autoreply",
+    "x-failed-recipients",
+    "return-path",
+    "importance",
+    "x-priority",
+)
+LONGEST_TELLING = 200  # characters that are kept of one of them
 SIGNATURES = frozenset(["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"])
 SECRETS = frozenset(["application/pgp-encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"])
 SUFFIXES = {"text/plain": ".txt", "text/html": ".html", "text/csv": ".csv", "application/pdf": ".pdf"}
@@ -240,8 +253,28 @@ def _meta(mail: Opened) -> dict[str, object]:
             "references": re.findall(r"<[^<>\s]+>", header(message, "References")),
             "attachments": [name for name, _ in mail.parts],
             "signed": mail.signed or None,
+            "headers": _telling_headers(message),
         }
     )
+
+
+def _telling_headers(message: Message) -> dict[str, str]:
+    """The headers by which programs say that nobody wrote the mail: answers by themselves, bounces, newsletters."""
+    found = {name: header(message, name)[:LONGEST_TELLING] for name in TELLING}
+    found["content-type"] = _telling_type(message)
+    return {name: value for name, value in found.items() if value}
+
+
+def _telling_type(message: Message) -> str:
+    """The type of a report or of an answer to an invitation; other types say nothing."""
+    near = [message, *children(message), *(inner for part in children(message) for inner in children(part))]
+    for part in near:
+        kind = part.get_content_type()
+        detail = {"multipart/report": "report-type", "text/calendar": "method"}.get(kind)
+        if detail:
+            said = part.get_param(detail)
+            return tidy.line(f"{kind}; {detail}={said}")[:LONGEST_TELLING] if isinstance(said, str) else kind
+    return ""
 
 
 def header(message: Message, name: str) -> str:

@@ -44,21 +44,42 @@ class MailText(NamedTuple):
 def split_quoted(text: str) -> MailText:
     """Answers between the lines of a quote are new; behind an introduction without marks, everything is quoted."""
     lines = text.splitlines()
+    is_new = _find_new_lines(lines)
+    new = [line for line, own in zip(lines, is_new, strict=True) if own]
+    quoted = [line for line, own in zip(lines, is_new, strict=True) if not own]
+    return MailText("\n".join(new).strip(), "\n".join(quoted).strip())
+
+
+def find_new_spans(text: str) -> list[tuple[int, int]]:
+    """Where the new text of a mail stands: first and last character of each run of new lines."""
+    lines = text.splitlines(keepends=True)
+    spans = list[tuple[int, int]]()
+    start = 0
+    for line, own in zip(lines, _find_new_lines([line.rstrip("\r\n") for line in lines]), strict=True):
+        stop = start + len(line)
+        if own and spans and spans[-1][1] == start:
+            spans[-1] = (spans[-1][0], stop)
+        elif own:
+            spans.append((start, stop))
+        start = stop
+    return spans
+
+
+def _find_new_lines(lines: Sequence[str]) -> list[bool]:
+    """Of each line, whether the mail says it itself."""
     stop = min(_find_end(lines), MOST_LINES)
-    new, quoted = list[str](), list[str]()
+    is_new = [False] * len(lines)
     skip = 0
     for place, line in enumerate(lines[:stop]):
         if skip:
             skip -= 1
-            quoted.append(line)
         elif MARK.match(line):
-            quoted.append(line)
+            pass
         elif (span := _measure_introduction(lines, place)) and _is_marked(lines, place + span):
-            quoted.append(line)
             skip = span - 1
         else:
-            new.append(line)
-    return MailText("\n".join(new).strip(), "\n".join([*quoted, *lines[stop:]]).strip())
+            is_new[place] = True
+    return is_new
 
 
 def _find_end(lines: Sequence[str]) -> int:

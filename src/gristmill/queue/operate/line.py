@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
@@ -44,21 +44,36 @@ async def put_in_line(
     """
     line = [one for one in await list_line(tx, queue, limit=MOST) if one.id != task]
     place = find_place(line, before, after)
+    if place is None:
+        raise Refused(f"Task {before or after} is not among the first {MOST} in line any more: look at the line again.")
     for one, position in choose_positions(line[:place], task, line[place:]):
         await set_position(tx, one, position)
 
 
-def find_place(line: Sequence[InLine], before: TaskId | None, after: TaskId | None) -> int:
+Id = TypeVar("Id", bound=int)
+Id_co = TypeVar("Id_co", bound=int, covariant=True)
+
+
+class Placed(Protocol[Id_co]):
+    """Something that stands in a line: a task, or whatever waits with one."""
+
+    @property
+    def id(self) -> Id_co: ...
+
+    @property
+    def position(self) -> int | None: ...
+
+
+def find_place(line: Sequence[Placed[Id]], before: Id | None, after: Id | None) -> int | None:
+    """The place before or after another one, without either the first; None if that one is not in this line."""
     other = before if before is not None else after
     if other is None:
         return 0
     place = next((place for place, one in enumerate(line) if one.id == other), None)
-    if place is None:
-        raise Refused(f"Task {other} is not among the first {MOST} in line any more: look at the line again.")
-    return place if before is not None else place + 1
+    return place if place is None or before is not None else place + 1
 
 
-def choose_positions(ahead: Sequence[InLine], task: TaskId, behind: Sequence[InLine]) -> list[tuple[TaskId, int]]:
+def choose_positions(ahead: Sequence[Placed[Id]], task: Id, behind: Sequence[Placed[Id]]) -> list[tuple[Id, int]]:
     """The fewest new positions that give this order."""
     low = ahead[-1].position if ahead else None
     high = behind[0].position if behind else None
@@ -71,7 +86,7 @@ def choose_positions(ahead: Sequence[InLine], task: TaskId, behind: Sequence[InL
     return renumber(ahead, task, behind)
 
 
-def renumber(ahead: Sequence[InLine], task: TaskId, behind: Sequence[InLine]) -> list[tuple[TaskId, int]]:
+def renumber(ahead: Sequence[Placed[Id]], task: Id, behind: Sequence[Placed[Id]]) -> list[tuple[Id, int]]:
     """New positions for all up to the new place, and for those behind it that have one."""
     placed = [*(one.id for one in ahead), task, *(one.id for one in behind if one.position is not None)]
     return [(one, place * STEP) for place, one in enumerate(placed, start=1)]
