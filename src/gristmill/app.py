@@ -14,6 +14,7 @@ from gristmill.documents.room import ROOM as DOCUMENTS
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.room import ROOM as KNOWLEDGE
 from gristmill.models import ModelPool
+from gristmill.qualifier.room import ROOM as QUALIFIER
 from gristmill.queue import Handler, Handlers
 from gristmill.records.room import ROOM as RECORDS
 from gristmill.rooms import Room, Tools, bind_rooms, prepare_rooms
@@ -22,7 +23,7 @@ from gristmill.sources.link.room import ROOM as LINKS
 from gristmill.sources.room import ROOM as SOURCES
 from gristmill.web.room import ROOM as WEB
 
-ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE, SOURCES, LINKS, RECORDS, WEB, ALARMS)
+ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE, SOURCES, LINKS, RECORDS, QUALIFIER, WEB, ALARMS)
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 

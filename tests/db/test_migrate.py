@@ -353,6 +353,8 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "alarms/0001_tables": "2737fa2ccb71",
     "alarms/0002_lists": "d861491d7649",
     "records/0001_tables": "ba6981ba8f7a",
+    "qualifier/0001_items": "4499d445ff74",
+    "qualifier/0002_decisions": "4042a77c3b0d",
     "records/0002_counts": "db13b70aeb83",
     "web/0001_access": "275ffda50409",
     "web/0002_gate": "ec91249278ee",

@@ -112,6 +112,35 @@ INSERT INTO merged_relation (merge, chunk, source, type, target, scope, extracte
 VALUES (%(n)s, %(n)s, %(key)s, 'KNOWS', 'person::friend', %(n)s, true, false, '{}');
 INSERT INTO merged_entity (merge, scope, key, type, properties, linked)
 VALUES (%(n)s, %(n)s, %(key)s, 'person', '{"name": "neighbour''s secret"}', true);
+INSERT INTO item (id, scope, type, urn, document, message, title, text, note, state, written_at, task)
+OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'email', 'urn:beta', %(n)s, 'neighbour''s secret', 'neighbour''s secret', 'neighbour''s secret',
+        '{"sender": "neighbour''s secret"}', 'ready_for_execution', clock(), %(n)s);
+INSERT INTO item_source (scope, urn, item) VALUES (%(n)s, 'urn:beta', %(n)s);
+INSERT INTO sent_mail (scope, urn, message, written_at) VALUES (%(n)s, 'urn:beta', 'neighbour''s secret', clock());
+INSERT INTO item_event (item, scope, state, why, by)
+VALUES (%(n)s, %(n)s, 'new', 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO item_memory (item, scope, summary, routing, reason)
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'now', 'neighbour''s secret');
+INSERT INTO item_message (item, scope, kind, by, text)
+VALUES (%(n)s, %(n)s, 'user', 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO item_identifier (scope, kind, value, item) VALUES (%(n)s, 'invoice', 'neighbour''s secret', %(n)s);
+INSERT INTO item_checkpoint (item, scope, run, done, data)
+VALUES (%(n)s, %(n)s, 1, 1, '{"text": "neighbour''s secret"}');
+INSERT INTO item_result (item, run, scope, by, summary, reply)
+VALUES (%(n)s, 1, %(n)s, 'neighbour''s secret', 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO decision (id, item, scope, author, route, standing, urgency, assign, rules, characters, digest, inputs,
+                      path) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 'rules', 'now', 'now', 'normal', 'neighbour''s secret', 1, 1, %(hash)s,
+        '{"facts": "neighbour''s secret"}', '[{"sentence": "neighbour''s secret"}]');
+UPDATE item SET decision = %(n)s WHERE id = %(n)s;
+INSERT INTO convention (id, scope, text, note, created_by) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO convention_version (convention, version, scope, text, enabled, by)
+VALUES (%(n)s, 1, %(n)s, 'neighbour''s secret', true, 'neighbour''s secret');
+INSERT INTO convention_tally (convention, scope, n, last_at) VALUES (%(n)s, %(n)s, 7, clock());
+INSERT INTO client_profile (scope, names, addresses, lead_days, changed_by)
+VALUES (%(n)s, '{"neighbour''s secret"}', '{"neighbour''s secret"}', 7, 'neighbour''s secret');
 INSERT INTO audit (id, scope, caller, role, action, subject, details, address) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'admin', 'retry', 'neighbour''s secret', '{}', '10.7.7.7');
 """

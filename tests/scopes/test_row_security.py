@@ -47,6 +47,9 @@ WITHOUT_SCOPE = {
     "sign_in_attempt": "attempts from anywhere, by nobody's client",
     "web_write": "answers that are repeated to the same key alone; no tenant sees the table",
     "web_allowance": "how often keys may ask; no tenant sees the table",
+    "person_request": "when somebody last asked, and by which program; nothing of a client",
+    "executor_health": "the health of the machine",
+    "item_sweep": "where the sweep of the machine goes on",
 }
 # Tables that no client's data is in, and that no tenant sees a row of.
 UNSEEN = {
@@ -65,6 +68,7 @@ UNSEEN = {
     "sign_in_attempt",
     "web_write",
     "web_allowance",
+    "item_sweep",
 }
 
 COLUMNS = """

@@ -227,6 +227,29 @@ async def test_a_text_is_kept_while_the_caller_waits(web: Web, monkeypatch: pyte
     assert detail.json()["metadata"]["from"] == "anna"
 
 
+async def test_a_text_gets_neutral_hints_with_their_words(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_module, "LONELY", 60.0)
+    content = "Could you please send the signed contract by 3 June 2026?\n\n> Could you call me by 1 May 2026?"
+    about = {"content": content, "knowledgeType": "email", "writtenAt": "2026-05-04T09:00:00Z"}
+    call = asyncio.ensure_future(ingest(web, body=about))
+    while not await pending(web):  # noqa: ASYNC110 the request is on its way
+        await asyncio.sleep(0.01)
+    await work(web.db)
+    hints = (await call).json()["hints"]
+    assert {name: hint["value"] for name, hint in hints.items()} == {
+        "hasActionableContent": True,
+        "isAssignedToMe": False,
+        "hasFutureDeadline": True,
+        "suggestedDeadline": "2026-06-03T23:59:00Z",
+        "urgency": "normal",
+    }
+    for hint in hints.values():
+        for one in hint["evidence"]:
+            assert one["where"] == "content"
+            assert content[one["start"] : one["stop"]] == one["words"]
+    assert "3 June 2026" in hints["suggestedDeadline"]["evidence"][0]["words"]
+
+
 async def pending(web: Web) -> int:
     async with web.db.transaction() as tx:
         return await tx.value("SELECT count(*) FROM task WHERE kind = 'documents.ingest'")

@@ -35,6 +35,9 @@ COMMANDS = {
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
     "link": "Links in documents: allow, deny, list, ask why.",
+    "convention": "Rules that people state about items: add, list, test, make of a decision.",
+    "profile": "Who we are for a client, and how long before a deadline work begins.",
+    "qualify": "Decide about past items again, and see what would differ.",
     "alarms": "Alarms: list, acknowledge, channels, test a channel.",
     "router": "Serve every LLM client on one port, with priorities.",
     "db": "The database: status, start, stop, migrate, url, psql.",
@@ -50,6 +53,8 @@ MODULES = {
     "limiter": "limiters",
     "link": "links",
     "key": "keys",
+    "convention": "conventions",
+    "profile": "profiles",
 }
 STDOUT = 1
 LONG_WORD = 80  # characters of an argument that a message repeats

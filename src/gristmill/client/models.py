@@ -285,6 +285,7 @@ class Ingested(Model, frozen=True):
     summary: str = ""
     entities: list[dict[str, Any]] = []
     relationships: list[dict[str, Any]] = []
+    hints: dict[str, Any] = {}
 
 
 class Queue(Model, frozen=True):

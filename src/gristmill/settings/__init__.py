@@ -9,6 +9,7 @@ from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.loading import load, unknown_names
 from gristmill.settings.log import LogSettings
+from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.records import RecordsSettings
 from gristmill.settings.references import Reference, read_reference
@@ -35,6 +36,7 @@ __all__ = [
     "LogSettings",
     "ModelSettings",
     "NetworkSettings",
+    "QualifierSettings",
     "QueueSettings",
     "RecordsSettings",
     "Reference",

@@ -18,6 +18,7 @@ from gristmill.settings.fetch import FetchSettings
 from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.log import LogSettings
+from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.records import RecordsSettings
 from gristmill.settings.router import RouterSettings
@@ -65,6 +66,7 @@ class Settings(BaseSettings):
     knowledge: KnowledgeSettings = KnowledgeSettings()
     sources: SourceSettings = SourceSettings()
     records: RecordsSettings = RecordsSettings()
+    qualifier: QualifierSettings = QualifierSettings()
     web: WebSettings = WebSettings()
     fetch: FetchSettings = FetchSettings()
     alarms: AlarmSettings = AlarmSettings()

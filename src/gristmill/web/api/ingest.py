@@ -18,6 +18,7 @@ from gristmill.documents import (
 )
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
+from gristmill.qualifier import find_identity, load_moment, load_profiles
 from gristmill.queue import Task, get_task, send
 from gristmill.scopes import Scope, find_scope, scope_id
 from gristmill.serving import Caller, Manager, Problem, Services, services_of
@@ -64,6 +65,7 @@ async def ingest_full(
     """A text under the same `source_urn` takes the place of the one before; the same text is kept once.
 
     A worker does it. A call that waits longer than a minute, or finds no worker, is answered as an asynchronous one.
+    `hints` say what the text asks, of whom and until when, each with its words. They route nothing: the qualifier does.
     `callback_url` gets a POST with the result when the task is done; its address must be one of the public Internet.
     """
     services = services_of(request)
@@ -92,6 +94,7 @@ async def send_text(tx: Tx, scope: Scope, wish: IngestWish, *, foreground: bool)
     last = await find_written(tx, own, wish.source_urn)
     if last and last.from_file:
         raise Refused(f"{wish.source_urn} was read from a file (document {last.id}): choose a URN of its own.")
+    me = find_identity(await load_profiles(tx, [scope.client]), scope)
     letter = IngestText(
         wish.source_urn,
         title,
@@ -102,6 +105,9 @@ async def send_text(tx: Tx, scope: Scope, wish: IngestWish, *, foreground: bool)
         wish.written_at.isoformat() if wish.written_at else None,
         wish.metadata,
         wish.callback_url or "",
+        (wish.written_at or await load_moment(tx)).isoformat(),
+        list(me.names),
+        list(me.addresses),
     )
     return await send(tx, letter, foreground=foreground, scope=own)
 

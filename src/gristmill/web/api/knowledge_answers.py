@@ -1,13 +1,14 @@
 """How searches, nodes and edges are asked for over HTTP, and how they look."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AliasChoices, AliasGenerator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from gristmill.knowledge import Hit
 
+T = TypeVar("T")
 Key = Annotated[str, Field(min_length=1, max_length=500, examples=["person::jane doe"])]
 Client = Annotated[str | None, Field(max_length=100, description="Whose; a key that is bound to a client needs none.")]
 Text = Annotated[str, Field(min_length=1, max_length=900_000)]
@@ -272,6 +273,32 @@ class RelationshipAnswer(BaseModel):
     to_key: str
 
 
+class EvidenceWords(BaseModel):
+    """Words that a hint was taken from: characters of the title or of the content, as the caller gave them."""
+
+    words: str
+    where: Literal["title", "content"]
+    start: int
+    stop: int
+
+
+class HintAnswer(BaseModel, Generic[T]):
+    """A value, and the words that it was taken from; none where a field or a header says it."""
+
+    value: T
+    evidence: list[EvidenceWords]
+
+
+class HintsAnswer(BaseModel):
+    """What a text holds. They are neutral: only the qualifier decides where an item goes."""
+
+    hasActionableContent: HintAnswer[bool]
+    isAssignedToMe: HintAnswer[bool]
+    hasFutureDeadline: HintAnswer[bool]
+    suggestedDeadline: HintAnswer[datetime | None]
+    urgency: HintAnswer[Literal["low", "normal", "high", "critical"]]
+
+
 class IngestAnswer(BaseModel):
     """What was made of a text."""
 
@@ -284,6 +311,7 @@ class IngestAnswer(BaseModel):
     summary: str
     entities: list[EntityAnswer]
     relationships: list[RelationshipAnswer]
+    hints: HintsAnswer
 
 
 class TaskStarted(BaseModel):

@@ -1,0 +1,52 @@
+-- What came in: which item it belongs to, which thread, and whether we have answered it.
+
+-- name: lock_urns
+-- one after the other, in one order for all: of two letters about one family, the second one sees what the first wrote
+SELECT pg_advisory_xact_lock(hashtextextended('item ' || w.urn, w.scope))
+  FROM (SELECT scope, urn FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS u (scope, urn) ORDER BY scope, urn) w;
+
+-- name: known_items
+SELECT w.scope, w.urn, s.item, s.known
+  FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS w (scope, urn)
+  JOIN item_source s ON s.scope = w.scope AND s.urn = w.urn;
+
+-- name: add_source
+INSERT INTO item_source (scope, urn, item) VALUES (%(scope)s, %(urn)s, %(item)s) ON CONFLICT DO NOTHING;
+
+-- name: describe
+-- the newest of its documents describes an item; of the mails of a thread, the one that was written last
+UPDATE item
+   SET document = %(document)s, title = %(title)s, note = %(note)s::jsonb, written_at = %(written_at)s, warning = %(warning)s,
+       type = %(type)s
+ WHERE id = %(id)s;
+
+-- name: warn
+UPDATE item SET warning = %(warning)s WHERE id = %(id)s;
+
+-- name: set_known
+UPDATE item_source SET known = %(known)s WHERE scope = %(scope)s AND urn = %(urn)s;
+
+-- name: open_in_thread
+-- the open items whose mails belong to the thread of this message; items are locked, the oldest first
+SELECT i.*, s.client, s.project
+  FROM item i JOIN scope s ON s.id = i.scope
+ WHERE i.scope = %(scope)s AND i.state = ANY (%(states)s::text[]) AND i.origin IS NULL AND i.parent IS NULL
+   AND i.message IN (SELECT m.message FROM mail_thread m WHERE m.scope = %(scope)s AND m.thread = %(thread)s)
+ ORDER BY i.id FOR UPDATE OF i;
+
+-- name: copies_in_thread
+-- copies that wait for their time, of items in this thread that are done
+SELECT c.*, s.client, s.project
+  FROM item i JOIN item c ON c.origin = i.id AND c.state = 'scheduled' JOIN scope s ON s.id = c.scope
+ WHERE i.scope = %(scope)s
+   AND i.message IN (SELECT m.message FROM mail_thread m WHERE m.scope = %(scope)s AND m.thread = %(thread)s)
+ ORDER BY c.id FOR UPDATE OF c;
+
+-- name: note_sent
+INSERT INTO sent_mail (scope, urn, message, written_at) VALUES (%(scope)s, %(urn)s, %(message)s, %(written_at)s)
+ON CONFLICT (scope, urn) DO UPDATE SET message = excluded.message, written_at = excluded.written_at;
+
+-- name: answered_at
+-- when we last wrote into this thread
+SELECT max(x.written_at) FROM mail_thread m JOIN sent_mail x ON x.scope = m.scope AND x.message = m.message
+ WHERE m.scope = %(scope)s AND m.thread = %(thread)s;

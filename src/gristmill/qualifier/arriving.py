@@ -1,0 +1,201 @@
+"""Writes down what came in: as a new item, as another version of one, as a mail of a thread, or as our own answer."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+
+from gristmill.db import Tx, queries
+from gristmill.documents import find_families
+from gristmill.ids import ScopeId, WorkItemId
+from gristmill.qualifier.describing import Arrival, describe_family, find_addresses
+from gristmill.qualifier.model import OPEN, Item
+from gristmill.qualifier.routing import close_handled
+from gristmill.qualifier.store import NewItem, add_message, load_items, make_item
+from gristmill.sources import find_sent, join_thread
+
+SQL = queries("gristmill.qualifier", "arrivals.sql")
+BY = "intake"
+LONGEST_TITLE = 300  # characters
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What an arrival became: the item, whether it is to be decided now, or why not."""
+
+    arrival: Arrival
+    item: WorkItemId | None = None
+    needs_decision: bool = False
+    reason: str = ""
+
+
+class _Known(NamedTuple):
+    scope: ScopeId
+    urn: str
+    item: WorkItemId
+    known: str | None  # the extent that its last decision knew
+
+
+Key = tuple[ScopeId, str]
+
+
+FindAddresses = Callable[[Tx, Sequence[ScopeId]], Awaitable[Mapping[ScopeId, Collection[str]]]]
+
+
+async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: FindAddresses) -> list[Noted]:
+    """Find or make the item of each; in one order for all callers, so that none waits for another in a circle.
+
+    Mails come first: joining a thread locks all threads of a scope, which must happen before other locks.
+    """
+    ordered = sorted(arrivals, key=lambda one: (one.scope, not one.is_mail, one.urn))
+    keys: list[Key] = [(one.scope, one.urn) for one in ordered]
+    threads = {
+        (one.scope, one.urn): await join_thread(tx, one.scope, [one.message, *one.answers])
+        for one in ordered
+        if one.message is not None
+    }
+    scopes, urns = [scope for scope, _ in keys], [urn for _, urn in keys]
+    await tx.all(SQL["lock_urns"], scopes=scopes, urns=urns)
+    sent = await _find_own(tx, ordered, find_own_addresses)
+    rows = await tx.all(SQL["known_items"], _Known, scopes=scopes, urns=urns)
+    known = {(row.scope, row.urn): row for row in rows}
+    items = await load_items(tx, [row.item for row in rows])
+    return [
+        await _note_sent(tx, one, threads[key])
+        if key in sent
+        else await _note_known(tx, one, items[known[key].item], known[key].known)
+        if key in known
+        else await _note_new(tx, one, threads.get(key))
+        for one, key in zip(ordered, keys, strict=True)
+    ]
+
+
+async def _find_own(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: FindAddresses) -> set[Key]:
+    """The mails that we sent ourselves, as their folders say, or as their addresses do."""
+    mails = [one for one in arrivals if one.is_mail]
+    if not mails:
+        return set()
+    found = await find_sent(tx, [(one.scope, one.urn) for one in mails])
+    ours = await find_own_addresses(tx, list({one.scope for one in mails}))
+    return found | {(one.scope, one.urn) for one in mails if is_outgoing(one, ours.get(one.scope, ()))}
+
+
+def is_outgoing(mail: Arrival, ours: Collection[str]) -> bool:
+    """From one of us to others alone: what one of us asks another one is to be done like any other mail."""
+    senders = find_addresses([str(mail.note.get("sender", ""))])
+    recipients = find_addresses(list(map(str, mail.note.get("recipients", ()))))
+    return any(one in ours for one in senders) and bool(recipients) and not any(one in ours for one in recipients)
+
+
+async def _note_sent(tx: Tx, arrival: Arrival, thread: str) -> Noted:
+    """What we wrote ourselves is no item; it answers what came before it in its thread."""
+    assert arrival.message is not None, "only a mail is sent"
+    place = {"scope": arrival.scope, "urn": arrival.urn}
+    await tx.execute(SQL["note_sent"], **place, message=arrival.message, written_at=arrival.written_at)
+    for item in await _find_open(tx, arrival.scope, thread):
+        if item.written_at <= arrival.written_at:
+            await close_handled(tx, item, why=f"We answered: {arrival.title[:LONGEST_TITLE]}", by=BY)
+    return Noted(arrival, reason="we sent it ourselves")
+
+
+async def _find_open(tx: Tx, scope: ScopeId, thread: str) -> list[Item]:
+    """The open items of a thread, and copies of closed ones that wait for their time."""
+    found = await tx.all(SQL["open_in_thread"], Item, scope=scope, thread=thread, states=list(OPEN))
+    return found + await tx.all(SQL["copies_in_thread"], Item, scope=scope, thread=thread)
+
+
+async def _note_known(tx: Tx, arrival: Arrival, item: Item, known: str | None) -> Noted:
+    """Another version of what is here, or a page of it that could be read after all."""
+    if known == arrival.extent:
+        return Noted(arrival, item.id, reason="it is decided already")
+    await _describe(tx, arrival, item)
+    return Noted(arrival, item.id, needs_decision=arrival.family.is_read)
+
+
+async def _describe(tx: Tx, arrival: Arrival, item: Item) -> None:
+    """Of the mails of a thread, the one that was written last describes the item."""
+    if arrival.written_at < item.written_at and item.document != arrival.family.root.id:
+        await tx.execute(SQL["warn"], id=item.id, warning=arrival.warning or item.warning)
+        return
+    await tx.execute(
+        SQL["describe"],
+        id=item.id,
+        document=arrival.family.root.id,
+        title=arrival.title[:LONGEST_TITLE],
+        note=orjson.dumps(dict(arrival.note)).decode(),
+        written_at=arrival.written_at,
+        warning=arrival.warning if arrival.family.is_read else item.warning,
+        type=arrival.type,
+    )
+
+
+async def _note_new(tx: Tx, arrival: Arrival, thread: str | None) -> Noted:
+    """A new item, or another mail of an open one."""
+    if thread is not None:
+        answered_at = await tx.value(SQL["answered_at"], scope=arrival.scope, thread=thread)
+        in_thread = await tx.all(SQL["open_in_thread"], Item, scope=arrival.scope, thread=thread, states=list(OPEN))
+        if in_thread:
+            return await _append(tx, arrival, in_thread[0], answered_at)
+        if answered_at is not None and answered_at >= arrival.written_at:
+            return await _note_answered(tx, arrival)
+    id_ = await _make(tx, arrival)
+    return Noted(arrival, id_, needs_decision=arrival.family.is_read)
+
+
+async def _append(tx: Tx, arrival: Arrival, item: Item, answered_at: datetime | None) -> Noted:
+    """Another mail of a thread whose item is open: a message of it, and a new decision."""
+    await tx.execute(SQL["add_source"], scope=arrival.scope, urn=arrival.urn, item=item.id)
+    said = f"{arrival.note.get('sender', '')}: {arrival.title}".strip(": ")
+    await add_message(tx, item.id, "mail", said, by=BY, document=arrival.family.root.id)
+    await _describe(tx, arrival, item)
+    answered = answered_at is not None and answered_at >= arrival.written_at
+    return Noted(arrival, item.id, needs_decision=arrival.family.is_read and not answered)
+
+
+async def _note_answered(tx: Tx, arrival: Arrival) -> Noted:
+    """A mail that comes in after our answer to it: there is nothing left to do."""
+    id_ = await _make(tx, arrival)
+    item = (await load_items(tx, [id_]))[id_]
+    await close_handled(tx, item, why="We have answered in its thread since.", by=BY)
+    await set_known(tx, arrival)
+    return Noted(arrival, id_, reason="we have answered it already")
+
+
+async def _make(tx: Tx, arrival: Arrival) -> WorkItemId:
+    root = arrival.family.root
+    id_ = await make_item(
+        tx,
+        NewItem(
+            scope=arrival.scope,
+            type=arrival.type,
+            title=arrival.title,
+            state="new",
+            why="It came in.",
+            by=BY,
+            urn=arrival.urn,
+            document=root.id,
+            message=arrival.message,
+            note=arrival.note,
+            written_at=arrival.written_at,
+            warning=arrival.warning if arrival.family.is_read else None,
+        ),
+    )
+    await tx.execute(SQL["add_source"], scope=arrival.scope, urn=arrival.urn, item=id_)
+    return id_
+
+
+async def set_known(tx: Tx, arrival: Arrival) -> None:
+    """Remember which documents the decision knew: the same ones are not decided again."""
+    await tx.execute(SQL["set_known"], scope=arrival.scope, urn=arrival.urn, known=arrival.extent)
+
+
+async def warn_unread(tx: Tx, ids: Sequence[WorkItemId]) -> None:
+    """Items that are decided although some of their documents are not read yet say so."""
+    items = await load_items(tx, ids)
+    documents = {item.document: item.id for item in items.values() if item.document is not None and item.urn}
+    for family in await find_families(tx, list(documents)):
+        arrival = describe_family(family)
+        if family.root.id in documents:
+            await tx.execute(SQL["warn"], id=documents[family.root.id], warning=arrival.warning)

@@ -1,0 +1,164 @@
+"""The atomic chunk of an item: its title, its key fields and a summary, under the key of its node in the graph."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+from gristmill.db import Database, Tx
+from gristmill.documents import WholeText, load_progress, prepare_chunk, prepare_text, take_in
+from gristmill.errors import Permanent, Unknown
+from gristmill.ids import ChunkId, DocumentId, WorkItemId
+from gristmill.knowledge import Embedders, Hit, chunks, graph, search_hybrid
+from gristmill.models import Facts, quote_summary
+from gristmill.qualifier.conventions.matching import find_main_amount
+from gristmill.qualifier.letters import KeepAtom
+from gristmill.qualifier.memory import load_memory, save_memory
+from gristmill.qualifier.model import Item
+from gristmill.qualifier.reading import Wording
+from gristmill.qualifier.store import get_item
+from gristmill.queue import Done, Skip, Snooze
+from gristmill.scopes import Scope
+
+LARGE = 40_000  # characters from which a text that no document holds is divided by length alone
+LONGEST_SUMMARY = 1_200
+LONGEST_TITLE = 300
+NEAR = 5  # chunks that are compared with a new one
+SAME = 0.9  # the share of its words that another chunk must have to say the same
+WAIT = timedelta(seconds=10)  # until the document of an item is looked at again
+WORD = re.compile(r"\w{2,}")
+SHOWN_REFERENCES = 8
+
+
+@dataclass(frozen=True)
+class Atom:
+    """The defining text of an item, and the key and type of its node."""
+
+    node_key: str
+    node_type: str
+    text: str
+
+
+def make_node_key(item: Item) -> str:
+    """By the pattern of its kind: `email::<message-id>`, `confluence::<page>`, `jira::KEY`; a URN of sources has it."""
+    if item.urn is None:
+        return f"item::{item.id}"
+    return item.urn if "::" in item.urn else f"document::{item.urn}"
+
+
+def summarise_text(wording: Wording) -> str:
+    """A few sentences of the new text."""
+    spans = wording.new if wording.new is not None else [(0, len(wording.text))]
+    fresh = "\n".join(wording.text[start:stop] for start, stop in spans)
+    return quote_summary(fresh or wording.text)[:LONGEST_SUMMARY]
+
+
+def make_atom(item: Item, wording: Wording, facts: Facts, summary: str) -> Atom:
+    """The chunk by rule: what the item is, from whom and when, the numbers in it, and what it says."""
+    key = make_node_key(item)
+    title = " ".join(wording.about.subject.split())[:LONGEST_TITLE] or item.title[:LONGEST_TITLE]
+    fields = "; ".join(f"{name}: {value}" for name, value in list_key_fields(wording, facts))
+    return Atom(key, key.partition("::")[0], "\n\n".join(filter(None, [title, fields, summary])))
+
+
+def list_key_fields(wording: Wording, facts: Facts) -> Iterator[tuple[str, str]]:
+    """What people ask of an item first."""
+    about = wording.about
+    if about.sender:
+        yield "from", about.sender
+    yield "written", f"{about.written_at:%Y-%m-%d}"
+    for name in ("state", "assignee", "priority"):
+        if value := about.fields.get(name):
+            yield name, value
+    if amount := find_main_amount(facts):
+        yield "amount", f"{amount.value} {amount.currency}"
+    if facts.payment and facts.payment.due:
+        yield "due", facts.payment.due.isoformat()
+    elif facts.deadline:
+        yield "deadline", facts.deadline.day.isoformat()
+    for one in facts.references[:SHOWN_REFERENCES]:
+        yield one.kind, one.value
+
+
+# --- keeping
+
+
+async def keep_atom(letter: KeepAtom, *, db: Database, embedders: Embedders) -> Done | Skip | Snooze:
+    """Put the atomic chunk of an item into the knowledge, unless a chunk there says the same; its node is linked."""
+    async with db.reading() as tx:
+        try:
+            item = await get_item(tx, letter.item)
+        except Unknown:
+            return Skip("The item is gone.")
+        if item.document is not None and not await _is_searchable(tx, item.document):
+            return Snooze(WAIT, "its document is not searchable yet")
+    scope = Scope(item.client, item.project)
+    atom = Atom(letter.node_key, letter.node_type, letter.text)
+    if same := find_same(atom, await search_hybrid(db, embedders, atom.text, max_results=NEAR, scope=scope), scope):
+        return Done(partial(_link, item=item.id, scope=scope, atom=atom, found=[same.chunk]))
+    whole = await prepare_atom(db, embedders, item, atom)
+    large = await _prepare_large(db, embedders, item)
+    return Done(partial(_write, item=item.id, scope=scope, atom=atom, texts=[whole, *large]))
+
+
+async def _is_searchable(tx: Tx, document: DocumentId) -> bool:
+    """Whether the chunks of a document can be found, or will never be."""
+    return all(one.has_ended for one in await load_progress(tx, [document]))
+
+
+def find_same(atom: Atom, hits: Sequence[Hit], scope: Scope) -> Hit | None:
+    """A chunk of the same scope that has nearly all the words of this one."""
+    words = set(WORD.findall(atom.text.casefold()))
+    for hit in hits:
+        own = (hit.client, hit.project) == (scope.client, scope.project)
+        if own and words and len(words & set(WORD.findall(hit.text.casefold()))) >= SAME * len(words):
+            return hit
+    return None
+
+
+async def prepare_atom(db: Database, embedders: Embedders, item: Item, atom: Atom) -> WholeText:
+    """One chunk as a text of its own, which lies in the item's document and goes with it."""
+    scope, own = Scope(item.client, item.project), make_node_key(item)
+    urn = f"atom:{own}" if atom.node_key == own else f"atom:{own}#{atom.node_key}"
+    note = await prepare_chunk(db, embedders, urn, atom.text, knowledge_type=item.type, scope=scope)
+    return WholeText(
+        note.urn, item.title, note.text, note.chunks, scope, item.type, item.written_at, container=item.document
+    )
+
+
+async def _prepare_large(db: Database, embedders: Embedders, item: Item) -> list[WholeText]:
+    """A long text that came without a document is divided by its length; all others have been read page by page."""
+    if item.document is not None or len(item.text or "") < LARGE:
+        return []
+    prepared = await prepare_text(db, embedders, item.text or "", item.title)
+    scope = Scope(item.client, item.project)
+    return [WholeText(f"item:{item.id}", item.title, item.text or "", prepared, scope, item.type, item.written_at)]
+
+
+async def _write(tx: Tx, *, item: WorkItemId, scope: Scope, atom: Atom, texts: Sequence[WholeText]) -> None:
+    found = [chunk for text in texts for chunk in await put_text(tx, text)]
+    await _link(tx, item=item, scope=scope, atom=atom, found=found)
+
+
+async def put_text(tx: Tx, text: WholeText) -> list[ChunkId]:
+    """Keep a text; its chunks."""
+    taken = await take_in(tx, text)
+    if taken.document is None:
+        raise Permanent(taken.reason or "It cannot be taken in.")
+    places = [(taken.document, 1, n) for n in range(len(text.chunks.pieces))]
+    return [one.id for one in await chunks.load(tx, places) if one is not None]
+
+
+async def _link(tx: Tx, *, item: WorkItemId, scope: Scope, atom: Atom, found: Sequence[ChunkId]) -> None:
+    key = await graph.create_node_with_rag_links(tx, scope, atom.node_key, atom.node_type, {}, found)
+    await remember_chunks(tx, item, [key], found)
+
+
+async def remember_chunks(tx: Tx, item: WorkItemId, keys: Sequence[str], found: Sequence[ChunkId]) -> None:
+    """Add nodes and chunks to the memory of an item."""
+    memory = await load_memory(tx, item)
+    if memory is not None:
+        node_keys = list(dict.fromkeys([*memory.node_keys, *keys]))
+        kept = replace(memory, node_keys=node_keys, chunks=list(dict.fromkeys([*memory.chunks, *found])))
+        await save_memory(tx, item, kept)

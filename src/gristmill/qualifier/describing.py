@@ -1,0 +1,150 @@
+"""What a family of documents is as an item: its type, its title, its date, and what is known beside its words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import getaddresses
+from typing import Any, cast
+
+from gristmill.documents import Family, FamilyMember
+from gristmill.ids import ScopeId
+from gristmill.qualifier.model import TYPES, ItemType
+
+MAIL = "mail"  # the type of a document that is a mail
+BY_DOCUMENT: dict[str, ItemType] = {MAIL: "email", "transcript": "meeting"}
+NESTED = ("issue", "commit", "page")  # where sources of tickets, commits and pages put what they know
+KEPT_FIELDS = ("assignee", "assignees", "state", "status", "due", "priority", "reporter", "labels", "branch", "key")
+FIELDS = {"assignees": "assignee"}
+AUTHORS = ("author", "reporter", "organizer", "editor")
+PRESENT = ("attendees", "speakers")
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A family of documents that came in."""
+
+    family: Family
+    type: ItemType
+    title: str
+    written_at: datetime
+    note: Mapping[str, Any]
+    message: str | None = None  # of a mail: its id
+    answers: Sequence[str] = field(default_factory=tuple[str, ...])  # and those of the mails before it
+
+    @property
+    def scope(self) -> ScopeId:
+        return self.family.root.scope
+
+    @property
+    def urn(self) -> str:
+        return self.family.root.urn
+
+    @property
+    def is_mail(self) -> bool:
+        return self.message is not None
+
+    @property
+    def extent(self) -> str:
+        """Which documents, and how many pages of each, a decision about it knows."""
+        return ",".join(f"{one.id}:{one.pages}" for one in sorted(self.family.members, key=lambda one: one.id))
+
+    @property
+    def warning(self) -> str | None:
+        """What is missing of it, in one sentence."""
+        missing = [one for one in self.family.members if one.state != "read"]
+        if not missing:
+            return None
+        reason = missing[0].error or "it was not read in time"
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        return f"Not all of it could be read: {missing[0].name}{more}: {reason.rstrip('.')}."
+
+
+def describe_family(family: Family) -> Arrival:
+    root = family.root
+    is_mail = root.type == MAIL
+    return Arrival(
+        family,
+        find_type(root),
+        root.title or root.name,
+        root.written_at or root.added_at,
+        _note_mail(root) if is_mail else _note_file(root),
+        find_message_id(root) if is_mail else None,
+        find_answers(root) if is_mail else (),
+    )
+
+
+def find_type(root: FamilyMember) -> ItemType:
+    """As its source says, or by what it is."""
+    said = root.meta.get("item")
+    return said if said in TYPES else BY_DOCUMENT.get(root.type or "", "document")
+
+
+def find_message_id(root: FamilyMember) -> str:
+    """As sources write it, without brackets; a mail without one is a thread of its own."""
+    said = str(root.meta.get("message_id") or "")
+    return said.strip().strip("<>").strip() or root.urn.removeprefix("email::")
+
+
+def find_answers(root: FamilyMember) -> tuple[str, ...]:
+    said = [str(root.meta.get("in_reply_to") or ""), *map(str, _list(root.meta.get("references")))]
+    found = (word.strip("<>,") for one in said for word in one.split())
+    return tuple(dict.fromkeys(one for one in found if one))
+
+
+def _note_mail(root: FamilyMember) -> dict[str, Any]:
+    meta = root.meta
+    senders = list(map(str, _list(meta.get("from"))))
+    recipients = [*map(str, _list(meta.get("to"))), *map(str, _list(meta.get("cc")))]
+    note = {
+        "subject": str(meta.get("subject") or root.title or ""),
+        "sender": senders[0] if senders else "",
+        "recipients": recipients,
+        "headers": _mapping(meta.get("headers")),
+        "folder": meta.get("folder"),
+        "source": meta.get("source"),
+    }
+    return {name: value for name, value in note.items() if value}
+
+
+def _note_file(root: FamilyMember) -> dict[str, Any]:
+    """Of a ticket its fields; of a meeting who was there; of a commit or a page who wrote it."""
+    nested = next((name for name in NESTED if root.meta.get(name)), "")
+    said = {**root.meta, **_mapping(root.meta.get(nested))}
+    sender = next((name for field in AUTHORS for name in name_people(said.get(field))), "")
+    fields = {FIELDS.get(name, name): ", ".join(name_people(said[name])) for name in KEPT_FIELDS if said.get(name)}
+    note = {
+        "subject": root.title or root.name,
+        "sender": sender,
+        "recipients": [name for field in PRESENT for name in name_people(said.get(field))],
+        "fields": fields,
+        "folder": root.meta.get("folder"),
+        "source": root.meta.get("source"),
+    }
+    return {name: value for name, value in note.items() if value}
+
+
+def name_people(said: Any) -> list[str]:
+    """Names, or names with addresses, however the source writes them: a text, a list of texts, a list of pairs."""
+    return [_name_person(one) for one in _list(said) if one]
+
+
+def _name_person(said: Any) -> str:
+    if not isinstance(said, list):
+        return str(said)
+    name, address, *_ = [*map(str, cast(list[Any], said)), "", ""]
+    return f"{name} <{address}>" if address else name
+
+
+def find_addresses(said: Sequence[str]) -> list[str]:
+    """The bare addresses of people, in small letters."""
+    return [address.casefold() for _, address in getaddresses(list(said)) if address]
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None or value == "":
+        return []
+    return cast(list[Any], value) if isinstance(value, list) else [value]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return {str(name): said for name, said in cast(dict[Any, Any], value).items()} if isinstance(value, dict) else {}

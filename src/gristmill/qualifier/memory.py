@@ -1,0 +1,34 @@
+"""The memory of an item: what the qualifier found out, for whatever executes the item."""
+
+import orjson
+
+from gristmill.db import Tx, queries
+from gristmill.ids import WorkItemId
+from gristmill.qualifier.model import Memory
+
+SQL = queries("gristmill.qualifier", "memory.sql")
+
+
+async def save_memory(tx: Tx, item: WorkItemId, memory: Memory) -> None:
+    """The last memory counts: a later decision takes the place of the one before."""
+    await tx.execute(
+        SQL["save_memory"],
+        item=item,
+        summary=memory.summary,
+        node_keys=list(memory.node_keys),
+        chunks=list(memory.chunks),
+        data=orjson.dumps(dict(memory.data)).decode(),
+        routing=memory.routing,
+        reason=memory.reason,
+        source=memory.source,
+        source_id=memory.source_id,
+    )
+
+
+async def load_memory(tx: Tx, item: WorkItemId) -> Memory | None:
+    return await tx.one(SQL["load_memory"], Memory, item=item)
+
+
+async def delete_memory(tx: Tx, item: WorkItemId) -> bool:
+    """Whether there was one."""
+    return await tx.value(SQL["delete_memory"], item=item) is not None

@@ -1,0 +1,17 @@
+-- What the qualifier remembers of an item.
+
+-- name: save_memory
+INSERT INTO item_memory (item, scope, summary, node_keys, chunks, data, routing, reason, source, source_id)
+SELECT i.id, i.scope, %(summary)s, %(node_keys)s::text[], %(chunks)s::bigint[], %(data)s::jsonb, %(routing)s, %(reason)s,
+       %(source)s, %(source_id)s
+  FROM item i WHERE i.id = %(item)s
+ON CONFLICT (item) DO UPDATE
+   SET summary = excluded.summary, node_keys = excluded.node_keys, chunks = excluded.chunks, data = excluded.data,
+       routing = excluded.routing, reason = excluded.reason, source = excluded.source, source_id = excluded.source_id,
+       saved_at = clock();
+
+-- name: load_memory
+SELECT summary, node_keys, chunks, data, routing, reason, source, source_id FROM item_memory WHERE item = %(item)s;
+
+-- name: delete_memory
+DELETE FROM item_memory WHERE item = %(item)s RETURNING item;

@@ -1,0 +1,191 @@
+"""Qualifies items: reads their words, follows conventions, asks an LLM where there is one, decides, writes it down."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from gristmill.db import Tx
+from gristmill.qualifier.atoms import Atom, list_key_fields, make_atom, summarise_text
+from gristmill.qualifier.casework import (
+    choose_conventions,
+    find_identifiers,
+    is_silent,
+    make_case,
+    word_item,
+)
+from gristmill.qualifier.conventions import InForce, count_firings, fold_firings, load_in_force
+from gristmill.qualifier.deciding import Advice, Case, Verdict, decide, is_settled
+from gristmill.qualifier.decisions import find_known, load_former, load_moment, save_decision
+from gristmill.qualifier.identifiers import note_identifiers
+from gristmill.qualifier.letters import AskLlm, KeepAtom
+from gristmill.qualifier.memory import save_memory
+from gristmill.qualifier.model import UNDECIDED, Item, ItemText, Memory
+from gristmill.qualifier.moving import move_item
+from gristmill.qualifier.profiles import Profile, find_identity, find_lead_of, load_profiles
+from gristmill.qualifier.reading import Terms, Wording
+from gristmill.qualifier.routing import apply_route
+from gristmill.queue import send
+from gristmill.rooms import Tools
+from gristmill.scopes import Scope
+from gristmill.settings import QualifierSettings
+
+SHOWN_REQUESTS = 10  # sentences that the memory of an item keeps
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An item whose words are read: everything of its decision that needs no other item."""
+
+    item: Item
+    wording: Wording
+    case: Case
+    atom: Atom
+    summary: str
+
+
+@dataclass(frozen=True)
+class Qualified:
+    """What is to be written about an item, in the transaction that ends its task."""
+
+    item: Item
+    write: Callable[[Tx], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Customs:
+    """The conventions and profiles of some clients at one moment."""
+
+    now: datetime
+    conventions: Sequence[InForce]
+    profiles: Sequence[Profile]
+
+    def find_terms(self, client: str, project: str, settings: QualifierSettings, now: datetime | None = None) -> Terms:
+        """What holds in one scope; `now` is the moment that is decided from, if it is not this one."""
+        scope = Scope(client, project)
+        return Terms(
+            now or self.now,
+            find_lead_of(self.profiles, scope, settings.lead_days),
+            find_identity(self.profiles, scope),
+            choose_conventions(self.conventions, client, project),
+        )
+
+
+async def load_customs(tx: Tx, clients: Sequence[str]) -> Customs:
+    return Customs(await load_moment(tx), await load_in_force(tx, clients), await load_profiles(tx, clients))
+
+
+async def qualify_many(tools: Tools, texts: Sequence[ItemText]) -> Sequence[Qualified | Exception]:
+    """Decide about items by rules and conventions, or send them to an LLM first; one answer for each, in order."""
+    async with tools.db.reading() as tx:
+        customs = await load_customs(tx, [one.item.client for one in texts])
+    settings = tools.settings
+    prepared = await asyncio.to_thread(prepare_many, texts, customs, settings.qualifier)
+    has_llm = bool(settings.llm.model)
+    return [one if isinstance(one, Exception) else _qualify(one, has_llm=has_llm) for one in prepared]
+
+
+def prepare_many(
+    texts: Sequence[ItemText], customs: Customs, settings: QualifierSettings
+) -> list[Prepared | Exception]:
+    """Read the words of many items; a text that breaks a rule breaks nothing for the others."""
+    found: list[Prepared | Exception] = []
+    for one in texts:
+        try:
+            found.append(prepare(one, customs.find_terms(one.item.client, one.item.project, settings)))
+        except Exception as error:  # noqa: BLE001 its task fails with it, alone
+            found.append(error)
+    return found
+
+
+def prepare(text: ItemText, terms: Terms) -> Prepared:
+    wording = word_item(text, terms.me)
+    case = make_case(wording, terms)
+    summary = summarise_text(wording)
+    return Prepared(text.item, wording, case, make_atom(text.item, wording, case.facts, summary), summary)
+
+
+def _qualify(prepared: Prepared, *, has_llm: bool) -> Qualified:
+    """An LLM is asked about items that are new here. A decision that is made again is made by rules: it only rises."""
+    ask = has_llm and prepared.item.state in UNDECIDED and not is_settled(prepared.case)
+    return Qualified(prepared.item, partial(_ask_llm if ask else decide_and_write, prepared=prepared))
+
+
+async def _ask_llm(tx: Tx, *, prepared: Prepared) -> None:
+    item = prepared.item
+    task = await send(tx, AskLlm(item.id), scope=item.scope, foreground=item.foreground, position=item.position)
+    await move_item(tx, item.id, "qualifying", since=UNDECIDED, why="An LLM is asked.", by="qualifier", task=task)
+
+
+async def decide_and_write(
+    tx: Tx,
+    *,
+    prepared: Prepared,
+    advice: Advice | None = None,
+    summary: str = "",
+    asked: bool = False,
+    has_atom: bool = False,
+) -> None:
+    """Decide, now that other items are known, and write the decision with everything that follows from it.
+
+    An LLM that was `asked` and gave no advice is a silent one. With `has_atom`, it has kept the item's chunk itself.
+    """
+    item, facts = prepared.item, prepared.case.facts
+    identifiers = find_identifiers(facts)
+    known = await find_known(tx, item, identifiers)
+    case = replace(prepared.case, known=known, former=await load_former(tx, item), advice=advice)
+    case = replace(case, is_silent=asked and advice is None)
+    verdict = decide(case)
+    silent = case.is_silent or is_silent(case, prepared.wording)
+    decision = await save_decision(tx, item, prepared.wording, case, verdict, silent=silent)
+    await note_identifiers(tx, item.id, list(identifiers))
+    await _count(tx, case)
+    await save_memory(tx, item.id, make_memory(prepared, verdict, summary))
+    reason = explain_briefly(verdict)
+    await apply_route(tx, item, verdict.route, decision=decision, why=reason, by=verdict.author)
+    if not has_atom:
+        await _keep_atom(tx, prepared)
+
+
+async def _count(tx: Tx, case: Case) -> None:
+    if case.firings:
+        await count_firings(tx, [one.id for one in case.firings])
+        await fold_firings(tx)
+
+
+async def _keep_atom(tx: Tx, prepared: Prepared) -> None:
+    """Later, and by others: an urgent item does not wait for vectors."""
+    atom, item = prepared.atom, prepared.item
+    is_first = item.decision is None and item.origin is None and item.parent is None
+    if prepared.wording.has_text and is_first:
+        await send(tx, KeepAtom(item.id, atom.node_key, atom.node_type, atom.text), scope=item.scope)
+
+
+def explain_briefly(verdict: Verdict) -> str:
+    """The sentences of the path, in order."""
+    return " ".join(step.sentence for step in verdict.path)
+
+
+def make_memory(prepared: Prepared, verdict: Verdict, summary: str = "") -> Memory:
+    """What the executor of an item is told."""
+    item = prepared.item
+    return Memory(
+        summary or prepared.summary or item.title,
+        node_keys=[prepared.atom.node_key],
+        data=make_data(prepared, verdict),
+        routing=verdict.route.to,
+        reason=explain_briefly(verdict),
+        source=item.type,
+        source_id=item.urn,
+    )
+
+
+def make_data(prepared: Prepared, verdict: Verdict) -> Mapping[str, Any]:
+    """The key fields of an item for programs."""
+    facts = prepared.case.facts
+    fields: dict[str, Any] = {"subject": prepared.wording.about.subject, "language": facts.language}
+    fields |= dict(list_key_fields(prepared.wording, facts))
+    asked = [one.evidence.words for one in facts.requests[:SHOWN_REQUESTS]]
+    return {**fields, "asked": asked, "assign": verdict.assign, "urgency": verdict.route.urgency}

@@ -1,0 +1,117 @@
+"""The words of items: the subject, the body without its head, then each attachment after a line with its name."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gristmill.db import Tx, queries
+from gristmill.documents import FamilyMember, find_families, find_new_spans
+from gristmill.ids import DocumentId, WorkItemId
+from gristmill.qualifier.describing import MAIL
+from gristmill.qualifier.model import Item, ItemText, TextPart
+from gristmill.qualifier.store import load_items
+
+SQL = queries("gristmill.qualifier", "texts.sql")
+MOST_PAGES = 200  # of one document that are read for a decision
+MOST_CHARACTERS = 300_000  # of one item
+HEAD = re.compile(
+    r"(?:\*\*(?:From|To|Cc|Date|Subject|Attachments):\*\* [^\n]*\n)+\n*"
+)  # as the reader of mails writes it
+GAP = "\n\n"
+
+
+class _PageRow(NamedTuple):
+    document: DocumentId
+    number: int
+    text: str
+
+
+@dataclass
+class _Composer:
+    """Puts pages together, and remembers where each of them stands."""
+
+    pieces: list[str] = field(default_factory=list[str])
+    new: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    parts: list[TextPart] = field(default_factory=list[TextPart])
+    length: int = 0
+
+    def add(self, text: str) -> int:
+        """Where it begins."""
+        start = self.length
+        self.pieces.append(text)
+        self.length += len(text)
+        return start
+
+    def add_new(self, text: str) -> None:
+        start = self.add(text)
+        self.new.append((start, self.length))
+
+    def add_pages(self, member: FamilyMember, pages: Sequence[_PageRow]) -> None:
+        """The pages of a document: of a mail, what it does not quote is new."""
+        begin = self.length
+        for page in pages:
+            offset = _skip_head(page.text) if member.type == MAIL and page.number == 1 else 0
+            room = MOST_CHARACTERS - self.length
+            if room <= 0:
+                break
+            start = self.add(page.text[offset : offset + room])
+            self.parts.append(TextPart(member.id, member.name, page.number, start, self.length, offset))
+            self.add("\n")
+        if member.type == MAIL:
+            body = "".join(self.pieces)[begin:]
+            self.new += [(begin + start, begin + stop) for start, stop in find_new_spans(body)]
+        elif self.length > begin:
+            self.new.append((begin, self.length))
+
+
+def _skip_head(text: str) -> int:
+    """Where the body of a mail begins on its first page: sender and date stand in the note of the item."""
+    head = HEAD.match(text)
+    return head.end() if head else 0
+
+
+async def load_item_texts(
+    tx: Tx, ids: Sequence[WorkItemId], roots: dict[WorkItemId, DocumentId] | None = None
+) -> list[ItemText]:
+    """The words of these items, as many of them as (still) exist.
+
+    An item of several documents, the mails of a thread, has the words of the newest, or of the one in `roots`.
+    """
+    items = await load_items(tx, ids)
+    documents = {id_: item.document for id_, item in items.items() if item.document is not None and item.text is None}
+    documents |= roots or {}
+    families = {family.root.id: family for family in await find_families(tx, list(documents.values()))}
+    members = {id_: families[one].members for id_, one in documents.items() if one in families}
+    wanted = [member.id for family in members.values() for member in family]
+    rows = await tx.all(SQL["pages_of"], _PageRow, documents=wanted, most=MOST_PAGES)
+    pages: dict[DocumentId, list[_PageRow]] = {}
+    for row in rows:
+        pages.setdefault(row.document, []).append(row)
+    return [
+        compose_text(items[id_], [(one, pages.get(one.id, ())) for one in members.get(id_, ())])
+        for id_ in ids
+        if id_ in items
+    ]
+
+
+def compose_text(item: Item, family: Sequence[tuple[FamilyMember, Sequence[_PageRow]]]) -> ItemText:
+    """The text of an item from its pages, or from its own words."""
+    text = _Composer()
+    text.add_new(str(item.note.get("subject") or item.title))
+    text.add(GAP)
+    if item.text is not None:
+        text.add_new(item.text)
+    for member, pages in family:
+        if member.depth:
+            text.add_new(f"{GAP}{member.name}\n")
+        text.add_pages(member, pages)
+    return ItemText(item, "".join(text.pieces).rstrip(), tuple(text.new), tuple(text.parts))
+
+
+def cite(text: ItemText, start: int, stop: int) -> tuple[TextPart, int, int] | None:
+    """The page on which these characters of an item stand, and where on it; None for the subject and names of files."""
+    for part in text.parts:
+        if part.start <= start < part.stop:
+            return part, start - part.start + part.offset, min(stop, part.stop) - part.start + part.offset
+    return None

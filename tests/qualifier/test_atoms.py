@@ -1,0 +1,96 @@
+"""The atomic chunk of an item: by rule, once, under the key of its node, and gone with its document."""
+
+from typing import Any
+
+import pytest
+from item_desk import ACME, EMBEDDER, ItemDesk
+
+from gristmill.documents import Item as DocumentItem
+from gristmill.documents import find_written, remove, take_in
+from gristmill.ids import WorkItemId
+from gristmill.knowledge import graph, search_hybrid
+from gristmill.qualifier import load_memory
+from gristmill.qualifier.atoms import LARGE, keep_atom
+from gristmill.qualifier.letters import KeepAtom
+from gristmill.queue import Done, Skip, Snooze
+from gristmill.scopes import Scope, find_scope
+
+INVOICE = "Dear Sir or Madam,\n\ninvoice no. 2026-0077 over 1,240.00 EUR is payable until 30 June 2026.\n"
+
+
+async def keep(desk: ItemDesk) -> Any:
+    """What a worker does with the letters of all decisions so far."""
+    answer: Any = None
+    for letter in await desk.letters("qualify-atoms.keep"):
+        answer = await keep_atom(KeepAtom(**letter), db=desk.db, embedders=EMBEDDER)
+        if isinstance(answer, Done) and answer.write:
+            async with desk.db.transaction() as tx:
+                await answer.write(tx)
+    return answer
+
+
+async def chunks_of(desk: ItemDesk, id_: WorkItemId) -> list[int]:
+    async with desk.db.reading() as tx:
+        memory = await load_memory(tx, id_)
+    assert memory is not None
+    return list(memory.chunks)
+
+
+async def test_an_item_is_found_by_its_title_and_key_fields(desk: ItemDesk):
+    item = await desk.qualify(INVOICE, subject="Invoice of May", urn="email::77@beta.example")
+    await keep(desk)
+    (hit,) = await search_hybrid(desk.db, EMBEDDER, "invoice 2026-0077", scope=ACME)
+    assert hit.text.startswith("Invoice of May\n\nfrom: petr@beta.example; written: 2026-05-04; amount: 1240.00 EUR")
+    assert await chunks_of(desk, item.id) == [hit.chunk]
+    async with desk.db.reading() as tx:
+        node = await graph.node(tx, ACME, "email::77@beta.example")
+    assert [one.chunk for one in node.evidence] == [hit.chunk]
+
+
+async def test_a_chunk_that_says_the_same_is_linked_and_not_kept_twice(desk: ItemDesk):
+    first = await desk.qualify(INVOICE, subject="Invoice of May", urn="email::1@beta.example")
+    second = await desk.qualify(INVOICE, subject="Invoice of May", urn="email::2@beta.example")
+    await keep(desk)
+    assert await chunks_of(desk, first.id) == await chunks_of(desk, second.id)
+    assert len(await search_hybrid(desk.db, EMBEDDER, "invoice 2026-0077", scope=ACME)) == 1
+
+
+async def test_a_chunk_of_another_client_is_none(desk: ItemDesk):
+    mine = await desk.qualify(INVOICE, subject="Invoice of May")
+    other = await desk.qualify(INVOICE, subject="Invoice of May", scope=Scope("beta"))
+    await keep(desk)
+    assert await chunks_of(desk, mine.id) != await chunks_of(desk, other.id)
+
+
+async def test_it_waits_for_the_document_and_goes_with_it(desk: ItemDesk):
+    async with desk.db.transaction() as tx:
+        taken = await take_in(tx, DocumentItem("email::9@beta.example", "mail.eml", INVOICE, ACME))
+    id_ = await desk.make(INVOICE, subject="Invoice of May", urn="email::9@beta.example", document=taken.document)
+    await desk.decide(id_)
+    assert isinstance(await keep(desk), Snooze)
+    async with desk.db.transaction() as tx:
+        await tx.execute("UPDATE document SET completed_at = clock() WHERE id = %(id)s", id=taken.document)
+    assert isinstance(await keep(desk), Done)
+    async with desk.db.transaction() as tx:
+        scope = await find_scope(tx, ACME)
+        assert scope is not None
+        assert await find_written(tx, scope, "atom:email::9@beta.example") is not None
+    async with desk.db.transaction() as tx:
+        await remove(tx, [taken.document])
+        assert await find_written(tx, scope, "atom:email::9@beta.example") is None
+    assert list(await search_hybrid(desk.db, EMBEDDER, "invoice 2026-0077", scope=ACME)) == []
+
+
+@pytest.mark.parametrize(("length", "chunks"), [(LARGE - 100, 1), (LARGE + 100, 12)])
+async def test_only_a_large_text_without_a_document_is_divided_by_its_length(desk: ItemDesk, length: int, chunks: int):
+    text = "".join(f"word{n} " for n in range(length))[:length]
+    item = await desk.qualify(text, subject="Notes", type="user_task")
+    await keep(desk)
+    assert len(await chunks_of(desk, item.id)) == chunks
+
+
+async def test_an_item_that_is_gone_is_left_alone(desk: ItemDesk):
+    item = await desk.qualify(INVOICE)
+    async with desk.db.transaction() as tx:
+        await tx.execute("DELETE FROM item WHERE id = %(id)s", id=item.id)
+    assert isinstance(await keep(desk), Skip)
