@@ -116,7 +116,13 @@ async def show_convention(request: Request, caller: Viewer, id: Number) -> Respo
         one, versions = await load_convention(tx, id), await list_versions(tx, id)
         found = await find_contradictions_with(tx, one.text, one.scope)
     return services.render(
-        request, "qualifier/convention.html", convention=one, versions=versions, contradictions=found, wrong=None
+        request,
+        "qualifier/convention.html",
+        convention=one,
+        versions=versions,
+        contradictions=found,
+        wrong=None,
+        text=one.text,
     )
 
 

@@ -94,8 +94,8 @@ def _clean_names(names: Sequence[str], what: str) -> list[str]:
 
 
 def _check_address(address: str) -> str:
-    name, _, host = address.rpartition("@")
-    if not host or (name and " " in name):
+    name, at, host = address.rpartition("@")
+    if not at or not host or " " in name:
         raise Refused(f"“{address}” is no e-mail address: write for example jana@acme.example, or @acme.example.")
     return address.casefold()
 
