@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -39,8 +39,9 @@ def _unquote_often(text: str) -> Iterator[str]:
 
 def _undo_disguises(text: str) -> str:
     """`eve [at] evil [dot] example`, as people hide addresses from robots."""
-    text = re.sub(r"\s*[\[({<]?\s*\bat\b\s*[\])}>]?\s*", "@", text, flags=re.IGNORECASE)
-    return re.sub(r"\s*[\[({<]?\s*\b(?:dot|punkt|tecka|tečka|točka)\b\s*[\])}>]?\s*", ".", text, flags=re.IGNORECASE)
+    text = " ".join(text.split())
+    text = re.sub(r" ?[\[({<]? ?\bat\b ?[\])}>]? ?", "@", text, flags=re.IGNORECASE)
+    return re.sub(r" ?[\[({<]? ?\b(?:dot|punkt|tecka|tečka|točka)\b ?[\])}>]? ?", ".", text, flags=re.IGNORECASE)
 
 
 def _decode_blocks(text: str) -> Iterator[str]:
@@ -57,11 +58,20 @@ def _decode_blocks(text: str) -> Iterator[str]:
 def fold(text: str) -> str:
     """The skeleton of a text: small letters, look-alikes made equal, nothing invisible."""
     text = unicodedata.normalize("NFKC", _decode_punycode(text))
-    visible = "".join(one for one in text if unicodedata.category(one) not in ("Cf", "Cc", "Mn") or one in "\n\t ")
-    if not visible.isascii():
-        decomposed = unicodedata.normalize("NFKD", visible)
-        visible = "".join(_find_latin(one) for one in decomposed if unicodedata.category(one) != "Mn")
-    return visible.casefold()
+    return unicodedata.normalize("NFKD", text).translate(_SKELETON).casefold()
+
+
+class _Skeleton(dict[int, str]):
+    """For each character the one that it is taken for; nothing for what is not seen, accents included."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_seen = character in "\n\t" or unicodedata.category(character) not in ("Cf", "Cc", "Mn")
+        self[code] = _find_latin(character) if is_seen else ""
+        return self[code]
+
+
+_SKELETON = _Skeleton()
 
 
 def _decode_punycode(text: str) -> str:
@@ -75,7 +85,6 @@ def _decode_label(label: str) -> str:
         return label
 
 
-@cache
 def _find_latin(character: str) -> str:
     """The letter or digit of ASCII that a character is taken for."""
     if character.isascii():

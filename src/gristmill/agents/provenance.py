@@ -22,7 +22,7 @@ MOST_SOURCES = 5  # that an origin names
 SHORTEST_PIECE = 4  # characters of a value that was put together from several texts …
 MOST_PIECES = 4  # … of so many pieces
 SHORTEST_WORD = 3  # a shorter value is looked for as a word of its own
-MOST_LOOKED_THROUGH = 4_000_000  # characters of texts in which a value is looked for
+MOST_LOOKED_THROUGH = 1_000_000  # characters of texts in which a value is looked for
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,9 @@ def find_origin(kind: TargetKind, value: str, words: Words) -> Origin:
 
 STOPS = ".,;:!?"
 OPENING, CLOSING = "([{<“„‘«'\"`", ")]}>”“’»'\"`"
-ADDRESS = re.compile(r"[^\s<>()\[\]{},;:\"'`“”„‘’«»|]+@[^\s<>()\[\]{},;:\"'`“”„‘’«»|@]+")
+APART = re.compile(r"[\s<>()\[\]{},;:\"'`“”„‘’«»|]+")  # what cannot be in a mail address
 URL = re.compile(r"https?://[^\s<>\"'`“”„‘’«»|]+", re.IGNORECASE)
 COMMAND = re.compile(r"`+([^`\n]+)`+|\"([^\"\n]+)\"|“([^”\n]+)”|„([^“\n]+)“|'([^'\n]+)'")
-PROMPT = re.compile(r"^\s*(?:[$#>]\s+)?(\S.*?)\s*$", re.MULTILINE)
 UNRESERVED = re.compile(r"%(2[dD]|2[eE]|5[fF]|7[eE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA])")
 
 
@@ -113,8 +112,9 @@ def is_said(kind: TargetKind, value: str, text: str) -> bool:
 
 
 def _find_addresses(text: str) -> Iterator[str]:
-    for found in ADDRESS.finditer(text):
-        yield found[0].rstrip(STOPS)
+    for word in APART.split(text):
+        if "@" in word:
+            yield word.rstrip(STOPS)
 
 
 def _find_urls(text: str) -> Iterator[str]:
@@ -135,8 +135,9 @@ def _find_commands(text: str) -> Iterator[str]:
     """What stands in quotes or on a line of its own: the words of a sentence may break off in front of an option."""
     for found in COMMAND.finditer(text):
         yield next(group for group in found.groups() if group is not None)
-    for found in PROMPT.finditer(text):
-        yield found[1]
+    for line in text.splitlines():
+        yield line
+        yield line.strip().removeprefix("$ ")
 
 
 _EXTRACT: Mapping[TargetKind, Callable[[str], Iterator[str]]] = {

@@ -98,7 +98,7 @@ SELECT e.id, e.run, e.key, e.tool, e.arguments, e.hash, e.prepared, e.summary, e
        e.reasons, e.state, e.attempt, e.approved_by, e.result, e.error, e.intended_at, e.approved_at, e.started_at,
        e.settled_at
   FROM agent_effect e JOIN agent_run r ON r.id = e.run
- WHERE e.state = 'executing' AND e.started_at < clock() - %(patience)s AND r.finished_at IS NOT NULL ORDER BY e.id LIMIT 100;
+ WHERE e.state = 'executing' AND e.started_at < clock() - %(patience)s::interval AND r.finished_at IS NOT NULL ORDER BY e.id LIMIT 100;
 
 -- name: list_left
 -- runs that are over, and left effects that were never begun
