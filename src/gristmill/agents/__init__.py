@@ -12,8 +12,8 @@ from gristmill.agents.runs import (
     load_question,
     load_run,
     start_run,
-    stop_run,
 )
+from gristmill.agents.stopping import end_run
 
 __all__ = [
     "EffectRow",
@@ -24,6 +24,7 @@ __all__ = [
     "Started",
     "answer_question",
     "drop_policy",
+    "end_run",
     "find_policy",
     "list_effects",
     "list_questions",
@@ -34,5 +35,4 @@ __all__ = [
     "load_run",
     "set_policy",
     "start_run",
-    "stop_run",
 ]

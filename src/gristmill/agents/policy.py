@@ -1,6 +1,5 @@
 """What agents may do in a project without asking, what they must ask for, and what they never do."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
@@ -8,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gristmill.agents.effects import Allow, Ask, Changes, Refuse, Verdict
-from gristmill.agents.provenance import Origin, TargetKind
+from gristmill.agents.provenance import Origin, TargetKind, lower_ascii
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.scopes import GLOBAL, Scope, find_scope, scope_id
@@ -165,11 +164,6 @@ def fits_command(command: str, pattern: str) -> bool:
     if wanted[-1:] == ["*"]:
         return words[: len(wanted) - 1] == wanted[:-1]
     return words == wanted
-
-
-def lower_ascii(text: str) -> str:
-    """Small letters of ASCII alone: other alphabets have capitals whose small letters are those of ASCII."""
-    return re.sub("[A-Z]+", lambda found: found[0].lower(), text)
 
 
 def find_pattern(path: str, patterns: Iterable[str], *, whole: bool = False) -> str | None:

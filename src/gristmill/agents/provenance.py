@@ -64,11 +64,11 @@ class Words:
     """Everything that was said to a run: by persons, and by the texts that it read."""
 
     person: Sequence[str] = ()
-    read: Sequence[ReadText] = ()
-    workspace: frozenset[str] = field(default_factory=frozenset[str])  # files that were there before the run
+    read: list[ReadText] = field(default_factory=list[ReadText])  # more come in while it works
+    workspace: frozenset[str] = field(default_factory=frozenset[str])  # files that are there
 
-    def with_text(self, read: ReadText) -> "Words":
-        return Words(self.person, [*self.read, read], self.workspace)
+    def in_workspace(self, files: Iterable[str]) -> "Words":
+        return Words(self.person, self.read, frozenset(files))
 
 
 def listen(person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[str] = ()) -> Words:
@@ -151,7 +151,7 @@ _EXTRACT: Mapping[TargetKind, Callable[[str], Iterator[str]]] = {
 
 
 def _spell_address(value: str) -> str:
-    return _lower_ascii(value.strip())
+    return lower_ascii(value.strip())
 
 
 def _spell_url(value: str) -> str:
@@ -163,7 +163,7 @@ def _spell_url(value: str) -> str:
         return f"unreadable {value}"
     if parts.username is not None or parts.password is not None or "\\" in value:
         return f"odd {value}"
-    host = _lower_ascii(parts.hostname or "")
+    host = lower_ascii(parts.hostname or "")
     default = {"http": 80, "https": 443}.get(parts.scheme)
     shown_port = "" if port in (None, default) else f":{port}"
     path = UNRESERVED.sub(lambda found: unquote(found[0]), parts.path) or "/"
@@ -187,7 +187,7 @@ def _tidy_path(value: str) -> str:
     return path if not path.startswith("../") else value
 
 
-def _lower_ascii(text: str) -> str:
+def lower_ascii(text: str) -> str:
     """Small letters of ASCII alone: other alphabets have capitals whose small letters are those of ASCII."""
     return re.sub("[A-Z]+", lambda found: found[0].lower(), text)
 

@@ -16,6 +16,7 @@ from gristmill.agents.runs.questions import (
     load_question,
     note_answer,
     withdraw_questions,
+    withdraw_stale_questions,
 )
 from gristmill.agents.runs.steps import Cost, Step, begin_step, end_step, list_steps
 from gristmill.agents.runs.store import (
@@ -24,10 +25,10 @@ from gristmill.agents.runs.store import (
     continue_run,
     fail_run,
     hold_run,
+    list_old_runs,
     list_runs,
     load_run,
     lock_run,
-    note_cleaned,
     note_host,
     rest_run,
     start_run,
@@ -63,6 +64,7 @@ __all__ = [
     "fail_run",
     "hold_run",
     "keep_text",
+    "list_old_runs",
     "list_questions",
     "list_runs",
     "list_steps",
@@ -73,7 +75,6 @@ __all__ = [
     "load_texts",
     "lock_run",
     "note_answer",
-    "note_cleaned",
     "note_host",
     "put_context",
     "rest_run",
@@ -81,5 +82,6 @@ __all__ = [
     "stop_run",
     "take_over",
     "withdraw_questions",
+    "withdraw_stale_questions",
     "write_keepable",
 ]

@@ -145,3 +145,8 @@ def check_answer(question: Question, choice: str | None, answer: str) -> None:
 async def withdraw_questions(tx: Tx, run: RunId, effect: EffectId | None = None) -> None:
     """Nobody needs to answer any more what a run, or one effect of it, has asked."""
     await tx.execute(SQL["withdraw_questions"], run=run, effect=effect)
+
+
+async def withdraw_stale_questions(tx: Tx) -> None:
+    """What runs asked that are over by now needs no answer, but for effects that nobody knows the end of."""
+    await tx.execute(SQL["withdraw_stale"])

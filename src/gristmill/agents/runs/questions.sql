@@ -35,6 +35,12 @@ UPDATE agent_question SET withdrawn_at = clock()
  WHERE run = %(run)s AND answered_at IS NULL AND withdrawn_at IS NULL
    AND (%(effect)s::bigint IS NULL OR effect = %(effect)s);
 
+-- name: withdraw_stale
+-- open -> withdrawn, where the run is over; whether an effect was done is still asked
+UPDATE agent_question q SET withdrawn_at = clock() FROM agent_run r
+ WHERE r.id = q.run AND r.finished_at IS NOT NULL AND q.kind <> 'unknown_effect'
+   AND q.answered_at IS NULL AND q.withdrawn_at IS NULL;
+
 -- name: load_answers
 SELECT key, sentence, coalesce(choice, '') AS choice, answer, answered_by AS by FROM agent_question
  WHERE run = %(run)s AND answered_at IS NOT NULL ORDER BY answered_at, id;

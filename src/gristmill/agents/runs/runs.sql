@@ -34,7 +34,7 @@ UPDATE agent_run SET state = 'running', fence = fence + 1, task = coalesce(%(tas
  WHERE id = %(id)s AND state IN ('queued', 'running') RETURNING fence;
 
 -- name: note_host
-UPDATE agent_run SET host = %(host)s, cleaned_at = NULL WHERE id = %(id)s;
+UPDATE agent_run SET host = %(host)s WHERE id = %(id)s;
 
 -- name: complete_run
 -- running -> completed
@@ -78,8 +78,10 @@ UPDATE agent_run SET state = 'failed', error = %(sentence)s, fence = fence + 1, 
 UPDATE agent_run SET state = 'stopped', stopped_by = %(sentence)s, fence = fence + 1, finished_at = clock()
  WHERE id = %(id)s AND task = %(task)s AND state IN ('queued', 'running') RETURNING id;
 
--- name: note_cleaned
-UPDATE agent_run SET cleaned_at = clock() WHERE id = %(id)s;
+-- name: list_young
+-- those of these runs that are not over, or have not been for long
+SELECT id FROM agent_run
+ WHERE id = ANY (%(ids)s) AND (finished_at IS NULL OR finished_at > clock() - %(keep)s::interval);
 
 -- name: count_tokens
 UPDATE agent_run SET tokens_in = tokens_in + %(tokens_in)s, tokens_out = tokens_out + %(tokens_out)s WHERE id = %(id)s;

@@ -1,6 +1,7 @@
 """How runs begin, go on and end; every change names the state that it comes from, and the worker that makes it."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 from gristmill.agents.letters import SERIAL_KEY, RunAgent
@@ -169,5 +170,7 @@ async def abandon_runs(tx: Tx) -> int:
     return ended
 
 
-async def note_cleaned(tx: Tx, id_: RunId) -> None:
-    await tx.execute(SQL["note_cleaned"], id=id_)
+async def list_old_runs(tx: Tx, ids: Sequence[RunId], keep: timedelta) -> list[RunId]:
+    """Those of these runs that have been over for this long, or are not known any more."""
+    young = set(await tx.values(SQL["list_young"], RunId, ids=list(ids), keep=keep))
+    return [run for run in ids if run not in young]

@@ -24,7 +24,6 @@ CREATE TABLE agent_run (
   created_at  timestamptz NOT NULL,
   started_at  timestamptz,
   finished_at timestamptz,
-  cleaned_at  timestamptz,                         -- its workspace was removed
   CHECK ((finished_at IS NOT NULL) = (state IN ('completed', 'failed', 'stopped'))),
   CHECK ((state = 'completed') = (report IS NOT NULL)),
   CHECK ((state = 'failed') = (error IS NOT NULL)),
@@ -33,7 +32,6 @@ CREATE TABLE agent_run (
   CHECK (state <> 'running' OR fence > 0)
 ) WITH (fillfactor = 70);
 CREATE INDEX agent_run_open ON agent_run (id) WHERE finished_at IS NULL;
-CREATE INDEX agent_run_uncleaned ON agent_run (host, finished_at) WHERE finished_at IS NOT NULL AND cleaned_at IS NULL;
 CREATE INDEX agent_run_of_item ON agent_run (item) WHERE item IS NOT NULL;
 CREATE INDEX agent_run_of_scope ON agent_run (scope, id);
 
