@@ -2,20 +2,28 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, cast
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 import orjson
 
 from gristmill.errors import Overloaded, Permanent, Transient, Unsent
+from gristmill.settings import FetchSettings
+from gristmill.sources.fetch import check_address
 
 TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=15, sock_read=60)
 UNSAID = timedelta(minutes=1)  # until we come again, if the other side asks for a pause and does not say how long
+LONGEST_PAUSE = timedelta(days=30)  # that is believed
 LONGEST = 64 << 20  # bytes of one answer
 BUSY = (429, 503)
+NOT_HERE = (301, 404, 410)  # never there, gone, or moved away for good: an issue that belongs to another repository now
+REDIRECTS = (301, 302, 303, 307, 308)
+MOST_REDIRECTS = 5  # of one download
+RESETS = ("X-RateLimit-Reset", "RateLimit-Reset")  # when calls are allowed again: seconds since 1970, or a time
+LEFT = ("X-RateLimit-Remaining", "RateLimit-Remaining")
 
 
 class Answer:
@@ -33,6 +41,30 @@ class Answer:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError as error:
             raise Transient(f"The answer is no JSON, or was cut off after {len(self.body):,} bytes.") from error
+
+    def read_dict(self) -> dict[str, Any]:
+        """The body, which ought to be one thing."""
+        found = self.json
+        if not isinstance(found, dict):
+            raise Transient("The answer is not the thing that was asked for.")
+        return cast(dict[str, Any], found)
+
+    def read_dicts(self, key: str | None = None) -> list[dict[str, Any]]:
+        """The body, or what stands under a key of it, which ought to be a list of things."""
+        found: Any = self.json if key is None else self.read_dict().get(key)
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in cast(list[Any], found)):
+            raise Transient("The answer is not the list that was asked for.")
+        return cast(list[dict[str, Any]], found)
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was given, by the clock of the provider."""
+        return _read_date(self.headers.get("Date"))
+
+    @property
+    def has_next(self) -> bool:
+        """Whether its `Link` header names another page."""
+        return 'rel="next"' in self.headers.get("Link", "")
 
 
 class Provider:
@@ -57,8 +89,9 @@ class Provider:
         data: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         missing: bool = False,
+        redirects: bool = False,
     ) -> Answer | None:
-        """The answer; None for a 404 or 410 where something may be `missing`."""
+        """The answer; None where something may be `missing` and is not there, or not there any more."""
         url = path if path.startswith(("http://", "https://")) else self._base + path
         is_own = urlsplit(url).netloc == urlsplit(self._base).netloc
         own = self._headers if is_own else dict[str, str]()  # keys stay with their server
@@ -69,10 +102,45 @@ class Provider:
                 body = await self._read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Transient(f"{self.host} cannot be reached ({type(error).__name__}).") from error
-        if missing and response.status in (404, 410):
+        if missing and response.status in NOT_HERE:
             return None
-        check_status(response.status, response.headers, self.host)
+        if redirects and (response.status in REDIRECTS or response.status in NOT_HERE):
+            return Answer(response.status, response.headers, body)
+        check_status(response.status, response.headers, self.host, body)
         return Answer(response.status, response.headers, body)
+
+    async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Answer:
+        """The answer to a plain question."""
+        answer = await self.call("GET", path, params=_write_params(params))
+        assert answer is not None  # nothing may be missing
+        return answer
+
+    async def find(self, path: str, params: Mapping[str, str | int] | None = None) -> Answer | None:
+        """… about something that may be gone."""
+        return await self.call("GET", path, params=_write_params(params), missing=True)
+
+    async def ask(self, path: str, body: Any) -> Answer:
+        """The answer to a question that does not fit into an address."""
+        sent = {"Content-Type": "application/json"}
+        answer = await self.call("POST", path, data=orjson.dumps(body), headers=sent)
+        assert answer is not None  # as above
+        return answer
+
+    async def download(self, path: str) -> bytes | None:
+        """The bytes of a file, wherever the provider keeps them; None if it is gone.
+
+        Keys stay with their server, and no redirect leads into a network of our own.
+        """
+        url = self._base + path if path.startswith("/") else path
+        for _ in range(MOST_REDIRECTS):
+            answer = await self.call("GET", url, redirects=True)
+            assert answer is not None  # only where it may be missing
+            if answer.status not in REDIRECTS:
+                return None if answer.status in NOT_HERE else answer.body
+            url = urljoin(url, answer.headers.get("Location", ""))
+            if urlsplit(url).netloc != urlsplit(self._base).netloc:
+                check_address(url, FetchSettings())
+        raise Permanent(f"{self.host} sends us from one address to the next.")
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         pieces, size = list[bytes](), 0
@@ -107,39 +175,76 @@ class Provider:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Transient(f"{self.host} did not answer ({type(error).__name__}).") from error
         if response.status not in taken:
-            check_status(response.status, response.headers, self.host)
+            check_status(response.status, response.headers, self.host, body)
         return Answer(response.status, response.headers, body)
 
 
-def check_status(status: int, headers: Mapping[str, str], host: str) -> None:
+def _write_params(params: Mapping[str, str | int] | None) -> dict[str, str]:
+    return {name: str(value) for name, value in (params or {}).items()}
+
+
+def check_status(status: int, headers: Mapping[str, str], host: str, body: bytes = b"") -> None:
     """Raise what an answer means that is no success."""
     if status < 300:
         return
-    if status in BUSY or (status == 403 and "Retry-After" in headers):
-        raise Overloaded(
-            f"{host} asks us to come again later ({status}).",
-            read_pause(headers.get("Retry-After"), headers.get("Date")),
-        )
+    if status in BUSY or (status == 403 and is_limit(headers, body)):
+        raise Overloaded(f"{host} asks us to come again later ({status}).", read_wait(headers))
     if status in (401, 403):
         raise Permanent(f"{host} refuses us ({status}): the key or password has expired, or may not do this.")
     if status < 400:
         raise Permanent(f"{host} sends us to another address ({status}): name that address instead.")
+    if status in (404, 410):
+        raise Permanent(f"{host} has no such thing ({status}): its name is wrong, or our key may not see it.")
     if status in (408, 425) or status >= 500:
         raise Transient(f"{host} is in trouble ({status}).")
     raise Permanent(f"{host} does not understand us ({status}).")
 
 
-def read_pause(said: str | None, date: str | None = None) -> timedelta:
-    """`Retry-After`: seconds, or a date, which is compared with the date of the same answer; a minute otherwise."""
-    if said is None:
+def is_limit(headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether a refusal only means that we called too often, as GitHub says it: by headers, or in words alone."""
+    used_up = any(headers.get(name) == "0" for name in LEFT)
+    return "Retry-After" in headers or used_up or b"rate limit" in body[:2000].lower()
+
+
+def read_wait(headers: Mapping[str, str]) -> timedelta:
+    """How long we are to wait: what `Retry-After` says, or until calls are allowed again; a minute otherwise."""
+    if "Retry-After" in headers:
+        return read_pause(headers["Retry-After"], headers.get("Date"))
+    if any(headers.get(name, "0") != "0" for name in LEFT):  # calls are left: another limit than that of the header
         return UNSAID
-    if said.strip().isdigit():
-        return timedelta(seconds=min(int(said), 86_400 * 30))
+    reset = next((headers[name] for name in RESETS if name in headers), None)
+    until, now = _read_reset(reset), _read_date(headers.get("Date"))
+    if until is None or now is None:
+        return UNSAID
+    return min(max(until - now, timedelta(seconds=1)), LONGEST_PAUSE)
+
+
+def _read_reset(said: str | None) -> datetime | None:
     try:
-        wait = parsedate_to_datetime(said) - parsedate_to_datetime(date or "")
+        if said and said.strip().isdigit():
+            return datetime.fromtimestamp(int(said), UTC)
+        found = datetime.fromisoformat(said or "")
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _read_date(said: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(said or "")
     except (ValueError, TypeError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def read_pause(said: str, date: str | None = None) -> timedelta:
+    """`Retry-After`: seconds, or a date, which is compared with the date of the same answer; a minute otherwise."""
+    if said.strip().isdigit():
+        return min(timedelta(seconds=min(int(said), 86_400 * 365)), LONGEST_PAUSE)
+    until, now = _read_date(said), _read_date(date)
+    if until is None or now is None:
         return UNSAID
-    return max(wait, timedelta(seconds=1))
+    return max(until - now, timedelta(seconds=1))
 
 
 @asynccontextmanager

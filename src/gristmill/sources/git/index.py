@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +9,7 @@ import orjson
 
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
+from gristmill.sources.moments import read_moment
 
 KEY = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{1,7}\b")
 NUMBER = re.compile(r"(?<![\w/&#])#(\d{1,7})\b")
@@ -33,7 +33,7 @@ def describe_commit(item: Fetched) -> Description:
         title=subject or hash_[:12],
         reading="markdown",
         content=write_page(commit, item.note).encode(),
-        written_at=_read_time(commit["committed_at"]),
+        written_at=read_moment(commit["committed_at"]),
         metadata={"commit": _describe_graph(commit, item.note)},
     )
 
@@ -96,10 +96,3 @@ def _write_changes(patch: str) -> Iterator[str]:
         longest = max((len(found) for found in LONGEST_FENCE.findall(change)), default=2)
         fence = "`" * (max(longest, 2) + 1)  # a change of a Markdown file may hold fences itself
         yield f"\n## {head.rpartition(' b/')[2] or head}\n\n{fence}diff\n{change}\n{fence}"
-
-
-def _read_time(said: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(said)
-    except ValueError:
-        return None

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from html import unescape
 
+from gristmill.sources.html import convert_html
+
 LONGEST_TITLE = 300  # characters
 TITLE = re.compile(r"<title\b[^>]{0,500}>([^<]{0,2000})", re.IGNORECASE)
 META_CHARSET = re.compile(rb"<meta[^>]{0,500}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
@@ -25,13 +27,7 @@ def convert_page(body: bytes, charset: str | None, url: str) -> PageMarkdown:
     article = trafilatura.extract(
         html, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
     )
-    return PageMarkdown(find_title(html), (article or _convert_all(html)).strip())
-
-
-def _convert_all(html: str) -> str:
-    import html_to_markdown  # noqa: PLC0415 as above
-
-    return html_to_markdown.convert(html).content or ""
+    return PageMarkdown(find_title(html), (article or convert_html(html)).strip())
 
 
 def find_title(html: str) -> str | None:

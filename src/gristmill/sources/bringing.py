@@ -1,0 +1,77 @@
+"""Brings items from a provider, some at a time; one that cannot be had is set aside alone, and holds up nobody."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gristmill.errors import Overloaded, Permanent, Transient
+from gristmill.sources.mail.account import refuse_large
+from gristmill.sources.model import RawItem
+from gristmill.sources.moments import read_moment
+
+TRIES = 3  # for an item that fails though its provider is well
+SETTLED = timedelta(minutes=1)  # an item that was changed so long ago does not change again at that very time
+FRESH = "~"  # behind the mark of an item that might
+
+
+@dataclass(frozen=True)
+class Bringer:
+    """`fetch` gives those of some items that are there; `check` fails if nothing can be had at all."""
+
+    fetch: Callable[[Sequence[str]], Awaitable[list[RawItem]]]
+    check: Callable[[], Awaitable[object]]
+    portion: int  # items that are asked for together
+    max_bytes: int
+
+    async def bring(self, ids: Sequence[str]) -> AsyncIterator[list[RawItem]]:
+        """Those of these that are there, in portions."""
+        for start in range(0, len(ids), self.portion):
+            if items := await self._bring(ids[start : start + self.portion]):
+                yield [self._limit(item) for item in items]
+
+    async def bring_each(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
+        """… one by one."""
+        async for items in self.bring(ids):
+            for item in items:
+                yield item
+
+    async def _bring(self, ids: Sequence[str]) -> list[RawItem]:
+        try:
+            return await self.fetch(ids)
+        except Overloaded:
+            raise
+        except (Transient, Permanent) as error:
+            await self.check()  # it fails where not the items are to blame
+            if len(ids) == 1:
+                return await self._insist(ids[0], error)
+        return [item for one in ids for item in await self._bring([one])]
+
+    async def _insist(self, id_: str, error: Transient | Permanent) -> list[RawItem]:
+        """Try one item some more times; in the end it is set aside, without a mark: the next listing tries it again."""
+        for _ in range(TRIES - 1):
+            if isinstance(error, Permanent):
+                break
+            try:
+                return await self.fetch([id_])
+            except Overloaded:
+                raise
+            except (Transient, Permanent) as again:
+                error = again
+        return [RawItem(id_, b"", refusal=f"It could not be fetched: {error}")]
+
+    def _limit(self, item: RawItem) -> RawItem:
+        if len(item.content) <= self.max_bytes:
+            return item
+        large = refuse_large(item.external, len(item.content), self.max_bytes, dict(item.note))
+        return RawItem(large.external, b"", item.mark, large.note, large.refusal)
+
+
+def mark_version(updated: str, seen: datetime | None) -> str:
+    """The mark of an item that was updated at one time and seen at another, both by the clock of its provider.
+
+    A provider counts seconds. What has just changed may change again within the same one: its mark is another than
+    that of the listing, so that it is fetched once more.
+    """
+    changed = read_moment(updated)
+    settled = changed is not None and seen is not None and seen - changed >= SETTLED
+    return updated if settled else updated + FRESH
