@@ -11,11 +11,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -73,7 +74,7 @@ def main() -> int:
         sys.stderr.write(f"There is no room “{room}”: neither tests/{room} nor tests/test_{room}.py is here.\n")
         return 2
     try:
-        left_out = provide_outsiders(room)
+        left_out = provide_outsiders(room) + provide_description(room)
         ended = list(run_checks(room))
     except KeyboardInterrupt:
         return 130
@@ -121,6 +122,36 @@ def provide_outsiders(room: str | None) -> list[str]:
     return [
         f"{one.tests} were LEFT OUT: apt-get install {' '.join(one.packages)}" for one in wanted if not one.is_there
     ]
+
+
+# what GitHub says about its own answers, for tests/sources/test_shapes.py; one file of a large package
+DESCRIPTION = BIN.parent / "openapi" / "api.github.com.json"
+PACKAGE = "@octokit/openapi@23.0.2"
+
+
+def provide_description(room: str | None) -> list[str]:
+    """Fetch the description of GitHub's API from npm, once; a sentence if it is left out."""
+    if room not in (None, "sources") or DESCRIPTION.exists():
+        return []
+    if npm := shutil.which("npm"):
+        with tempfile.TemporaryDirectory() as folder:
+            words = [npm, "pack", "--silent", "--pack-destination", folder, PACKAGE]
+            subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            for archive in Path(folder).glob("*.tgz"):
+                unpack_description(archive)
+    if DESCRIPTION.exists():
+        return []
+    return [f"the comparison with GitHub's description was LEFT OUT: npm pack {PACKAGE}, as tests/checks.py does"]
+
+
+def unpack_description(archive: Path) -> None:
+    DESCRIPTION.parent.mkdir(exist_ok=True)
+    with tarfile.open(archive) as files, suppress(KeyError):
+        file = files.extractfile(f"package/generated/{DESCRIPTION.name}")
+        if file is not None:
+            unfinished = DESCRIPTION.with_suffix(".unfinished")
+            unfinished.write_bytes(file.read())
+            unfinished.rename(DESCRIPTION)
 
 
 def orders() -> argparse.Namespace:

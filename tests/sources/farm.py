@@ -92,13 +92,14 @@ class Farm:
 
     def by_hand(self, kinds: Mapping[str, Kind]) -> "Hands":
         opener = Opener(self.db, kinds, self.settings.data / "sources", self.settings.documents.max_bytes)
-        return Hands(Poller(opener, self.settings.sources.turn), self.settings.sources.most_gone)
+        return Hands(opener, Poller(opener, self.settings.sources.turn), self.settings.sources.most_gone)
 
 
 class Hands:
     """Calls the poller and the lister without a worker, so that a test may end a call wherever it likes."""
 
-    def __init__(self, poller: Poller, most_gone: float) -> None:
+    def __init__(self, opener: Opener, poller: Poller, most_gone: float) -> None:
+        self.opener = opener
         self._poller = poller
         self._lister = Lister(poller, most_gone)
 

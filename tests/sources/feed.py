@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from aiohttp import web
+from fake_server import open_site
 
 from gristmill.errors import Permanent
 from gristmill.settings import Reference, Slice, read_reference
@@ -84,15 +85,9 @@ async def a_feed() -> AsyncGenerator[FeedServer]:
     app = web.Application()
     app.router.add_get("/items", server.answer)
     app.router.add_get("/items/{id}", server.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with open_site(app) as url:
+        server.url = url
         yield server
-    finally:
-        await runner.cleanup()
 
 
 class FeedConnector:

@@ -24,6 +24,7 @@ async def world(
 ) -> AsyncIterator[World]:
     monkeypatch.setenv("FEED_KEY", "good")
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
+    monkeypatch.setenv("PROVIDER_TOKEN", "good")
     async with a_world(request.param, tmp_path, request) as opened:
         monkeypatch.setitem(KINDS, opened.kind.name, opened.kind)  # pyright: ignore[reportArgumentType]
         yield opened

@@ -11,7 +11,7 @@ from aiohttp import web
 from dovecot import PASSWORD
 from farm import Farm, a_farm
 from kills import Killed, KilledAt
-from worlds import FeedWorld, World, a_world
+from worlds import FeedWorld, ProviderWorld, World, a_world
 
 from gristmill.db import Database
 from gristmill.queue import Done, Skip
@@ -21,7 +21,10 @@ from gristmill.sources.kinds import KINDS
 from gristmill.sources.letters import IndexItem, RemoveItem
 from gristmill.sources.model import Source
 
-NAMES = ("feed", "eml", "maildir", "imap", "pop3", "git", "transcripts", "ics")
+NAMES = (
+    *("feed", "eml", "maildir", "imap", "pop3", "git", "transcripts", "ics"),
+    *("jira", "github", "gitlab", "confluence"),
+)
 ITEMS = 12  # of each world
 MOST_ROUNDS = 400
 CALM, STORM = Scope("calm"), Scope("storm")
@@ -48,6 +51,7 @@ async def worlds(
 ) -> AsyncIterator[list[World]]:
     monkeypatch.setenv("FEED_KEY", "good")
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
+    monkeypatch.setenv("PROVIDER_TOKEN", "good")
     async with AsyncExitStack() as stack:
         opened: list[World] = []
         for name in NAMES:
@@ -125,8 +129,9 @@ async def test_a_run_amid_faults_ends_exactly_as_one_without(db: Database, tmp_p
                 await world.put(f"{world.kind.name}-{n:02}")
         calm = [await farm.add(world.kind.name, CALM, name=world.kind.name, **world.options) for world in worlds]
         await farm.work()
-        feed = next(world for world in worlds if isinstance(world, FeedWorld))
-        feed.server.fault = lambda request, n: web.Response(status=500) if chance.random() < 0.2 else None
+        servers = [world.server for world in worlds if isinstance(world, FeedWorld | ProviderWorld)]
+        for server in servers:
+            server.fault = lambda request, n: web.Response(status=500) if chance.random() < 0.2 else None
         storm = Storm(farm, chance)
         stormy = [await farm.add(world.kind.name, STORM, name=world.kind.name, **world.options) for world in worlds]
         async with db.transaction() as tx:
@@ -134,7 +139,8 @@ async def test_a_run_amid_faults_ends_exactly_as_one_without(db: Database, tmp_p
         for source in stormy:
             await storm.poll(source)
         await storm.index(stormy[0].scope)
-        feed.server.fault = lambda request, n: None
+        for server in servers:
+            server.fault = lambda request, n: None
         for world in worlds:
             for n in range(3):
                 await world.drop(f"{world.kind.name}-{n:02}")
@@ -142,7 +148,8 @@ async def test_a_run_amid_faults_ends_exactly_as_one_without(db: Database, tmp_p
         for source in calm:
             await farm.poll(source)
             await farm.compare(source)
-        feed.server.fault = lambda request, n: web.Response(status=503) if chance.random() < 0.2 else None
+        for server in servers:
+            server.fault = lambda request, n: web.Response(status=503) if chance.random() < 0.2 else None
         for source in stormy:
             await storm.poll(source)
             await storm.compare(source)

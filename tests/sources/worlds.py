@@ -4,16 +4,25 @@ import asyncio
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import orjson
 import pytest
+from confluence_server import SPACES, ConfluenceServer
+from confluence_server import USER as CONFLUENCE_USER
 from dovecot import Dovecot
+from fake_server import FakeServer, serve
 from farm import a_mail
 from feed import FEED, FeedServer, a_feed
+from github_server import REPOSITORY, GitHubServer
+from gitlab_server import PROJECT, GitLabServer
+from jira_server import USER as JIRA_USER
+from jira_server import JiraServer
 
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Kind
@@ -254,6 +263,112 @@ class IcsWorld(EmlWorld):
         return b"\0 no calendar"
 
 
+class ProviderWorld(World):
+    """A fake provider. Its items have names here, and numbers there; a number is kept when an item comes back."""
+
+    server: Any
+
+    def __init__(self, server: FakeServer, kind: str, **options: Any) -> None:
+        self.server = server
+        self.kind = KINDS[kind]
+        self.options = {"url": server.url, "token": "env:PROVIDER_TOKEN", **options}
+        self.gone: dict[str, Any] = {}
+
+    @property
+    def things(self) -> dict[str, Any]:
+        """What is there."""
+        return self.server.issues
+
+    @abstractmethod
+    def external(self, key: str) -> str:
+        """The id of a thing that is there."""
+
+    async def put(self, key: str, text: str = "Hello.") -> None:
+        if key in self.gone:
+            self.things[key] = self.gone.pop(key)
+        self.server.put(key, text)
+        self.name(key)
+
+    def name(self, key: str) -> None:
+        """Remember what a thing is called there."""
+        self.names = {**getattr(self, "names", {}), key: self.things[key]}
+
+    async def drop(self, key: str) -> None:
+        self.gone[key] = self.things[key]
+        self.server.drop(key)
+
+    async def spoil(self, key: str) -> bytes:
+        self.server.put(key, "garbage")
+        self.server.issues[key]["title"] = 17
+        return b'"garbage"'
+
+    async def vanish(self) -> None:
+        self.things.clear()
+
+
+class JiraWorld(ProviderWorld):
+    def urn(self, key: str) -> str:
+        return f"jira::{self.names[key]['key']}"
+
+    def external(self, key: str) -> str:
+        return self.things[key]["id"]
+
+    async def spoil(self, key: str) -> bytes:
+        self.server.put(key, summary=["garbage"])
+        return orjson.dumps(["garbage"])
+
+
+class GitHubWorld(ProviderWorld):
+    def urn(self, key: str) -> str:
+        return f"github::{REPOSITORY}#{self.names[key]['number']}"
+
+    def external(self, key: str) -> str:
+        return f"{REPOSITORY}#{self.things[key]['number']}"
+
+
+class GitLabWorld(ProviderWorld):
+    """Every second item is a merge request."""
+
+    async def put(self, key: str, text: str = "Hello.") -> None:
+        if key in self.gone:
+            self.things[key] = self.gone.pop(key)
+        self.server.put(key, text, sign="!" if len(self.things) % 2 else "#")
+        self.name(key)
+
+    def urn(self, key: str) -> str:
+        return f"gitlab::{self.names[key]['references']['full']}"
+
+    def external(self, key: str) -> str:
+        return self.things[key]["references"]["full"]
+
+
+class ConfluenceWorld(ProviderWorld):
+    @property
+    def things(self) -> dict[str, Any]:
+        return self.server.contents
+
+    def urn(self, key: str) -> str:
+        return f"confluence::{SPACES[self.names[key].space]}::{self.names[key].id}"
+
+    def external(self, key: str) -> str:
+        return f"page/{self.things[key].id}"
+
+    async def spoil(self, key: str) -> bytes:
+        self.server.put(key, body=["garbage"])
+        return orjson.dumps(["garbage"])
+
+
+def provider_world(
+    world: type[ProviderWorld], make_server: Callable[[], FakeServer], kind: str, **options: str
+) -> Callable[[Path], AbstractAsyncContextManager[World]]:
+    @asynccontextmanager
+    async def open_world(folder: Path) -> AsyncGenerator[World]:
+        async with serve(make_server()) as server:
+            yield world(server, kind, **options)
+
+    return open_world
+
+
 @asynccontextmanager
 async def feed_world(folder: Path) -> AsyncGenerator[World]:
     async with a_feed() as server:
@@ -298,7 +413,16 @@ WORLDS = {
     "transcripts": transcript_world,
     "ics": ics_world,
     "markdown": markdown_world,
+    "jira": provider_world(JiraWorld, JiraServer, "jira", user=JIRA_USER),
+    "jira-server": provider_world(JiraWorld, partial(JiraServer, cloud=False), "jira", user=JIRA_USER, projects="MILL"),
+    "github": provider_world(GitHubWorld, GitHubServer, "github", repositories=REPOSITORY),
+    "gitlab": provider_world(GitLabWorld, GitLabServer, "gitlab", projects=PROJECT),
+    "confluence": provider_world(ConfluenceWorld, ConfluenceServer, "confluence", user=CONFLUENCE_USER, spaces="MILL"),
+    "confluence-server": provider_world(
+        ConfluenceWorld, partial(ConfluenceServer, cloud=False), "confluence", user=CONFLUENCE_USER
+    ),
 }
+PROVIDERS = ("jira", "jira-server", "github", "gitlab", "confluence", "confluence-server")  # worlds of fake servers
 SERVED = ("imap", "pop3")  # worlds that need Dovecot
 
 

@@ -59,7 +59,8 @@ def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
 def _extract_passage(passage: Passage) -> Extraction:
     into = ExtractionBuilder()
     mail = structure.add_mail(passage.context, into) if passage.context else ""
-    structure.add_commit(passage.context, into)
+    for add_facts in (structure.add_commit, structure.add_issue, structure.add_page):
+        add_facts(passage.context, into)
     for found in structure.find_shapes(passage.heading):
         into.add_entity(found.namespace, found.name, written=found.written)
     body = passage.text[:LONGEST]

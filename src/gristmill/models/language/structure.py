@@ -211,11 +211,9 @@ FILE_VERBS = {"created": "CREATES", "modified": "MODIFIES", "deleted": "DELETES"
 
 def add_commit(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
     """Add a commit with its author, files, parents, branch and issues; return its key, empty if it is no commit."""
-    meta = cast(Mapping[str, Any], context.get("meta") or {})
-    commit = meta.get("commit")
-    if not isinstance(commit, Mapping):
+    facts = _read_facts(context, "commit")
+    if not facts:
         return ""
-    facts = cast(Mapping[str, Any], commit)
     project = str(facts.get("project", ""))
     key = into.add_entity("commit", f"{facts.get('hash', '')}::{project}", written=str(facts.get("subject", "")))
     name = str(facts.get("author", "")).replace('"', " ")
@@ -232,5 +230,88 @@ def add_commit(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
         if before:
             into.add_relation(file, "RENAMED_FROM", into.add_entity("file", f"{project}/{before}", written=before))
     for issue in cast(list[str], facts.get("keys", [])):
-        into.add_relation(key, "MENTIONS", into.add_entity("issue" if "#" in issue else "id", issue))
+        into.add_relation(key, "MENTIONS", _add_issue_key(issue, into))
     return key
+
+
+def _read_facts(context: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What a source found out about a document; empty if it is something else."""
+    meta = cast(Mapping[str, Any], context.get("meta") or {})
+    facts = meta.get(name)
+    return cast(Mapping[str, Any], facts) if isinstance(facts, Mapping) else {}
+
+
+def _add_issue_key(issue: str, into: ExtractionBuilder, written: str | None = None) -> str:
+    """`PROJ-1` is the id that texts name; `mill#1` and `mill!1` are issues and merge requests of a project."""
+    return into.add_entity("issue" if "#" in issue or "!" in issue else "id", issue, written=written)
+
+
+# --- the facts of an issue
+
+OTHERS_ROLES = (("reporter", "REPORTED"), ("commenters", "COMMENTED_ON"))  # what people did to it
+
+
+def add_issue(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
+    """Add an issue with its people, labels, project, branches, commits and other issues; return its key, or nothing."""
+    facts = _read_facts(context, "issue")
+    if not facts:
+        return ""
+    name, project = str(facts.get("key", "")), str(facts.get("project", ""))
+    key = _add_issue_key(name, into, f"{name}: {facts.get('title', '')}")
+    into.add_relation(key, "IN_PROJECT", into.add_entity("project", project))
+    for role, verb in OTHERS_ROLES:
+        for person in _add_named(facts.get(role), into):
+            into.add_relation(person, verb, key)
+    for person in _add_named(facts.get("assignees"), into):
+        into.add_relation(key, "ASSIGNED_TO", person)
+    _add_labels(facts, key, into)
+    for verb, other in cast(list[tuple[str, str]], facts.get("relations", [])):
+        into.add_relation(key, verb, _add_issue_key(other, into))
+    for other in cast(list[str], facts.get("mentions", [])):
+        into.add_relation(key, "MENTIONS", _add_issue_key(other, into))
+    for commit in cast(list[str], facts.get("commits", [])):
+        into.add_relation(key, "MENTIONS", into.add_entity("commit", f"{commit}::{project}"))
+    for branch in cast(list[str], facts.get("branches", [])):
+        into.add_relation(key, "ON_BRANCH", into.add_entity("branch", f"{project}/{branch}", written=branch))
+    return key
+
+
+def _add_named(people: Any, into: ExtractionBuilder) -> Iterator[str]:
+    """Add people by their names, with their addresses where these are told."""
+    for name, address in cast(list[tuple[str, str]], people or []):
+        person = into.add_entity("person", name)
+        if "@" in address:
+            into.add_relation(person, "HAS_ADDRESS", into.add_entity("address", address))
+        yield person
+
+
+def _add_labels(facts: Mapping[str, Any], key: str, into: ExtractionBuilder) -> None:
+    for label in cast(list[str], facts.get("labels", [])):
+        into.add_relation(key, "HAS_LABEL", into.add_entity("label", label))
+
+
+# --- the facts of a page of a wiki, and of a file that belongs to one
+
+
+def add_page(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
+    """Add a page with its space, parent, people and labels, or a file with its page; return its key, or nothing."""
+    if facts := _read_facts(context, "page"):
+        key = _add_wiki_page(str(facts.get("id", "")), str(facts.get("title", "")), into)
+        into.add_relation(key, "IN_SPACE", into.add_entity("space", str(facts.get("space", ""))))
+        if parent := str(facts.get("parent", "")):
+            into.add_relation(key, "CHILD_OF", _add_wiki_page(parent, str(facts.get("parent_title", "")), into))
+        for role, verb in (("author", "AUTHORED"), ("editor", "EDITED")):
+            into.add_relation(into.add_entity("person", str(facts.get(role, ""))), verb, key)
+        _add_labels(facts, key, into)
+        return key
+    if facts := _read_facts(context, "attachment"):
+        place = f"{facts.get('space', '')}/{facts.get('page', '')}/{facts.get('name', '')}"
+        key = into.add_entity("file", place, written=str(facts.get("name", "")))
+        page = _add_wiki_page(str(facts.get("page", "")), str(facts.get("page_title", "")), into)
+        into.add_relation(key, "ATTACHED_TO", page)
+        return key
+    return ""
+
+
+def _add_wiki_page(id_: str, title: str, into: ExtractionBuilder) -> str:
+    return into.add_entity("confluence", id_, written=title or None)

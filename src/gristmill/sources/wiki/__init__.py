@@ -1,1 +1,1 @@
-"""Wikis as a source: folders of Markdown pages."""
+"""Wikis as a source: Confluence, and folders of Markdown pages."""

@@ -1,0 +1,1 @@
+"""Issue trackers as a source: Jira, GitHub and GitLab."""

@@ -1,0 +1,88 @@
+"""What both editions of Confluence answer to: the listing of pages and files, and each of them whole."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from gristmill.sources.http import Provider
+from gristmill.sources.mail.account import refuse_large
+from gristmill.sources.model import Listed, RawItem
+from gristmill.sources.values import read_name, read_things
+from gristmill.sources.wiki.page import ATTACHMENT, PAGE
+
+SORTS = (PAGE, ATTACHMENT)  # pages come first: a file belongs to one
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page or a file, as a listing tells it."""
+
+    listed: Listed
+    modified: str
+
+
+class Wiki(Protocol):
+    """One edition of Confluence."""
+
+    async def check(self) -> str:
+        """One sentence about what is there."""
+        ...
+
+    def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
+        """Pages or files that were changed since a time, the newest first."""
+        ...
+
+    async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
+        """Those of these pages and files that are there."""
+        ...
+
+
+@dataclass(frozen=True)
+class WikiPage:
+    """A page, the same from both editions; a field that is odd is kept as it came, for the indexer to judge."""
+
+    id: str
+    space: str
+    title: Any
+    body: Any
+    labels: Sequence[Any]
+    parent: str
+    parent_title: str
+    author: str
+    editor: str
+    modified: str
+    version: str
+    url: str
+
+    def make_item(self, mark: str) -> RawItem:
+        return RawItem(PAGE + self.id, orjson.dumps(vars(self), option=orjson.OPT_SORT_KEYS), mark)
+
+
+@dataclass(frozen=True)
+class WikiFile:
+    """An attachment of a page."""
+
+    id: str
+    name: str
+    page: str
+    page_title: str
+    space: str
+    modified: str
+    author: str
+    size: int
+    place: str  # where its bytes are
+
+    async def make_item(self, provider: Provider, mark: str, max_bytes: int) -> RawItem | None:
+        """With its bytes; None if they are gone."""
+        note = {name: value for name, value in vars(self).items() if name not in ("size", "place")}
+        if self.size > max_bytes:
+            large = refuse_large(ATTACHMENT + self.id, self.size, max_bytes, note)
+            return RawItem(large.external, b"", mark, note, large.refusal)
+        content = await provider.download(self.place)
+        return None if content is None else RawItem(ATTACHMENT + self.id, content, mark, note)
+
+
+def name_labels(labels: Any) -> list[str]:
+    return [read_name(one, "name") for one in read_things(labels)]

@@ -1,0 +1,113 @@
+"""Confluence on a server of one's own (Server, Data Center)."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from gristmill.sources.http import Provider
+from gristmill.sources.model import Listed, RawItem
+from gristmill.sources.moments import go_back, sort_moment
+from gristmill.sources.values import dig, dig_text, read_things
+from gristmill.sources.wiki.content import Entry, WikiFile, WikiPage, name_labels
+from gristmill.sources.wiki.page import ATTACHMENT, PAGE
+from gristmill.wording import format_count
+
+LISTED = 100  # pages or files of one page of a listing
+AGAIN = 5  # of them are listed again with the next: so many may be deleted meanwhile, and none is missed
+API = "/rest/api/content"
+TYPES = {PAGE: "page", ATTACHMENT: "attachment"}
+WHOLE = "body.storage,version,space,ancestors,metadata.labels,history"
+FILE = "version,space,container"
+
+
+class Server:
+    """Everything is found by CQL, whose dates belong to the time zone of whoever asks."""
+
+    def __init__(self, provider: Provider, url: str, spaces: Sequence[str], max_bytes: int) -> None:
+        self._provider = provider
+        self._url = url
+        self._spaces = spaces
+        self._max_bytes = max_bytes
+
+    async def check(self) -> str:
+        answer = await self._provider.get("/rest/api/search", {"cql": write_cql(PAGE, self._spaces, ""), "limit": 1})
+        return f"It has {format_count(int(answer.read_dict().get('totalSize') or 0), 'page')}."
+
+    async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
+        cql, start = write_cql(sort, self._spaces, since), 0
+        while True:
+            expand = "version,space" if sort == PAGE else FILE
+            asked = {"cql": cql, "start": start, "limit": LISTED, "expand": expand}
+            answer = await self._provider.get(f"{API}/search", asked)
+            found = answer.read_dicts("results")
+            yield [
+                Entry(Listed(sort + dig_text(one, "id"), _mark(one)), sort_moment(dig(one, "version", "when")))
+                for one in found
+            ]
+            if not found or not dig(answer.read_dict(), "_links", "next"):
+                return
+            start += max(len(found) - AGAIN, 1)
+
+    async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
+        found = [await (self._fetch_page(one) if one.startswith(PAGE) else self._fetch_file(one)) for one in ids]
+        return [item for item in found if item is not None]
+
+    async def _find(self, id_: str, expand: str) -> dict[str, Any] | None:
+        """A page or file that is there, in a space that we look at."""
+        answer = await self._provider.find(f"{API}/{id_}", {"expand": expand})
+        found = answer.read_dict() if answer else {}
+        wanted = not self._spaces or dig_text(found, "space", "key") in self._spaces
+        return found if wanted and found.get("status") == "current" else None
+
+    async def _fetch_page(self, id_: str) -> RawItem | None:
+        page = await self._find(id_.removeprefix(PAGE), WHOLE)
+        if page is None:
+            return None
+        above = read_things(page.get("ancestors"))[-1:]
+        return WikiPage(
+            id=dig_text(page, "id"),
+            space=dig_text(page, "space", "key"),
+            title=page.get("title"),
+            body=dig(page, "body", "storage", "value"),
+            labels=name_labels(dig(page, "metadata", "labels", "results")),
+            parent="".join(dig_text(one, "id") for one in above),
+            parent_title="".join(dig_text(one, "title") for one in above),
+            author=dig_text(page, "history", "createdBy", "displayName"),
+            editor=dig_text(page, "version", "by", "displayName"),
+            modified=dig_text(page, "version", "when"),
+            version=dig_text(page, "version", "number"),
+            url=self._url + dig_text(page, "_links", "webui"),
+        ).make_item(_mark(page))
+
+    async def _fetch_file(self, id_: str) -> RawItem | None:
+        file = await self._find(id_.removeprefix(ATTACHMENT), FILE)
+        if file is None:
+            return None
+        found = WikiFile(
+            id=dig_text(file, "id"),
+            name=dig_text(file, "title"),
+            page=dig_text(file, "container", "id"),
+            page_title=dig_text(file, "container", "title"),
+            space=dig_text(file, "space", "key"),
+            modified=dig_text(file, "version", "when"),
+            author=dig_text(file, "version", "by", "displayName"),
+            size=int(dig(file, "extensions", "fileSize") or 0),
+            place=dig_text(file, "_links", "download"),
+        )
+        return await found.make_item(self._provider, _mark(file), self._max_bytes)
+
+
+def write_cql(sort: str, spaces: Sequence[str], since: str) -> str:
+    """A search, the newest first; a whole day is added, so that no time zone loses anything."""
+    bounds = [f"type = {TYPES[sort]}"]
+    if spaces:
+        quoted = ", ".join(f'"{key}"' for key in spaces)
+        bounds.append(f"space in ({quoted})")
+    if since:
+        bounds.append(f'lastmodified >= "{go_back(since, timedelta(days=1))[:10]}"')
+    return f"{' and '.join(bounds)} order by lastmodified desc"
+
+
+def _mark(found: dict[str, Any]) -> str:
+    places = (("version", "number"), ("space", "key"), ("container", "id"))
+    return ":".join(dig_text(found, *path) for path in places)
