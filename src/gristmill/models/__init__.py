@@ -20,6 +20,7 @@ from gristmill.models.embedding import (
 )
 from gristmill.models.language import (
     LOG_LEVELS,
+    MONTHS,
     SPEAKER,
     About,
     Entity,
@@ -35,6 +36,7 @@ from gristmill.models.language import (
     Hint,
     Hints,
     Identity,
+    Mention,
     Noise,
     Passage,
     Payment,
@@ -43,6 +45,7 @@ from gristmill.models.language import (
     RuleSummariser,
     Summariser,
     Urgency,
+    find_shapes,
     make_entity_key,
     make_hints,
     make_relation_type,
@@ -57,6 +60,7 @@ from gristmill.models.llm import (
     Message,
     Picture,
     RouterLlm,
+    StreamingLlm,
     TokenCount,
     fence_text,
     make_schema,
@@ -66,6 +70,7 @@ from gristmill.models.pool import ModelPool
 
 __all__ = [
     "LOG_LEVELS",
+    "MONTHS",
     "SPEAKER",
     "About",
     "Embedder",
@@ -87,6 +92,7 @@ __all__ = [
     "Llm",
     "LlmExtractor",
     "LlmSummariser",
+    "Mention",
     "Message",
     "MiniLm",
     "ModelPool",
@@ -102,6 +108,7 @@ __all__ = [
     "RouterLlm",
     "RuleExtractor",
     "RuleSummariser",
+    "StreamingLlm",
     "Summariser",
     "TextBox",
     "TokenCount",
@@ -111,6 +118,7 @@ __all__ = [
     "compute_cost",
     "describe_engines",
     "fence_text",
+    "find_shapes",
     "get_embedder_name",
     "has_tesseract",
     "make_embedder",

@@ -1,6 +1,6 @@
 """Asks endpoints over HTTP; the first call loads the library, because few processes ever make one."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -18,6 +18,7 @@ Json = dict[str, Any]
 OPERATIONAL = (401, 403, 404, 408)  # a wrong key, model or path: somebody can mend it, and the question is good
 EMPTY = ("insufficient_quota", "insufficient_credits", "payment_required")  # codes of errors: the account is empty
 PAUSE = 5.0  # seconds to wait for a busy endpoint that names no time
+LONGEST_LINE = 1024**2  # bytes of one line of a stream: nobody sends that much at once
 
 
 class Response(NamedTuple):
@@ -44,22 +45,52 @@ class Http:
         """The same, of something that is only read."""
         return await self._ask("GET", url, None, None, whom)
 
+    async def stream(
+        self, url: str, body: bytes, headers: Mapping[str, str] | None = None, *, whom: str
+    ) -> AsyncGenerator[bytes | Response]:
+        """The lines of the response as they come; a response that is no 200 comes as one piece.
+
+        Whoever closes this generator before its end closes the connection: the endpoint sees that nobody listens.
+        """
+        import aiohttp  # noqa: PLC0415 as in _ask
+
+        try:
+            async with self._open_session().request("POST", url, data=body, headers=headers) as answer:
+                if answer.status != 200:
+                    yield Response(answer.status, answer.headers.get("Retry-After"), await answer.read())
+                    return
+                rest = b""
+                async for piece in answer.content.iter_any():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        yield line
+                    if len(rest) > LONGEST_LINE:
+                        raise Transient(f"{whom} sent a line that is too long.")
+                yield rest
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise Transient(f"{whom} broke off: {type(error).__name__}.") from None  # as in _ask
+
     async def _ask(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str] | None, whom: str
     ) -> Response:
         import aiohttp  # noqa: PLC0415 it takes a tenth of a second, in every worker and each of its children
+
+        try:
+            async with self._open_session().request(method, url, data=body, headers=headers) as answer:
+                return Response(answer.status, answer.headers.get("Retry-After"), await answer.read())
+        except (TimeoutError, aiohttp.ClientError) as error:
+            # `from None`: the error of a connection may carry our headers, and these hold the key
+            raise Transient(f"{whom} did not answer: {type(error).__name__}.") from None
+
+    def _open_session(self) -> "ClientSession":
+        import aiohttp  # noqa: PLC0415 as above
 
         if self._session is None:
             limits = aiohttp.ClientTimeout(total=self._timeout)
             self._session = aiohttp.ClientSession(
                 timeout=limits, headers=self._headers, connector=aiohttp.TCPConnector(limit=0)
             )
-        try:
-            async with self._session.request(method, url, data=body, headers=headers) as answer:
-                return Response(answer.status, answer.headers.get("Retry-After"), await answer.read())
-        except (TimeoutError, aiohttp.ClientError) as error:
-            # `from None`: the error of a connection may carry our headers, and these hold the key
-            raise Transient(f"{whom} did not answer: {type(error).__name__}.") from None
+        return self._session
 
     async def close(self) -> None:
         if self._session is not None:

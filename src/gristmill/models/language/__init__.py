@@ -28,10 +28,12 @@ from gristmill.models.language.hints import (
     read_facts,
 )
 from gristmill.models.language.speech import LOG_LEVELS, SPEAKER
+from gristmill.models.language.structure import MONTHS, Mention, find_shapes
 from gristmill.models.language.summary import RuleSummariser, Summariser, quote_summary
 
 __all__ = [
     "LOG_LEVELS",
+    "MONTHS",
     "SPEAKER",
     "About",
     "Entity",
@@ -47,6 +49,7 @@ __all__ = [
     "Hint",
     "Hints",
     "Identity",
+    "Mention",
     "Noise",
     "Passage",
     "Payment",
@@ -55,6 +58,7 @@ __all__ = [
     "RuleSummariser",
     "Summariser",
     "Urgency",
+    "find_shapes",
     "make_entity_key",
     "make_hints",
     "make_relation_type",

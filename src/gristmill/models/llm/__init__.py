@@ -1,6 +1,15 @@
 """Asks an LLM: the client, and the extractor that lets an LLM add to the rules' answer."""
 
-from gristmill.models.llm.client import Llm, Message, Picture, RouterLlm, TokenCount, fence_text, make_schema
+from gristmill.models.llm.client import (
+    Llm,
+    Message,
+    Picture,
+    RouterLlm,
+    StreamingLlm,
+    TokenCount,
+    fence_text,
+    make_schema,
+)
 from gristmill.models.llm.extraction import LlmExtractor
 from gristmill.models.llm.fake import FakeLlm
 from gristmill.models.llm.summary import LlmSummariser
@@ -13,6 +22,7 @@ __all__ = [
     "Message",
     "Picture",
     "RouterLlm",
+    "StreamingLlm",
     "TokenCount",
     "fence_text",
     "make_schema",

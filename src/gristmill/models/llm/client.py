@@ -3,8 +3,8 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
@@ -12,7 +12,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from gristmill.errors import BadAnswer, GristmillError, Permanent, Transient
-from gristmill.models.http import Http, Json, hide_credentials, make_bearer_header, read_response
+from gristmill.models.http import Http, Json, Response, hide_credentials, make_bearer_header, read_response
 
 if TYPE_CHECKING:  # the child processes import this file and need no settings
     from gristmill.settings import LlmSettings
@@ -63,6 +63,19 @@ class Llm(Protocol):
         self, question: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
     ) -> Shape:
         """An answer as an object of a pydantic model."""
+        ...
+
+
+class StreamingLlm(Protocol):
+    """Writes an answer piece by piece; as an Llm, it raises an error rather than end an empty answer."""
+
+    def stream_text(
+        self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P0", max_tokens: int = 0
+    ) -> AsyncGenerator[str]:
+        """The pieces of an answer in words, as they are written; closing the generator ends the call everywhere.
+
+        An answer that is cut off at its length limit ends with BadAnswer, behind all its pieces.
+        """
         ...
 
 
@@ -130,35 +143,80 @@ class RouterLlm:
         waiting = cast("Json", found.get("queues") or {})
         return any(one.get("priority") == "P0" for one in running) or bool(waiting.get("P0"))
 
+    async def stream_text(
+        self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P0", max_tokens: int = 0
+    ) -> AsyncGenerator[str]:
+        """The pieces of an answer in words, as they are written."""
+        most = min(max_tokens or self._settings.max_tokens, self._settings.max_tokens)
+        body = self._make_body(question, model, most) | {"stream": True}
+        is_empty = True
+        async with self._turn(), aclosing(self._stream(body, priority)) as lines:
+            async for line in lines:
+                text = _read_content(line)
+                is_empty = is_empty and not text.strip()
+                if text:
+                    yield text
+                if line.get("done"):
+                    self._check_end(line, most, is_empty=is_empty)
+                    return
+        raise Transient("The LLM router ended the answer before it was complete.")
+
+    async def _stream(self, body: Json, priority: Level) -> AsyncGenerator[Json]:
+        """The lines of an answer; an error, before the first of them or among them, is raised."""
+        pieces = self._http.stream(self._chat, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=self._whom)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if isinstance(piece, Response):
+                    read_response(piece, whom="The LLM router", key=self._settings.key)
+                elif piece.strip():
+                    yield read_response(Response(200, None, piece), whom="The LLM router", key=self._settings.key)
+
     async def _ask(self, question: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
-        named = model or self._settings.model
-        if not named:
-            raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
-        body: Json = {"model": named, "messages": _make_messages(question), "stream": False}
-        # a model that repeats itself would else write until its context is full, for minutes
-        body["options"] = {"num_predict": self._settings.max_tokens}
+        body = self._make_body(question, model, self._settings.max_tokens) | {"stream": False}
         if schema is not None:
             body["format"] = schema
         answer = await self._post(body, priority)
-        if self._count is not None:
-            self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
-        message = _as_object(answer.get("message")) or {}
-        text = str(message.get("content") or "").strip()
-        if answer.get("done_reason") == "length":
-            most = f"{self._settings.max_tokens:,} tokens (setting llm.max_tokens)"
-            raise BadAnswer(f"The model's answer was cut off at its length limit, {most} or the model's own.")
-        if not text:
-            raise BadAnswer("The model's answer is empty.")
+        text = _read_content(answer).strip()
+        self._check_end(answer, self._settings.max_tokens, is_empty=not text)
         return text
 
+    def _make_body(self, question: str | Sequence[Message], model: str, max_tokens: int) -> Json:
+        named = model or self._settings.model
+        if not named:
+            raise Permanent("No model was named and GRISTMILL_LLM_MODEL is not set.")
+        # a model that repeats itself would else write until its context is full, for minutes
+        return {"model": named, "messages": _make_messages(question), "options": {"num_predict": max_tokens}}
+
+    def _check_end(self, answer: Json, most: int, *, is_empty: bool) -> None:
+        """Count the tokens, and refuse an answer that is cut off or empty."""
+        if self._count is not None:
+            self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
+        if answer.get("done_reason") == "length":
+            own = "llm.max_tokens" if most == self._settings.max_tokens else "ask.answer_tokens"
+            limit = f"{most:,} tokens (setting {own})"
+            raise BadAnswer(f"The model's answer was cut off at its length limit, {limit} or the model's own.")
+        if is_empty:
+            raise BadAnswer("The model's answer is empty.")
+
     async def _post(self, body: Json, priority: Level) -> Json:
-        url, whom = (
-            f"{self._settings.url.rstrip('/')}/api/chat",
-            f"The LLM router at {hide_credentials(self._settings.url)}",
-        )
         async with self._turn():
-            answer = await self._http.post(url, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=whom)
+            answer = await self._http.post(
+                self._chat, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=self._whom
+            )
             return read_response(answer, whom="The LLM router", key=self._settings.key)
+
+    @property
+    def _chat(self) -> str:
+        return f"{self._settings.url.rstrip('/')}/api/chat"
+
+    @property
+    def _whom(self) -> str:
+        return f"The LLM router at {hide_credentials(self._settings.url)}"
+
+
+def _read_content(answer: Json) -> str:
+    message = _as_object(answer.get("message")) or {}
+    return str(message.get("content") or "")
 
 
 def _make_messages(question: str | Sequence[Message]) -> list[Json]:

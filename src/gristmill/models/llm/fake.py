@@ -1,6 +1,7 @@
 """An LLM for tests: it gives the answers of a test, and checks them as the real client does."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import orjson
 
@@ -8,6 +9,7 @@ from gristmill.errors import BadAnswer
 from gristmill.models.llm.client import Json, Level, Message, Shape, make_checker, make_schema
 
 Reply = str | Json | Exception
+PIECE = 7  # characters that it streams at a time: words and citations are cut as tokens cut them
 
 
 class FakeLlm:
@@ -29,6 +31,16 @@ class FakeLlm:
         if not text.strip():
             raise BadAnswer("The model's answer is empty.")
         return text
+
+    async def stream_text(
+        self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P0", max_tokens: int = 0
+    ) -> AsyncGenerator[str]:
+        """The next answer in words, a few characters at a time."""
+        del max_tokens
+        text = await self.ask_text(question, model=model, priority=priority)
+        for at in range(0, len(text), PIECE):
+            yield text[at : at + PIECE]
+            await asyncio.sleep(0)  # as a real one lets others have their turn
 
     async def ask_json(
         self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
