@@ -35,7 +35,15 @@ from gristmill.documents.page_images import (
     clear_images,
     name_image,
 )
-from gristmill.documents.pages import Page, PageChunk, list_chunks, load_page, load_pages
+from gristmill.documents.pages import (
+    Page,
+    PageChunk,
+    Surroundings,
+    list_chunks,
+    load_page,
+    load_pages,
+    load_surroundings,
+)
 from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.phases.passing import on_phase
 from gristmill.documents.progress import (
@@ -123,6 +131,7 @@ __all__ = [
     "Span",
     "Spool",
     "Staged",
+    "Surroundings",
     "Taken",
     "Tally",
     "Urgency",
@@ -172,6 +181,7 @@ __all__ = [
     "load_pages",
     "load_piece",
     "load_progress",
+    "load_surroundings",
     "load_texts",
     "load_version_pages",
     "make_event",

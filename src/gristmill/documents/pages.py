@@ -1,5 +1,6 @@
 """Pages as people look at them: their text, their chunks with offsets, and how far each chunk is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +38,18 @@ class PageChunk:
     phases: dict[str, str]  # status by the name of the phase
 
 
+class Surroundings(NamedTuple):
+    """A chunk and its neighbours, as the text of the page has them: `text` begins at the character `first`."""
+
+    chunk: ChunkId
+    document: DocumentId
+    page: int
+    start: int  # of the chunk itself …
+    stop: int  # … and its end
+    first: int
+    text: str
+
+
 async def load_page(tx: Tx, document: DocumentId, number: int) -> Page:
     """One page, counted from 1."""
     page = await tx.one(SQL["load_page"], Page, document=document, number=number)
@@ -63,3 +76,9 @@ async def list_chunks(
         after_ordinal=after[1],
         limit=limit,
     )
+
+
+async def load_surroundings(tx: Tx, chunks: Sequence[ChunkId]) -> dict[ChunkId, Surroundings]:
+    """These chunks with their neighbours; without chunks that are gone, or that are not seen from here."""
+    rows = await tx.all(SQL["load_surroundings"], Surroundings, chunks=list(chunks))
+    return {row.chunk: row for row in rows}

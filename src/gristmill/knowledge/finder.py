@@ -8,7 +8,7 @@ from typing import Self
 
 from gristmill.db import Database
 from gristmill.errors import GristmillError
-from gristmill.knowledge.search import Hits, search
+from gristmill.knowledge.search import PER_DOCUMENT, Hits, search
 from gristmill.models import Embedder, MiniLm, make_embedder
 from gristmill.processes import ProcessPool
 from gristmill.scopes import GLOBAL, Scope
@@ -67,6 +67,7 @@ class Finder:
         after: datetime | None = None,
         columns: Mapping[str, str] | None = None,
         expand: int = 0,
+        per_document: int = PER_DOCUMENT,
     ) -> Hits:
         """The chunks that fit best, as `search` says."""
         if alpha:
@@ -83,5 +84,6 @@ class Finder:
             after=after,
             columns=columns,
             expand=expand,
+            per_document=per_document,
             settings=self._settings,
         )

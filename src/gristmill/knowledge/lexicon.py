@@ -63,6 +63,14 @@ async def look_up(tx: Tx, scopes: Sequence[ScopeId], query: str, spoken: Iterabl
     return WordLookup(words, book)
 
 
+async def count_chunks(
+    tx: Tx, scopes: Sequence[ScopeId], words: Sequence[QueryWord]
+) -> tuple[dict[frozenset[str], int], int]:
+    """How many chunks have each of these words, by its terms, and how many chunks there are; no posting is read."""
+    book = await _read_terms(tx, scopes, words, share=0)
+    return {word.terms: book.frequency(word) for word in words}, book.size
+
+
 @dataclass(slots=True)
 class _TermStatistics:
     """What the lexicon says of some terms, all read at one moment."""

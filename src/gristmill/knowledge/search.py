@@ -87,12 +87,14 @@ async def search(
     after: datetime | None = None,
     columns: Mapping[str, str] | None = None,
     expand: int = 0,
+    per_document: int = PER_DOCUMENT,
     settings: KnowledgeSettings = DEFAULTS,
 ) -> Hits:
     """The chunks that fit best; alpha 0 is BM25 alone, 1 is vectors alone; `columns` are those of records.
 
     Without a scope everything is searched, of all clients: that is for the operator alone. Give the embedders of both
     models while one model replaces another: until all vectors are replaced, search compares those of the old model.
+    `per_document` hits of one document come before other documents have their turn.
     """
     _check(query, alpha, limit, after, expand)
     hits = Hits()
@@ -115,7 +117,7 @@ async def search(
     # `beside`: the connections that read the index of vectors go on with the details, and those that look up words
     # keep to words. Otherwise the next look-up would run on the core where the index was read (see Database.reading).
     async with db.reading(beside=True, seen_from=scope) as tx:
-        best = await _choose_rows(tx, candidates, space.scopes, request.only, query, limit, most)
+        best = await _choose_rows(tx, candidates, space.scopes, request.only, query, limit, most, per_document)
         hits += [_make_hit(row, candidates) for row in best]
         # all hits are asked, not only the first: a newer version stands before an older one that has the phrase
         if best and not any(_has_phrases(_quoted_phrases(query), row) for row in best):
@@ -168,7 +170,14 @@ class ChunkRow(NamedTuple):
 
 
 async def _choose_rows(
-    tx: Tx, candidates: Candidates, scopes: Sequence[ScopeId], only: Filter, query: str, limit: int, most: int
+    tx: Tx,
+    candidates: Candidates,
+    scopes: Sequence[ScopeId],
+    only: Filter,
+    query: str,
+    limit: int,
+    most: int,
+    per_document: int,
 ) -> list[ChunkRow]:
     """The best candidates, spread over sources; chunks that lack a quoted phrase fall behind.
 
@@ -182,7 +191,7 @@ async def _choose_rows(
     for portion in [ranked] if phrases else [ranked[:enough], ranked[enough:most]]:
         rows += await _load_details(tx, portion, scopes, only)
         rows.sort(key=lambda row: not _has_phrases(phrases, row))
-        first, behind = spread_over_sources(rows, limit)
+        first, behind = spread_over_sources(rows, limit, per_document)
         if len(first) == limit and not any(row.outdated for row in first):
             break
     return (first + behind)[:limit]
@@ -238,10 +247,12 @@ def _make_hit(row: ChunkRow, candidates: Candidates) -> Hit:
     )
 
 
-def spread_over_sources(best: Sequence[ChunkRow], limit: int) -> tuple[list[ChunkRow], list[ChunkRow]]:
+def spread_over_sources(
+    best: Sequence[ChunkRow], limit: int, per_document: int = PER_DOCUMENT
+) -> tuple[list[ChunkRow], list[ChunkRow]]:
     """The rows to show first, at most `limit`, and those that fall behind them.
 
-    Behind fall older versions, texts that repeat another, and the fourth and later chunks of one document.
+    Behind fall older versions, texts that repeat another, and further chunks of a document that is shown often enough.
     """
     newest: dict[tuple[str, str, str], int] = {}
     for row in best:
@@ -254,7 +265,7 @@ def spread_over_sources(best: Sequence[ChunkRow], limit: int) -> tuple[list[Chun
         old = row.version < newest[row.client, row.project, row.urn]
         # each row of a table speaks for itself, though all of them hang on one document
         own = row.document, row.record or 0
-        if old or shown[own] >= PER_DOCUMENT or shown_texts.repeats(row.text):
+        if old or shown[own] >= per_document or shown_texts.repeats(row.text):
             behind.append(row)
             continue
         shown[own] += 1
