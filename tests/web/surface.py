@@ -36,6 +36,11 @@ class Call:
         return self.path.startswith("/api")
 
     @property
+    def is_for_programs(self) -> bool:
+        """Whether an error is a problem, and no page: also at addresses that programs of others expect."""
+        return self.is_api or self.path.startswith(("/v1/", "/mcp"))
+
+    @property
     def is_reading(self) -> bool:
         return self.method == "GET"
 

@@ -69,7 +69,7 @@ async def test_nobody_comes_in_without_a_key(web: Web) -> None:
         if call.role is None:
             continue
         answer = await ask(web, None, call, call.fill(choose_values(call, NUMBER, "beta")))
-        if call.is_api:
+        if call.is_for_programs:
             assert (str(call), answer.status_code) == (str(call), 401)
             assert answer.headers["content-type"] == "application/problem+json"
         else:

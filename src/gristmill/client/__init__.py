@@ -7,7 +7,11 @@ from gristmill.client.asynchronous import AsyncClient
 from gristmill.client.blocking import Client
 from gristmill.client.failures import ApiError, NotAnswering
 from gristmill.client.models import (
+    Answer,
+    AnswerEvent,
     Chunk,
+    Citation,
+    Conversation,
     Document,
     DocumentDetail,
     DocumentEvent,
@@ -23,10 +27,12 @@ from gristmill.client.models import (
     PagePhase,
     PageStatus,
     PageText,
+    Passage,
     Phase,
     Portion,
     Queue,
     Retried,
+    Sentence,
     Step,
     Taken,
     Task,
@@ -35,10 +41,14 @@ from gristmill.client.models import (
 )
 
 __all__ = [
+    "Answer",
+    "AnswerEvent",
     "ApiError",
     "AsyncClient",
     "Chunk",
+    "Citation",
     "Client",
+    "Conversation",
     "Document",
     "DocumentDetail",
     "DocumentEvent",
@@ -55,10 +65,12 @@ __all__ = [
     "PagePhase",
     "PageStatus",
     "PageText",
+    "Passage",
     "Phase",
     "Portion",
     "Queue",
     "Retried",
+    "Sentence",
     "Step",
     "Taken",
     "Task",

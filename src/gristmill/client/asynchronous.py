@@ -157,6 +157,48 @@ class AsyncClient:
     async def ingest(self, content: str, source_urn: str, *, wait: bool = True, **about: Any) -> models.Ingested:
         return await self.send(calls.ingest(content, source_urn, wait=wait, **about))
 
+    # --- ask
+
+    async def ask(self, question: str, **how: Any) -> models.Answer:
+        """The whole answer; `how` may have client, project and conversation."""
+        reader = core.AnswerReader()
+        async for _ in self._stream_answer(question, reader, how):
+            pass
+        return reader.finish()
+
+    async def ask_events(self, question: str, **how: Any) -> AsyncIterator[models.AnswerEvent]:
+        """The answer as it is made; leaving the loop stops it, except in a conversation."""
+        async for event in self._stream_answer(question, core.AnswerReader(), how):
+            yield event
+
+    async def _stream_answer(
+        self, question: str, reader: core.AnswerReader, how: dict[str, Any]
+    ) -> AsyncIterator[models.AnswerEvent]:
+        call = calls.ask(question, **how)
+        with ExitStack() as stack:
+            asked = core.make_request(call, stack)
+            try:
+                async with self._http.stream(call.method, call.path, **asked, timeout=core.QUIET) as answer:
+                    if answer.status_code >= 400:
+                        raise read_problem(answer.status_code, await answer.aread())
+                    async for line in answer.aiter_lines():
+                        for event in reader.feed(line):
+                            yield event
+            except httpx.TransportError as error:
+                raise NotAnswering(f"The server does not answer ({type(error).__name__}).") from error
+
+    async def begin_conversation(self, **where: Any) -> models.Conversation:
+        return await self.send(calls.begin_conversation(**where))
+
+    def conversations(self) -> AsyncIterator[models.Conversation]:
+        return self._walk(calls.list_conversations)
+
+    async def stop_answer(self, conversation: int) -> bool:
+        return (await self.send(calls.stop_answer(conversation))).stopped
+
+    async def remove_conversation(self, conversation: int) -> None:
+        await self.send(calls.remove_conversation(conversation))
+
     # --- tasks and queues
 
     def tasks(self, **wanted: Any) -> AsyncIterator[models.Task]:

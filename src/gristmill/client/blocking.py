@@ -155,6 +155,46 @@ class Client:
     def ingest(self, content: str, source_urn: str, *, wait: bool = True, **about: Any) -> models.Ingested:
         return self.send(calls.ingest(content, source_urn, wait=wait, **about))
 
+    # --- ask
+
+    def ask(self, question: str, **how: Any) -> models.Answer:
+        """The whole answer; `how` may have client, project and conversation."""
+        reader = core.AnswerReader()
+        for _ in self._stream_answer(question, reader, how):
+            pass
+        return reader.finish()
+
+    def ask_events(self, question: str, **how: Any) -> Iterator[models.AnswerEvent]:
+        """The answer as it is made; leaving the loop stops it, except in a conversation."""
+        yield from self._stream_answer(question, core.AnswerReader(), how)
+
+    def _stream_answer(
+        self, question: str, reader: core.AnswerReader, how: dict[str, Any]
+    ) -> Iterator[models.AnswerEvent]:
+        call = calls.ask(question, **how)
+        with ExitStack() as stack:
+            asked = core.make_request(call, stack)
+            try:
+                with self._http.stream(call.method, call.path, **asked, timeout=core.QUIET) as answer:
+                    if answer.status_code >= 400:
+                        raise read_problem(answer.status_code, answer.read())
+                    for line in answer.iter_lines():
+                        yield from reader.feed(line)
+            except httpx.TransportError as error:
+                raise NotAnswering(f"The server does not answer ({type(error).__name__}).") from error
+
+    def begin_conversation(self, **where: Any) -> models.Conversation:
+        return self.send(calls.begin_conversation(**where))
+
+    def conversations(self) -> Iterator[models.Conversation]:
+        return self._walk(calls.list_conversations)
+
+    def stop_answer(self, conversation: int) -> bool:
+        return (self.send(calls.stop_answer(conversation))).stopped
+
+    def remove_conversation(self, conversation: int) -> None:
+        self.send(calls.remove_conversation(conversation))
+
     # --- tasks and queues
 
     def tasks(self, **wanted: Any) -> Iterator[models.Task]:

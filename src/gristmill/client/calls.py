@@ -139,6 +139,31 @@ def ingest(content: str, source_urn: str, *, wait: bool, **about: Any) -> Call[m
     return write("POST", "/kb/ingest/full", models.Ingested, body, **({} if wait else {"async": 1}))
 
 
+# --- ask
+
+
+def ask(question: str, **how: Any) -> Call[bytes]:
+    """A stream of events: the answer may take minutes, and a stream says meanwhile that somebody works."""
+    body = {"question": question, "stream": True, **without_none(how)}
+    return Call("POST", "/ask", bytes, json=body, headers={"Accept": "text/event-stream"})
+
+
+def begin_conversation(**where: Any) -> Call[models.Conversation]:
+    return write("POST", "/conversations", models.Conversation, without_none(where))
+
+
+def list_conversations(cursor: str | None) -> Call[models.Portion[models.Conversation]]:
+    return get("/conversations", models.Portion[models.Conversation], cursor=cursor)
+
+
+def stop_answer(conversation: int) -> Call[models.Stopped]:
+    return write("POST", f"/conversations/{conversation}/stop", models.Stopped)
+
+
+def remove_conversation(conversation: int) -> Call[bytes]:
+    return write("DELETE", f"/conversations/{conversation}", bytes)
+
+
 # --- tasks and queues
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from gristmill.client.calls import Call
 from gristmill.client.failures import ATTEMPTS, BUSY, ApiError, choose_pause, read_problem
-from gristmill.client.models import Document, DocumentEvent
+from gristmill.client.models import Answer, AnswerEvent, Document, DocumentEvent
 
 T = TypeVar("T")
 TIMEOUT = httpx.Timeout(30.0, read=90.0)
@@ -59,27 +59,66 @@ def find_pause(call: Call[Any], attempt: int, answer: httpx.Response | None) -> 
 
 
 @dataclass
-class EventReader:
-    """Makes events of the lines of a stream (RFC: server-sent events), and remembers the last id."""
+class EventLines:
+    """Gathers the fields of an event from the lines of a stream (server-sent events)."""
 
-    last_id: str | None = None
-    is_over: bool = False
     fields: dict[str, str] = field(default_factory=dict[str, str])
 
-    def feed(self, line: str) -> Iterator[DocumentEvent]:
+    def take(self, line: str) -> dict[str, str] | None:
+        """The fields of the event that this line ends, if it ends one."""
         if line:
             name, _, value = line.partition(":")
             if name:
                 self.fields[name] = value.removeprefix(" ")
-            return
+            return None
         given, self.fields = self.fields, {}
-        if "data" in given and "event" in given:
+        return given if "data" in given and "event" in given else None
+
+
+@dataclass
+class EventReader:
+    """Makes events of the lines of a stream, and remembers the last id."""
+
+    last_id: str | None = None
+    is_over: bool = False
+    lines: EventLines = field(default_factory=EventLines)
+
+    def feed(self, line: str) -> Iterator[DocumentEvent]:
+        if given := self.lines.take(line):
             self.last_id = given.get("id", self.last_id)
             yield DocumentEvent(self.last_id or "", given["event"], _read_document(given))
 
 
 def _read_document(given: Mapping[str, str]) -> Document | None:
     return None if given["event"] == "gone" else msgspec.json.decode(given["data"], type=Document)
+
+
+@dataclass
+class AnswerReader:
+    """Makes events of the lines of an answer, and knows the answer when it has come."""
+
+    answer: Answer | None = None
+    lines: EventLines = field(default_factory=EventLines)
+
+    def feed(self, line: str) -> Iterator[AnswerEvent]:
+        if given := self.lines.take(line):
+            event = AnswerEvent(given["event"], msgspec.json.decode(given["data"], type=dict[str, Any]))
+            self._note(event)
+            yield event
+
+    def _note(self, event: AnswerEvent) -> None:
+        if event.what == "error":
+            raise ApiError(503, str(event.fields.get("detail")))
+        found = event.fields if event.what == "answer" else event.fields.get("answer")
+        if event.what in ("answer", "message") and found is not None:
+            self.answer = msgspec.convert(found, Answer)
+
+    def finish(self) -> Answer:
+        if self.answer is None:
+            raise ApiError(503, "The answer ended before it was complete: ask again.")
+        if self.answer.state == "failed":
+            raise ApiError(503, self.answer.error or "The answer failed: ask again.")
+        return self.answer
 
 
 def is_last(event: DocumentEvent) -> bool:

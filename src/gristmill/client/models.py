@@ -215,6 +215,83 @@ class Hits(Model, frozen=True):
     note: str | None = None
 
 
+class Citation(Model, frozen=True):
+    """A place; `quote` is exactly what the text of the page has from `start` to `stop`."""
+
+    number: int
+    document: int
+    page: int
+    start: int
+    stop: int
+    quote: str | None
+    name: str
+    title: str | None = None
+    record: int | None = None
+
+
+class Sentence(Model, frozen=True):
+    text: str
+    verdict: str
+    reason: str = ""
+    citations: list[Citation] = []
+
+
+class Passage(Model, frozen=True):
+    number: int
+    document: int
+    name: str
+    page: int
+    start: int
+    stop: int
+    text: str | None = None
+    title: str | None = None
+    heading: str = ""
+    score: float = 0.0
+    via: str | None = None
+    record: int | None = None
+
+
+class Answer(Model, frozen=True):
+    """An answer; `kind` is answer, unknown (I don't know) or passages (no model is configured)."""
+
+    kind: str
+    text: str
+    question: str = ""
+    asked: str = ""
+    language: str = "en"
+    sentences: list[Sentence] = []
+    passages: list[Passage] = []
+    note: str | None = None
+    model: str = ""
+    prepared_ms: float = 0.0
+    conversation: int | None = None
+    message: int | None = None
+    state: str = "done"
+    error: str | None = None
+
+
+class AnswerEvent(Model, frozen=True):
+    """Something that happened while an answer was made: found, draft, sentence, answer, message, ended or error."""
+
+    what: str
+    fields: dict[str, Any]
+
+
+class Conversation(Model, frozen=True):
+    id: int
+    client: str
+    project: str
+    title: str
+    language: str | None
+    created_at: datetime
+    changed_at: datetime
+    is_writing: bool
+
+
+class Stopped(Model, frozen=True):
+    stopped: bool
+
+
 class Node(Model, frozen=True):
     key: str
     type: str

@@ -6,6 +6,7 @@ from gristmill.serving.listing import Cursor, Listing, read_cursor, write_cursor
 from gristmill.serving.parts import FILES_OF, Entry, WebPart, take_files
 from gristmill.serving.problems import Problem, describe_problem
 from gristmill.serving.services import Render, Services, services_of
+from gristmill.serving.streaming import answer_events, keep_alive, write_event
 
 __all__ = [
     "FILES_OF",
@@ -23,8 +24,10 @@ __all__ = [
     "Viewer",
     "WebPart",
     "answer_action",
+    "answer_events",
     "describe_problem",
     "is_partial",
+    "keep_alive",
     "read_cursor",
     "remember",
     "require",
@@ -32,4 +35,5 @@ __all__ = [
     "stay_here",
     "take_files",
     "write_cursor",
+    "write_event",
 ]

@@ -36,6 +36,11 @@ class Caller:
         return self.bound_to or GLOBAL
 
     @property
+    def identity(self) -> str:
+        """Whose requests are counted together, and whose conversations these are."""
+        return f"key {self.key}" if self.key is not None else "operator"
+
+    @property
     def is_operator(self) -> bool:
         """Whether the caller sees all clients, and so may change things that belong to none: queues, limits, keys."""
         return self.bound_to is None

@@ -35,8 +35,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class WebPart:
-    """`api` is served under /api and stands in the OpenAPI document; `console` holds the pages."""
+    """`api` is served under /api and stands in the OpenAPI document; `console` holds the pages.
+
+    `foreign` are routes at addresses that programs of others expect (/v1, /mcp): for programs, and not in the document.
+    """
 
     api: Sequence[APIRouter] = ()
     console: Sequence[APIRouter] = ()
+    foreign: Sequence[APIRouter] = ()
     menu: Sequence[Entry] = ()

@@ -1,8 +1,8 @@
 """The things that routes and pages work with, open for as long as the server runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
 
 from fastapi import Request, Response
 
@@ -12,6 +12,15 @@ from gristmill.knowledge import Finder
 from gristmill.rooms import Room
 from gristmill.serving.caller import Caller
 from gristmill.settings import Settings
+
+
+class Closable(Protocol):
+    """Something that a room opens for as long as the server runs."""
+
+    async def close(self) -> None: ...
+
+
+K = TypeVar("K", bound=Closable)
 
 
 class Render(Protocol):
@@ -39,9 +48,18 @@ class Services:
     change_in_parts: Callable[[], None]  # called before the first of several changes that one request makes
     images: PageImages  # pictures of pages
     watcher: ProgressWatcher  # of documents, for all who listen
+    kept: dict[type[Closable], Closable] = field(default_factory=dict[type[Closable], Closable])
+
+    def keep(self, kind: type[K], make: "Callable[[Services], K]") -> K:
+        """The one thing of this kind, made by the first who asks for it and closed with the server."""
+        if kind not in self.kept:
+            self.kept[kind] = make(self)
+        return cast(K, self.kept[kind])
 
     async def close(self) -> None:
-        """End the processes that routes have started."""
+        """End the processes and the work that routes have started."""
+        for one in reversed(list(self.kept.values())):
+            await one.close()
         await self.images.close()
 
 

@@ -63,7 +63,7 @@ def include_parts(app: FastAPI, parts: Sequence[WebPart]) -> None:
     for router in (router for part in parts for router in part.api):
         api.include_router(router)
     app.include_router(api)
-    for router in (router for part in parts for router in part.console):
+    for router in (router for part in parts for router in (*part.console, *part.foreign)):
         app.include_router(router, include_in_schema=False)
 
 

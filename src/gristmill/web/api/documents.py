@@ -1,7 +1,7 @@
 """Documents over HTTP: lists with progress, one document, its tree, retries, removal, and events while it is read."""
 
-import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -42,6 +42,7 @@ from gristmill.serving import (
     Problem,
     Services,
     Viewer,
+    answer_events,
     read_cursor,
     services_of,
     write_cursor,
@@ -64,7 +65,6 @@ ROUTES = APIRouter(prefix="/documents", tags=["documents"])
 Id = Annotated[int, Path(ge=1, le=2**63 - 1, description="The id of a document.")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Name = Annotated[str | None, Query(max_length=100)]
-HEARTBEAT = 15.0  # seconds without an event after which a comment is sent: proxies close what is silent
 LONGEST_STREAM = 600.0  # seconds after which a stream ends; the browser comes back, and its key is checked again
 RECONNECT = 2_000  # milliseconds that a browser waits before it comes back
 
@@ -240,36 +240,17 @@ async def stream_events(
         now = make_event(DocumentId(id), await load_one(tx, DocumentId(id)))
     if now.what == "ended" and now.id == last_event_id:
         return Response(status_code=204)
-    return StreamingResponse(
-        write_events(services, DocumentId(id), last_event_id),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return answer_events(list_events(services, DocumentId(id), last_event_id), longest=LONGEST_STREAM)
 
 
-async def write_events(services: Services, document: DocumentId, last_id: str | None) -> AsyncGenerator[str]:
+async def list_events(services: Services, document: DocumentId, last_id: str | None) -> AsyncGenerator[str]:
     yield f"retry: {RECONNECT}\n\n"
-    events = services.watcher.listen(document, last_id)
-    loop = asyncio.get_running_loop()
-    end = loop.time() + LONGEST_STREAM
-    waiting = asyncio.ensure_future(anext(events, None))
-    try:
-        while loop.time() < end:
-            await asyncio.wait([waiting], timeout=HEARTBEAT)
-            if not waiting.done():
-                yield ": still there\n\n"
-                continue
-            if (event := waiting.result()) is None:
-                return
-            yield write_event(event)
-            waiting = asyncio.ensure_future(anext(events, None))
-    finally:
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        await events.aclose()
+    async with aclosing(services.watcher.listen(document, last_id)) as events:
+        async for event in events:
+            yield describe_event(event)
 
 
-def write_event(event: ProgressEvent) -> str:
+def describe_event(event: ProgressEvent) -> str:
     data = describe(event.progress).model_dump_json() if event.progress else "{}"
     return f"id: {event.id}\nevent: {event.what}\ndata: {data}\n\n"
 

@@ -71,11 +71,6 @@ def make_caller(found: Identity, scope: Scope) -> Caller:
     return Caller(found.name, found.role, found.bound_to, address_of(scope), found.key)
 
 
-def identify(caller: Caller) -> str:
-    """Whose requests are counted together."""
-    return f"key {caller.key}" if caller.key is not None else "operator"
-
-
 def address_of(scope: Scope) -> str:
     client = scope.get("client")
     return client[0] if client else "unknown"

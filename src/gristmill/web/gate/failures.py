@@ -16,7 +16,8 @@ from gristmill.serving import Problem, describe_problem, services_of
 from gristmill.telemetry import log
 
 MOST_FAULTS = 5  # wrong values of one request that are named
-PROGRAMS = ("/api/", "/healthz", "/readyz", "/metrics", "/static/")
+PROGRAMS = ("/api/", "/v1/", "/mcp", "/healthz", "/readyz", "/metrics", "/static/")
+OPENAI = "/v1/"  # its clients look for an object `error`
 
 
 class FailureShield:
@@ -93,6 +94,8 @@ def describe_faults(error: RequestValidationError) -> Problem:
 def answer_problem(request: Request, problem: Problem) -> Response:
     if not is_for_people(request):
         body, kind = problem.body, "application/problem+json"
+        if request.url.path.startswith(OPENAI):
+            body["error"] = {"message": problem.detail, "type": body["title"], "code": problem.status}
         return JSONResponse(body, problem.status, headers=problem.headers, media_type=kind)
     if problem.status == 401:
         return send_to_sign_in(request)

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gristmill.db import Database, queries
 from gristmill.serving import Caller, Problem
 from gristmill.settings import WebSettings
-from gristmill.web.gate.callers import identify
 
 SQL = queries("gristmill.web.gate", "rates.sql")
 LIFETIME = 10.0  # seconds for which a portion may be used
@@ -43,7 +42,7 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope["state"]["caller"]
-        if caller is not None and not await self._may_pass(identify(caller)):
+        if caller is not None and not await self._may_pass(caller.identity):
             raise Problem(
                 429, f"This key asks too often: {self._rate} requests a second are let through.", headers=AGAIN
             )

@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gristmill.db import Database, queries
 from gristmill.serving import Caller, Problem
 from gristmill.web.access.audit import RunningWrite, current_write
-from gristmill.web.gate.callers import identify
 from gristmill.web.gate.origins import SAFE
 
 SQL = queries("gristmill.web.gate", "writes.sql")
@@ -124,7 +123,7 @@ class WritesOnce:
             await self._app(scope, receive, send)
             return
         check_key(key)
-        named, head = {"caller": identify(caller), "key": key}, digest_head(scope)
+        named, head = {"caller": caller.identity, "key": key}, digest_head(scope)
         async with self._db.reading() as tx:
             patience = choose_patience(scope)
             id = await tx.value(SQL["begin_write"], head=head, patience=patience, **named)
