@@ -271,6 +271,7 @@ STRUCTURED = {
     "proxies": '["10.0.0.2"]',
     "readable": '["/opt/compilers"]',
     "smtp": '{"host": "mail.example.org", "sender": "agent@example.org"}',
+    "unsupported": "flag",
 }
 
 

@@ -141,6 +141,11 @@ VALUES (%(n)s, 1, %(n)s, 'neighbour''s secret', true, 'neighbour''s secret');
 INSERT INTO convention_tally (convention, scope, n, last_at) VALUES (%(n)s, %(n)s, 7, clock());
 INSERT INTO client_profile (scope, names, addresses, lead_days, changed_by)
 VALUES (%(n)s, '{"neighbour''s secret"}', '{"neighbour''s secret"}', 7, 'neighbour''s secret');
+INSERT INTO conversation (id, scope, owner, title, summary) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'operator', 'neighbour''s secret', 'neighbour''s secret');
+INSERT INTO conversation_message (id, conversation, scope, role, state, text, answer) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 'user', 'answered', 'neighbour''s secret', NULL),
+       (%(n)s + 1, %(n)s, %(n)s, 'assistant', 'done', 'neighbour''s secret', '{"kind": "answer"}');
 INSERT INTO audit (id, scope, caller, role, action, subject, details, address) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'admin', 'retry', 'neighbour''s secret', '{}', '10.7.7.7');
 INSERT INTO agent_run (id, scope, request, asked_by, state, fence, task, created_at) OVERRIDING SYSTEM VALUE

@@ -16,6 +16,7 @@ from gristmill.settings import load
 REMOTE = {
     "add": (),
     "search": (),
+    "ask": (),
     "documents": (),
     "document": ("show", "text", "retry", "reindex", "rm"),
     "queue": ("list",),

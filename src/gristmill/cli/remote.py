@@ -192,6 +192,27 @@ def _make_hit(one: models.Hit) -> Hit:
     return Hit(**shown)
 
 
+# --- ask
+
+
+def ask_elsewhere(
+    question: str, scope: Scope, conversation: int | bool | None
+) -> Generator[tuple[str, dict[str, Any]]]:
+    """The answer as it is made there; who leaves a conversation stops its answer."""
+    where = {"client": scope.client or None, "project": scope.project or None}
+    with remote_client() as client:
+        number = client.begin_conversation(**where).id if conversation is True else conversation or None
+        if number is not None:
+            yield "conversation", {"id": number}
+        try:
+            for event in client.ask_events(question, **where, conversation=number):
+                yield event.what, event.fields
+        except (GeneratorExit, KeyboardInterrupt):
+            if number is not None:
+                client.stop_answer(number)
+            raise
+
+
 # --- tasks
 
 

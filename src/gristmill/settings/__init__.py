@@ -2,6 +2,7 @@
 
 from gristmill.settings.agents import AgentsSettings
 from gristmill.settings.alarms import AlarmSettings, Channel, CommandChannel, EmailChannel, WebhookChannel
+from gristmill.settings.ask import AskSettings
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.explain import explain_reason
@@ -10,8 +11,8 @@ from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.loading import load, unknown_names
 from gristmill.settings.log import LogSettings
-from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.mail_server import MailServer
+from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.records import RecordsSettings
 from gristmill.settings.references import Reference, read_reference
@@ -25,6 +26,7 @@ from gristmill.settings.web import WebSettings
 __all__ = [
     "AgentsSettings",
     "AlarmSettings",
+    "AskSettings",
     "BackendSettings",
     "Channel",
     "CommandChannel",

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from gristmill.settings.agents import AgentsSettings
 from gristmill.settings.alarms import AlarmSettings
+from gristmill.settings.ask import AskSettings
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
 from gristmill.settings.explain import FILE, map_variables
@@ -56,7 +57,7 @@ class Settings(BaseSettings):
     )
     server: str | None = Field(
         default=None,
-        description="A gristmill up elsewhere that add, search, documents, document, queue and task talk to.",
+        description="A gristmill up elsewhere that add, search, ask, documents, document, queue and task talk to.",
     )
     key: SecretStr | None = Field(default=None, description="The key for that server, made there by gristmill key add.")
     queue: QueueSettings = QueueSettings()
@@ -72,6 +73,7 @@ class Settings(BaseSettings):
     fetch: FetchSettings = FetchSettings()
     alarms: AlarmSettings = AlarmSettings()
     agents: AgentsSettings = AgentsSettings()
+    ask: AskSettings = AskSettings()
     log: LogSettings = LogSettings()
 
     @classmethod

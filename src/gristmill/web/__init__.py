@@ -2,7 +2,7 @@
 
 from gristmill.web.access.keys import AccessKey, NewKey, add_key, find_key, list_keys, revoke_key
 from gristmill.web.access.signing_in import make_link
-from gristmill.web.local import LocalService, SearchRequest, ask_search, open_search_service
+from gristmill.web.local import LocalService, SearchRequest, ask_local, ask_search, open_search_service
 from gristmill.web.server import Serving, format_link, open_web
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "SearchRequest",
     "Serving",
     "add_key",
+    "ask_local",
     "ask_search",
     "find_key",
     "format_link",

@@ -1,4 +1,4 @@
--- Who sees which runs, questions, effects and policies.
+-- Who sees which runs, questions, effects, policies and conversations.
 
 -- a run of nobody's client is the operator's: its request and what it read are no client's to see
 SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes())::int[])',
@@ -9,3 +9,7 @@ SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes()):
   FROM unnest(ARRAY['agent_step', 'agent_context', 'agent_text']) one;
 -- the policy of everybody holds for every client
 SELECT protect('agent_policy');
+-- a conversation belongs to whoever asked; one about what is everybody's is the operator's, and no client's
+SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT own_scopes())::int[])',
+                    own => 'scope <> 1 AND scope = ANY ((SELECT own_scopes())::int[])')
+  FROM unnest(ARRAY['conversation', 'conversation_message']) one;

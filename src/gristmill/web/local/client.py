@@ -1,6 +1,9 @@
 """How a command asks a running `gristmill up`."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -8,10 +11,19 @@ from gristmill.errors import Refused
 from gristmill.knowledge import Hits
 from gristmill.scopes import Scope
 from gristmill.settings import Settings
-from gristmill.web.local.messages import SEARCH, Refusal, SearchRequest, decode_hits, identify_target
+from gristmill.web.local.messages import (
+    ASK,
+    SEARCH,
+    AskRequest,
+    Refusal,
+    SearchRequest,
+    decode_hits,
+    identify_target,
+)
 from gristmill.web.local.sockets import is_own_socket, shorten, socket_in
 
 CONNECT = 0.5  # seconds to reach the service …
+LONGEST_LINE = 4 * 1024**2  # bytes of one event of an answer
 ANSWER = 10.0  # … and for its answer: a command that searches by itself is not much slower
 
 
@@ -37,6 +49,46 @@ async def ask_search(settings: Settings, query: str, scope: Scope, **how: object
         return decode_hits(body) if status == 200 else None
     except msgspec.DecodeError:  # of another version of the program
         return None
+
+
+async def ask_local(
+    settings: Settings, question: str, scope: Scope, conversation: int | bool | None
+) -> AsyncGenerator[tuple[str, dict[str, Any]]] | None:
+    """The answer as it is made, or None if nobody answers. Closing the generator stops the answer."""
+    path = socket_in(settings)
+    if not is_own_socket(path):
+        return None
+    request = AskRequest(identify_target(settings), question, scope.client, scope.project, conversation)
+    lines = _stream(path, msgspec.json.encode(request))
+    first = await anext(lines, None)  # nobody there, another database, or another version of the program
+    return None if first is None else _read_pairs(first, lines)
+
+
+async def _read_pairs(first: bytes, lines: AsyncGenerator[bytes]) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+    async with aclosing(lines):
+        yield msgspec.json.decode(first, type=tuple[str, dict[str, Any]])
+        async for line in lines:
+            yield msgspec.json.decode(line, type=tuple[str, dict[str, Any]])
+
+
+async def _stream(path: Path, body: bytes) -> AsyncGenerator[bytes]:
+    import aiohttp  # noqa: PLC0415 as in _post
+
+    limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT)
+    try:
+        with shorten(path) as name:
+            async with (
+                aiohttp.ClientSession(
+                    connector=aiohttp.UnixConnector(name), timeout=limits, read_bufsize=LONGEST_LINE
+                ) as session,
+                session.post(f"http://local{ASK}", data=body) as response,
+            ):
+                if response.status != 200:
+                    return
+                async for line in response.content:
+                    yield line
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        return
 
 
 async def _post(path: Path, body: bytes) -> tuple[int, bytes] | None:

@@ -11,6 +11,7 @@ from gristmill.scopes import Scope
 from gristmill.settings import Settings
 
 SEARCH = "/search"
+ASK = "/ask"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,21 @@ class SearchRequest:
     after: datetime | None = None
     columns: dict[str, str] | None = None
     expand: int = 0
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.client, self.project)
+
+
+@dataclass(frozen=True)
+class AskRequest:
+    """A question; `conversation` is the number of one, or True for a new one."""
+
+    target: str
+    question: str
+    client: str = ""
+    project: str = ""
+    conversation: int | bool | None = None
 
     @property
     def scope(self) -> Scope:
@@ -58,6 +74,8 @@ def identify_target(settings: Settings) -> str:
         settings.database_url,
         settings.embedding.model_dump_json(),
         settings.knowledge.model_dump_json(),
+        settings.llm.model_dump_json(),
+        settings.ask.model_dump_json(),
         settings.row_security,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()

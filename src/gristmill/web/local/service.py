@@ -4,24 +4,35 @@ import asyncio
 import fcntl
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from gristmill.agents import AskService, Speaker, ask_in_conversation, stream_answer
 from gristmill.db import Database
 from gristmill.documents import find_in_documents
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge import Finder, Hits
 from gristmill.settings import Settings
-from gristmill.web.local.messages import SEARCH, Refusal, SearchRequest, encode_hits, identify_target
+from gristmill.web.local.messages import (
+    ASK,
+    SEARCH,
+    AskRequest,
+    Refusal,
+    SearchRequest,
+    encode_hits,
+    identify_target,
+)
 from gristmill.web.local.sockets import bind_socket, socket_in
 
 if TYPE_CHECKING:  # the commands that only ask pass through this file, too, and aiohttp takes a tenth of a second
     from aiohttp import web
 
+OPERATOR = Speaker("operator")  # whoever may use the socket is the operator
+Pair = tuple[str, dict[str, Any]]  # the name of an event, and its fields
 GRACE = 1.0  # seconds for searches that run while the service ends
 
 
@@ -43,7 +54,15 @@ async def open_search_service(db: Database, settings: Settings, finder: Finder) 
             expand=request.expand,
         )
 
-    async with LocalService(settings, answer) as service:
+    asking = AskService(db, settings, finder)
+
+    def ask(request: AskRequest) -> AsyncGenerator[Pair]:
+        if request.conversation is None:
+            return stream_answer(asking.answerer, request.question, request.scope)
+        number = None if request.conversation is True else int(request.conversation)
+        return ask_in_conversation(db, asking.talker, OPERATOR, request.question, request.scope, number)
+
+    async with LocalService(settings, answer, ask) as service:
         warming = asyncio.create_task(finder.warm_up()) if service.is_serving else None
         try:
             yield
@@ -51,6 +70,7 @@ async def open_search_service(db: Database, settings: Settings, finder: Finder) 
             if warming:
                 warming.cancel()
                 await asyncio.gather(warming, return_exceptions=True)
+            await asking.close()
 
 
 class LocalService:
@@ -59,10 +79,16 @@ class LocalService:
     It cannot where another one listens already, or where the data folder cannot be written.
     """
 
-    def __init__(self, settings: Settings, answer: Callable[[SearchRequest], Awaitable[Hits]]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        answer: Callable[[SearchRequest], Awaitable[Hits]],
+        ask: Callable[[AskRequest], AsyncGenerator[Pair]] | None = None,
+    ) -> None:
         self.is_serving = False
         self._target = identify_target(settings)
         self._answer = answer
+        self._ask = ask
         self._path = socket_in(settings)
         self._lock: int | None = None
         self._runner: web.AppRunner | None = None
@@ -83,7 +109,9 @@ class LocalService:
         listening = bind_socket(self._path)
         app = web.Application()
         app.router.add_post(SEARCH, self._search)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE)
+        app.router.add_post(ASK, self._stream)
+        # a command that goes away cancels its handler, and so the answer
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE, handler_cancellation=True)
         await self._runner.setup()
         await web.SockSite(self._runner, listening).start()
 
@@ -109,6 +137,26 @@ class LocalService:
             return _reply(422, msgspec.json.encode(Refusal(str(refused))))
         except GristmillError:
             return _reply(503)
+
+    async def _stream(self, http: "web.Request") -> "web.StreamResponse":
+        """The events of an answer, one on each line; a command that goes away stops it."""
+        from aiohttp import web  # noqa: PLC0415 as above
+
+        try:
+            request = msgspec.json.decode(await http.read(), type=AskRequest)
+        except msgspec.DecodeError:  # of another version of the program
+            return _reply(400)
+        if request.target != self._target or self._ask is None:
+            return _reply(409)
+        response = web.StreamResponse()
+        await response.prepare(http)
+        try:
+            async with aclosing(self._ask(request)) as pairs:
+                async for pair in pairs:
+                    await response.write(msgspec.json.encode(pair) + b"\n")
+        except GristmillError as error:
+            await response.write(msgspec.json.encode(("error", {"detail": str(error)})) + b"\n")
+        return response
 
 
 def _reply(status: int, body: bytes = b"") -> "web.Response":

@@ -1,0 +1,1 @@
+"""Ask: from a question to passages, from passages to checked sentences."""

@@ -1,0 +1,211 @@
+"""Answers a question: retrieves, decides, asks the model, and checks every sentence while the next one is written."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gristmill.agents.ask.abstaining import Grounds, may_answer, weigh_evidence
+from gristmill.agents.ask.checking import Judgement, check_sentence, make_sentence
+from gristmill.agents.ask.marks import read_marks
+from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Passage, Said, Sentence
+from gristmill.agents.ask.pack import make_pack
+from gristmill.agents.ask.phrases import admits_ignorance, say_no_model, say_unknown
+from gristmill.agents.ask.prompt import make_prompt
+from gristmill.agents.ask.question import Asked, read_question, recognise_language
+from gristmill.agents.ask.retrieval import retrieve
+from gristmill.agents.ask.sentences import SentenceStream
+from gristmill.db import Database
+from gristmill.documents import load_surroundings
+from gristmill.errors import BadAnswer, GristmillError, Refused
+from gristmill.knowledge import Finder, weigh_words
+from gristmill.models import Message, StreamingLlm
+from gristmill.scopes import Scope
+from gristmill.settings import AskSettings
+from gristmill.telemetry import log
+
+CLOSE = 0.6  # the cosine from which two sentences say the same in other words
+LONGEST_QUESTION = 8_000  # characters
+MOST_SENTENCES = 40  # of one answer: a model that goes on for ever is stopped
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a conversation has said so far: its last messages, a summary of those before, and its language."""
+
+    turns: Sequence[Message] = ()
+    summary: str = ""
+    language: str | None = None
+
+    @property
+    def questions(self) -> list[str]:
+        return [one.text for one in self.turns if one.role == "user"]
+
+
+@dataclass
+class Collected:
+    """What is known of an answer while it is made."""
+
+    asked: Asked
+    passages: tuple[Passage, ...] = ()
+    note: str | None = None
+    prepared_ms: float = 0.0
+    sentences: list[Sentence] = field(default_factory=list[Sentence])
+    shown: list[str] = field(default_factory=list[str])
+
+    def finish(self, kind: Kind, text: str, model: str = "") -> Answer:
+        return Answer(
+            kind=kind,
+            question=self.asked.text,
+            asked=self.asked.complete,
+            language=self.asked.language,
+            text=text,
+            sentences=tuple(self.sentences),
+            passages=self.passages,
+            note=self.note,
+            model=model,
+            prepared_ms=self.prepared_ms,
+        )
+
+
+class Answerer:
+    """Answers questions with a finder whose model stays loaded, and an LLM if one is configured."""
+
+    def __init__(
+        self, db: Database, finder: Finder, settings: AskSettings, llm: StreamingLlm | None, model: str
+    ) -> None:
+        self._db = db
+        self._finder = finder
+        self._settings = settings
+        self._llm = llm if model else None
+        self.model = model
+
+    async def answer(self, question: str, scope: Scope | None, past: Past | None = None) -> AsyncGenerator[Event]:
+        """Everything that happens until the answer is complete. Closing the generator ends the call to the model.
+
+        Without a scope, all that is stored is asked: that is for the operator alone.
+        """
+        began = time.perf_counter()
+        past = past or Past()
+        check_question(question)
+        known = Collected(read_question(question, past.questions, past.language))
+        grounds = await self._prepare(known, scope)
+        known.prepared_ms = round(1000 * (time.perf_counter() - began), 1)
+        yield Found(known.passages, known.asked.complete)
+        if not known.passages or not may_answer(grounds):
+            known.note = " ".join(filter(None, (known.note, grounds.reason if known.passages else None)))
+            yield Ended(known.finish("unknown", say_unknown(known.asked.language)))
+        elif self._llm is None:
+            yield Ended(known.finish("passages", say_no_model(known.asked.language)))
+        else:
+            async with aclosing(self._ask_model(self._llm, known, past)) as events:
+                async for event in events:
+                    yield event
+
+    async def find(self, question: str, scope: Scope | None, past: Past | None = None) -> tuple[Collected, Grounds]:
+        """The passages for a question, and what speaks for them; no model is asked."""
+        check_question(question)
+        past = past or Past()
+        known = Collected(read_question(question, past.questions, past.language))
+        return known, await self._prepare(known, scope)
+
+    async def _prepare(self, known: Collected, scope: Scope | None) -> Grounds:
+        asked = known.asked
+        found, weights = await asyncio.gather(
+            retrieve(self._finder, scope, asked), weigh_words(self._db, scope, asked.complete)
+        )
+        async with self._db.reading(seen_from=scope) as tx:
+            around = await load_surroundings(tx, [one.hit.chunk for one in found.hits])
+        settings = self._settings
+        known.passages = make_pack(found.hits, around, most=settings.passages, budget=settings.evidence_tokens)
+        known.note = found.note
+        similarity = max((one.hit.similarity or 0.0 for one in found.hits[:5]), default=0.0)
+        return weigh_evidence(asked, weights, known.passages, similarity)
+
+    # --- with a model
+
+    async def _ask_model(self, llm: StreamingLlm, known: Collected, past: Past) -> AsyncGenerator[Event]:
+        prompt = make_prompt(known.asked, known.passages, past.turns, past.summary)
+        stream = SentenceStream()
+        pieces = llm.stream_text(prompt, model=self.model, priority="P0", max_tokens=self._settings.answer_tokens)
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    for text in stream.add(piece):
+                        yield await self._check(known, text)
+                    if stream.rest:
+                        yield Draft(stream.rest)
+                    if len(known.sentences) >= MOST_SENTENCES:
+                        break
+            for text in stream.end():
+                yield await self._check(known, text)
+        except BadAnswer as error:
+            if not known.shown:
+                raise
+            # sentences that were complete and checked stay: only the last one is missing
+            known.note = " ".join(filter(None, (known.note, str(error))))
+        yield Ended(self._finish(known))
+
+    async def _check(self, known: Collected, text: str) -> Said:
+        """Check one sentence, and decide whether it is shown."""
+        marked = read_marks(text, len(known.passages))
+        sentence = await self._judge(known, marked.text, marked.numbers)
+        known.sentences.append(sentence)
+        shown = show_sentence(sentence, self._settings.unsupported) if not admits_ignorance(sentence.text) else ""
+        if shown:
+            known.shown.append(shown)
+        return Said(sentence, shown)
+
+    async def _judge(self, known: Collected, text: str, numbers: Sequence[int]) -> Sentence:
+        language = recognise_language(text) or known.asked.language
+        checked, judged = check_sentence(
+            text, numbers, known.passages, question=known.asked.complete, language=language
+        )
+        if judged.is_close and await self._means_the_same(text, judged):
+            return make_sentence(text, Judgement("supported", judged.spans))
+        return checked
+
+    async def _means_the_same(self, text: str, judged: Judgement) -> bool:
+        """Whether the span says the same in other words, by the vectors of both; without a model it does not."""
+        try:
+            one, other = await self._finder.embedders[0].embed([text, judged.spans[0].text])
+        except (GristmillError, TimeoutError) as error:
+            log.warning("ask.no_vectors", error=str(error)[:200])
+            return False
+        return multiply_vectors(one, other) >= CLOSE
+
+    def _finish(self, known: Collected) -> Answer:
+        if not known.shown:
+            return known.finish("unknown", say_unknown(known.asked.language), self.model)
+        return known.finish("answer", " ".join(known.shown), self.model)
+
+
+def check_question(question: str) -> None:
+    if not question.strip():
+        raise Refused("Ask something: the question is empty.")
+    if len(question) > LONGEST_QUESTION:
+        raise Refused(f"The question has {len(question):,} characters: at most {LONGEST_QUESTION:,} are read.")
+
+
+def multiply_vectors(one: bytes, other: bytes) -> float:
+    """The cosine of two vectors of unit length."""
+    import numpy as np  # noqa: PLC0415 it takes a tenth of a second, and few answers need it
+
+    return float(np.dot(np.frombuffer(one, "<f4"), np.frombuffer(other, "<f4")))
+
+
+def show_sentence(sentence: Sentence, unsupported: Literal["drop", "flag"]) -> str:
+    """The sentence with the numbers of its evidence before its full stop; empty if it is left out."""
+    if sentence.verdict == "supported":
+        numbers = dict.fromkeys(f"[{cited.number}]" for cited in sentence.citations)
+        return _put_before_stop(sentence.text, f" {''.join(numbers)}")
+    if unsupported == "drop" or (not sentence.citations and sentence.reason.startswith("It says nothing")):
+        return ""
+    return _put_before_stop(sentence.text, f" [{sentence.verdict}]")
+
+
+def _put_before_stop(text: str, mark: str) -> str:
+    body = text.rstrip(".!?…")
+    return f"{body}{mark}{text[len(body) :] or '.'}"

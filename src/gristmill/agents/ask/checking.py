@@ -1,0 +1,371 @@
+"""Finds the span of a passage that says what a sentence says, and compares both by rule."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gristmill.agents.ask.model import Citation, Passage, Sentence, Verdict
+from gristmill.agents.ask.phrases import NO, YES
+from gristmill.agents.ask.polarity import are_opposite, is_hedged, read_polarity
+from gristmill.agents.ask.sentences import find_spans
+from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
+from gristmill.agents.ask.words import ASKING, Name, Term, are_alike, find_names, fold_words, holds_name, read_terms
+from gristmill.knowledge import fold
+
+ENOUGH = 0.5  # the share of a sentence's words that its span must have …
+MAYBE = 0.3  # … or this one, if both mean the same
+FAMILIAR = 0.35  # how much a word of the question counts: an answer repeats it
+VALUE = 1.5  # how much a value counts
+WIDEST = 3  # sentences of a span
+BREVITY = 0.03  # what one more sentence of a span must bring
+MOST_SPANS = 3  # passages that one sentence rests on
+FLIPPED = 0.3  # the share of common words that one of two sentences denies, from which they contradict each other
+NEAR = 2  # words between a number and the word that it counts
+QUOTATION = re.compile(r'"([^"]{4,})"|“([^”]{4,})”|„([^“”]{4,})[“”]|«([^»]{4,})»')
+NOTHING_SAID = "It says nothing that can be checked."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the model as it is compared."""
+
+    text: str
+    language: str | None
+    question: str = ""
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Its telling words without values: these are compared as values."""
+        values = self.values
+        return tuple(
+            one
+            for one in read_terms(self.text, self.language)
+            if fold(one.text) not in ASKING
+            and all(one.stop <= value.start or value.stop <= one.start for value in values)
+        )
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        return find_values(self.text)
+
+    @cached_property
+    def names(self) -> tuple[Name, ...]:
+        return find_names(self.text, self.language)
+
+    @cached_property
+    def familiar(self) -> frozenset[str]:
+        return frozenset(one.term for one in read_terms(self.question, self.language))
+
+    def weigh(self, term: Term) -> float:
+        return FAMILIAR if term.term in self.familiar else 1.0
+
+    @property
+    def quotations(self) -> list[str]:
+        found = (next(filter(None, match.groups())) for match in QUOTATION.finditer(self.text))
+        return [one for one in found if " " in one.strip()]
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.terms or self.values)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some neighbouring sentences of a passage, and how much of a claim they cover."""
+
+    passage: Passage
+    start: int  # in the text of the passage
+    stop: int
+    score: float
+    terms: frozenset[Term]  # of the claim, that stand here …
+    values: frozenset[Value]  # … and its values
+
+    @property
+    def text(self) -> str:
+        return self.passage.text[self.start : self.stop]
+
+    def cite(self) -> Citation:
+        one = self.passage
+        return Citation(
+            number=one.number,
+            document=one.document,
+            page=one.page,
+            start=one.start + self.start,
+            stop=one.start + self.stop,
+            quote=self.text,
+            name=one.name,
+            title=one.title,
+            record=one.record,
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a claim is worth, by which spans, and why; `is_close` if only its words are too different."""
+
+    verdict: Verdict
+    spans: tuple[Span, ...] = ()
+    reason: str = ""
+    is_close: bool = False
+
+
+def check_sentence(
+    text: str, cited: Sequence[int], passages: Sequence[Passage], *, question: str = "", language: str | None = None
+) -> tuple[Sentence, Judgement]:
+    """The sentence with its verdict. The passages that it names are asked first, then all."""
+    judged = _judge_plain_answer(text, cited, passages, question, language)
+    if judged is None:
+        judged = judge(Claim(text, language, question), cited, passages)
+    return make_sentence(text, judged), judged
+
+
+def make_sentence(text: str, judged: Judgement) -> Sentence:
+    return Sentence(text, judged.verdict, tuple(span.cite() for span in judged.spans), judged.reason)
+
+
+def _judge_plain_answer(
+    text: str, cited: Sequence[int], passages: Sequence[Passage], question: str, language: str | None
+) -> Judgement | None:
+    """A bare yes says what the question asks, and a bare no the opposite; None if the sentence says more."""
+    is_yes, is_no = YES.fullmatch(text) is not None, NO.fullmatch(text) is not None
+    if not (is_yes or is_no) or not question:
+        return None
+    judged = judge(Claim(question, language), cited, passages)
+    if is_yes or judged.verdict == "unsupported":
+        return judged
+    other: Verdict = "contradicted" if judged.verdict == "supported" else "supported"
+    return Judgement(other, judged.spans, "The passage says yes." if other == "contradicted" else "")
+
+
+def judge(claim: Claim, cited: Sequence[int], passages: Sequence[Passage]) -> Judgement:
+    named = [one for one in passages if one.number in cited]
+    if claim.is_empty:
+        return Judgement("unsupported", reason=NOTHING_SAID)
+    first = _judge_by(claim, named, passages) if named else None
+    if first is not None and first.verdict == "supported":
+        return first
+    best = _judge_by(claim, passages, passages)
+    # what is contradicted where the model says it read it is contradicted, unless another passage supports it
+    return best if first is None or best.verdict == "supported" else first
+
+
+def _judge_by(claim: Claim, passages: Sequence[Passage], everything: Sequence[Passage]) -> Judgement:
+    spans = choose_spans(claim, passages)
+    if not spans:
+        return Judgement("unsupported", reason="No passage speaks of it.")
+    contradiction = next((found for span in spans if (found := find_contradiction(claim, span))), None)
+    if contradiction:
+        return Judgement("contradicted", spans[:1], contradiction)
+    lack = find_lack(claim, spans, everything)
+    if lack:
+        return Judgement("unsupported", reason=lack)
+    share = measure_coverage(claim, spans)
+    if share < _least_share(claim, spans):
+        reason = f"Its passages have {share:.0%} of its words."
+        return Judgement("unsupported", spans, reason, is_close=share >= MAYBE)
+    if is_hedged(spans[0].text) and not is_hedged(claim.text):
+        return Judgement("unsupported", reason="The passage only says that it may be so.")
+    return Judgement("supported", spans)
+
+
+def _least_share(claim: Claim, spans: Sequence[Span]) -> float:
+    """Where the passage is in another language, its names and values speak for it, if the claim has any."""
+    other = [one for one in spans if one.passage.language and claim.language not in (None, one.passage.language)]
+    has_anchor = any(span.values or _shares_name(claim, span) for span in other)
+    return 0.0 if other and has_anchor else ENOUGH
+
+
+def _shares_name(claim: Claim, span: Span) -> bool:
+    there = fold_words(span.text)
+    return any(holds_name(name.text, there) for name in claim.names)
+
+
+# --- spans
+
+
+def choose_spans(claim: Claim, passages: Sequence[Passage]) -> tuple[Span, ...]:
+    """The best span, then spans of other passages that bring what is missing and speak of the same things."""
+    chosen: list[Span] = []
+    left, values = set(claim.terms), set(claim.values)
+    for _ in range(MOST_SPANS):
+        best = max(
+            (span for one in passages if (span := find_span(claim, one, left, values))),
+            key=lambda span: span.score,
+            default=None,
+        )
+        if best is None or any(best.passage is span.passage and best.start == span.start for span in chosen):
+            break
+        new = len(best.terms & left) + 2 * len(best.values & values)
+        if chosen and (new < 2 or not _is_connected(best, chosen)):
+            break
+        chosen.append(best)
+        left, values = left - best.terms, values - best.values
+        if not left and not values:
+            break
+    return tuple(chosen)
+
+
+def _is_connected(span: Span, chosen: Iterable[Span]) -> bool:
+    """Whether it speaks of something that the others speak of, or of another thing that the claim names."""
+    return any(span.passage.document == one.passage.document or span.terms & one.terms for one in chosen) or any(
+        term.text[:1].isupper() for term in span.terms
+    )
+
+
+def find_span(claim: Claim, passage: Passage, terms: Iterable[Term], values: Iterable[Value]) -> Span | None:
+    """The neighbouring sentences of a passage that cover most of what is asked for; the shortest of equals."""
+    wanted, figures = set(terms), set(values)
+    total = _measure(claim, wanted, figures)
+    if not total:
+        return None
+    covered = [_cover(claim, passage, *place) for place in find_spans(passage.text)]
+    places = find_spans(passage.text)
+    best: Span | None = None
+    for first in range(len(places)):
+        found_terms, found_values = set[Term](), set[Value]()
+        for last in range(first, min(first + WIDEST, len(places))):
+            found_terms |= covered[last][0]
+            found_values |= covered[last][1]
+            share = _measure(claim, found_terms & wanted, found_values & figures) / total
+            score = share - BREVITY * (last - first)
+            if share and (best is None or score > best.score):
+                there = frozenset(found_terms), frozenset(found_values)
+                best = Span(passage, places[first][0], places[last][1], score, *there)
+    return best
+
+
+def _measure(claim: Claim, terms: Iterable[Term], values: Iterable[Value]) -> float:
+    return sum(map(claim.weigh, terms)) + VALUE * sum(1 for _ in values)
+
+
+def _cover(claim: Claim, passage: Passage, start: int, stop: int) -> tuple[set[Term], set[Value]]:
+    """The words and values of a claim that this sentence of a passage has."""
+    text = passage.text[start:stop]
+    stems = {one.term for one in read_terms(text, passage.language)}
+    plain = fold_words(text)
+    terms = {one for one in claim.terms if _has_term(one, stems, plain)}
+    there = find_values(text)
+    return terms, {one for one in claim.values if any(are_equal(one, other) for other in there)}
+
+
+def _has_term(term: Term, stems: set[str], plain: frozenset[str]) -> bool:
+    return term.term in stems or fold(term.text) in plain or any(are_alike(term.term, other) for other in stems)
+
+
+def measure_coverage(claim: Claim, spans: Sequence[Span]) -> float:
+    """The share of a claim that its spans cover; titles and headings of their passages count as well."""
+    about = " ".join(span.passage.about for span in spans)
+    stems = {one.term for one in read_terms(about, claim.language)}
+    plain = fold_words(about)
+    terms = {one for span in spans for one in span.terms}
+    terms |= {one for one in claim.terms if _has_term(one, stems, plain)}
+    values = {one for span in spans for one in span.values} | {one for one in claim.values if _is_in(one, about)}
+    total = _measure(claim, claim.terms, claim.values)
+    return _measure(claim, terms, values) / total if total else 0.0
+
+
+# --- what is missing, and what is denied
+
+
+def find_lack(claim: Claim, spans: Sequence[Span], everything: Sequence[Passage]) -> str:
+    """The value, name or quotation of a claim that its passages do not have; empty if none is missing."""
+    texts = " \n ".join(f"{span.passage.text} \n {span.passage.about}" for span in spans)
+    for value in claim.values:
+        if value.written[:1].isdigit() or value.kind != "number":  # a spelt number is often a manner of speaking
+            found = any(value in span.values for span in spans) or _is_in(value, texts) or _is_in(value, claim.question)
+            if not found:
+                return f"“{value.written}” does not stand in its passages."
+    plain = fold_words(texts)
+    asked = fold_words(claim.question)
+    for name in claim.names:
+        if holds_name(name.text, plain):
+            continue
+        known = holds_name(name.text, asked) and any(holds_name(name.text, fold_words(one.text)) for one in everything)
+        if not known:
+            return f"“{name.text}” does not stand in its passages."
+    wording = _normalise(texts)
+    for quotation in claim.quotations:
+        if _normalise(quotation).strip(" .,") not in wording:
+            return f"It quotes “{quotation}”, which does not stand in its passages."
+    return ""
+
+
+def _is_in(value: Value, text: str) -> bool:
+    return any(are_equal(value, other) for other in find_values(text))
+
+
+def _normalise(text: str) -> str:
+    return " ".join(re.sub(r"[*_`“”„«»\"]", "", text).casefold().split())
+
+
+def find_contradiction(claim: Claim, span: Span) -> str:
+    """Why this span says the opposite; empty if it does not. It must speak of the same things."""
+    sentence = _nearest_sentence(claim, span)
+    terms, _ = _cover(claim, span.passage, *sentence)
+    total = _measure(claim, claim.terms, ())
+    if not terms or _measure(claim, terms, ()) < ENOUGH * total:
+        return ""
+    text = span.passage.text[slice(*sentence)]
+    language = span.passage.language or claim.language
+    return (
+        _find_rival(claim, span, text)
+        or _find_denial(claim.text, text, claim.language, language)
+        or _find_opposite(claim, text, language)
+    )
+
+
+def _nearest_sentence(claim: Claim, span: Span) -> tuple[int, int]:
+    inner = [one for one in find_spans(span.passage.text) if one[0] >= span.start and one[1] <= span.stop]
+    return max(
+        inner, key=lambda one: _measure(claim, *_cover(claim, span.passage, *one)), default=(span.start, span.stop)
+    )
+
+
+def _find_rival(claim: Claim, span: Span, text: str) -> str:
+    """A value of the claim that the passage has not, while the sentence has another one of the same kind there."""
+    whole = f"{span.passage.text} \n {span.passage.about}"
+    there = find_values(text)
+    own = [one for one in there if not any(are_equal(one, other) for other in claim.values)]
+    for value in claim.values:
+        if value in span.values or _is_in(value, whole) or value.kind == "id":
+            continue
+        for other in own:
+            if is_rival(value, other) and (value.kind != "number" or _count_the_same(claim, value, text, other, span)):
+                return f"The passage says “{other.written}”, not “{value.written}”."
+    return ""
+
+
+def _count_the_same(claim: Claim, value: Value, text: str, other: Value, span: Span) -> bool:
+    """Whether two numbers stand beside the same word: three bearings, two bearings."""
+    language = span.passage.language or claim.language
+    near = _words_near(claim.text, value, claim.language)
+    return bool(near & _words_near(text, other, language))
+
+
+def _words_near(text: str, value: Value, language: str | None) -> set[str]:
+    terms = [one for one in read_terms(text, language) if one.stop <= value.start or one.start >= value.stop]
+    before = [one.term for one in terms if one.stop <= value.start][-1:]
+    after = [one.term for one in terms if one.start >= value.stop][:NEAR]
+    return {*before, *after}
+
+
+def _find_denial(claim: str, text: str, language: str | None, spoken: str | None) -> str:
+    ours, theirs = read_polarity(claim, language), read_polarity(text, spoken)
+    common = [term for term in ours if term in theirs]
+    flipped = [term for term in common if not ours[term] & theirs[term]]
+    if flipped and len(flipped) >= FLIPPED * len(common):
+        return "The passage says the opposite."
+    return ""
+
+
+def _find_opposite(claim: Claim, text: str, language: str | None) -> str:
+    stems = {one.term: one.text for one in read_terms(text, language)}
+    own = {one.term for one in claim.terms}
+    for term in claim.terms:
+        if term.term in stems:
+            continue
+        for other, written in stems.items():
+            if other not in own and are_opposite(term.term, other, language):
+                return f"The passage says “{written}”, not “{term.text}”."
+    return ""

@@ -1,0 +1,82 @@
+"""The few sentences that we say ourselves, in the language of the question, and the ways in which models say them."""
+
+import re
+
+UNKNOWN = {
+    "en": "I don't know: nothing that is stored answers this.",
+    "de": "Das weiß ich nicht: Nichts von dem, was gespeichert ist, beantwortet diese Frage.",
+    "fr": "Je ne sais pas : rien de ce qui est enregistré ne répond à cette question.",
+    "es": "No lo sé: nada de lo que está guardado responde a esta pregunta.",
+    "it": "Non lo so: nulla di ciò che è memorizzato risponde a questa domanda.",
+    "pt": "Não sei: nada do que está guardado responde a esta pergunta.",
+    "nl": "Dat weet ik niet: niets van wat is opgeslagen beantwoordt deze vraag.",
+    "pl": "Nie wiem: nic z tego, co jest zapisane, nie odpowiada na to pytanie.",
+    "cs": "Nevím: nic z toho, co je uloženo, na tuto otázku neodpovídá.",
+    "sk": "Neviem: nič z toho, čo je uložené, na túto otázku neodpovedá.",
+    "hr": "Ne znam: ništa od pohranjenog ne odgovara na ovo pitanje.",
+}
+NO_MODEL = {
+    "en": "No model is configured (GRISTMILL_LLM_MODEL): these are the passages that fit best.",
+    "de": "Es ist kein Modell eingestellt (GRISTMILL_LLM_MODEL): Dies sind die Stellen, die am besten passen.",
+    "fr": "Aucun modèle n'est configuré (GRISTMILL_LLM_MODEL) : voici les passages qui conviennent le mieux.",
+    "es": "No hay ningún modelo configurado (GRISTMILL_LLM_MODEL): estos son los pasajes que mejor encajan.",
+    "cs": "Není nastaven žádný model (GRISTMILL_LLM_MODEL): toto jsou nejvhodnější místa.",
+    "hr": "Nije postavljen nijedan model (GRISTMILL_LLM_MODEL): ovo su odlomci koji najbolje odgovaraju.",
+}
+LANGUAGES = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+    "it": "Italian",
+    "pt": "Portuguese",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "cs": "Czech",
+    "sk": "Slovak",
+    "hr": "Croatian",
+    "sl": "Slovenian",
+    "sv": "Swedish",
+    "da": "Danish",
+    "fi": "Finnish",
+    "hu": "Hungarian",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "uk": "Ukrainian",
+    "tr": "Turkish",
+}
+# How models say that they do not know. Each pattern is a whole statement, so that “he does not know her” is none.
+IGNORANCE = re.compile(
+    r"\bI (?:do not|don['’]t|cannot|can['’]t|could not|couldn['’]t) (?:know|find|answer|determine|say|tell)\b"
+    r"|\bI(?: a|['’])m (?:not (?:sure|able)|unable|sorry)\b"
+    r"|\b(?:evidence|passages?|sources?|texts?|documents?|context|information|excerpts?)(?: \w+){0,3} "
+    r"(?:do(?:es)? not|don['’]t|doesn['’]t|did not|didn['’]t|lacks?|contains? no|provides? no|gives? no)"
+    r"|\b(?:there is|there['’]s|contains|provides|have|has) no (?:information|mention|evidence|answer|details?)\b"
+    r"|\b(?:is|are|was|were) not (?:mentioned|stated|specified|provided|given|answered|included|available|known)\b"
+    r"|\bnot (?:enough|sufficient) (?:information|evidence)\b|\bno (?:relevant )?information\b"
+    r"|\b(?:ich )?wei(?:ß|ss) (?:ich |es |das )?nicht\b|\b(?:kann|konnte) ich nicht\b"
+    r"|\bgeht (?:daraus |aus \w+ \w+ )?nicht hervor\b"
+    r"|\bkeine (?:informationen|angaben)\b|\bwird nicht (?:erwähnt|genannt)\b"
+    r"|\bje ne sais pas\b|\bne (?:mentionne|contient|précise)\w* (?:pas|aucun)|\bno (?:lo )?sé\b|\bno se menciona\b"
+    r"|\bnon (?:lo )?so\b|\bnevím\b|\bneuvád[íě]\b|\bnení (?:uveden|zmín)\w*|\bne znam\b|\bnije naveden\w*",
+    re.IGNORECASE,
+)
+YES = re.compile(r"\W*(?:yes|yeah|correct|ja|oui|sí|si|sì|sim|tak|ano|áno|da)\b\W*", re.IGNORECASE)
+NO = re.compile(r"\W*(?:no|nope|nein|non|não|nee|nie|ne)\b\W*", re.IGNORECASE)
+
+
+def say_unknown(language: str) -> str:
+    return UNKNOWN.get(language, UNKNOWN["en"])
+
+
+def say_no_model(language: str) -> str:
+    return NO_MODEL.get(language, NO_MODEL["en"])
+
+
+def name_language(code: str) -> str:
+    return LANGUAGES.get(code, "English")
+
+
+def admits_ignorance(sentence: str) -> bool:
+    """Whether a sentence says that the answer is not known."""
+    return IGNORANCE.search(sentence) is not None

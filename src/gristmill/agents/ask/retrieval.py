@@ -1,0 +1,191 @@
+"""Finds the chunks that a question needs, in two rounds: what it asks for, and what the first hits lead to."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gristmill.agents.ask.question import Asked
+from gristmill.agents.ask.sentences import find_spans
+from gristmill.agents.ask.words import ASKING, Name, find_names, fold_words, holds_name, read_terms
+from gristmill.knowledge import Finder, Hit, Hits, fold
+from gristmill.scopes import Scope
+
+FIRST = 24  # hits of the whole question
+OTHER = 8  # hits of every other query
+SIDES = 4  # parts and names of the question that are searched by themselves
+SOURCES = 4  # first hits that are read for names …
+BRIDGES = 4  # … and names that are searched in the second round
+SIDE = 0.95  # how much the best hit for a part or a name of the question counts, beside the best for the whole
+BRIDGE = 0.95  # how much the best hit of the second round counts
+AGAIN = 0.35  # how much of its other score a chunk keeps that two queries find
+BESIDE = 0.2  # how much of the score of the chunk next to it a chunk gets
+TITLED = 1.15  # how much more a document counts whose title is the name that was searched
+UNNAMED = 0.5  # how much less a hit of the second round counts that does not have the name
+GAP = 4  # characters between two chunks that stand side by side
+FEWEST = 4  # words of a part that is a question by itself
+PARTS = re.compile(
+    r"(?:,\s*|;\s*|\?\s+)(?:and|but|or|und|et|y|a|i)?\s*(?=(?:(?:by|to|in|from|with|for|at|on|over|under|after)\s+)?"
+    r"(?:what|which|who|whom|whose|when|where|why|how|was|were|did|does|is|are|wann|wer|wo|warum|wie|welche\w*)\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """A name that a first hit has and the question has not, and how much it promises."""
+
+    name: str
+    query: str
+    promise: float
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A hit with its score over all queries, and the name that led to it."""
+
+    hit: Hit
+    score: float
+    via: str | None = None
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What was found, best first, and what search said of itself."""
+
+    hits: Sequence[Ranked]
+    note: str | None = None
+
+
+async def retrieve(finder: Finder, scope: Scope | None, asked: Asked, *, limit: int = 24) -> Retrieved:
+    """The hits of both rounds."""
+    queries = list(dict.fromkeys([*ask_parts(asked), *ask_sides(asked)]))[:SIDES]
+    first, *sides = await asyncio.gather(
+        _find(finder, asked.complete, scope, FIRST), *(_find(finder, query, scope, OTHER) for query in queries)
+    )
+    found: list[Found] = [(first, 1.0, None), *((side, SIDE, None) for side in sides)]
+    bridges = find_bridges(asked, [one.hit for one in fuse(found)[:SOURCES]])
+    seconds = await asyncio.gather(*(_find(finder, one.query, scope, OTHER) for one in bridges))
+    found += [(hits, BRIDGE * one.promise, one.name) for one, hits in zip(bridges, seconds, strict=True)]
+    return Retrieved(lift_neighbours(fuse(found))[:limit], first.note)
+
+
+async def _find(finder: Finder, query: str, scope: Scope | None, limit: int) -> Hits:
+    return await finder.find(query, scope, limit=limit, per_document=limit)
+
+
+# --- queries
+
+
+def ask_parts(asked: Asked) -> list[str]:
+    """The questions that one question is made of: who did this, and what did that mean?"""
+    parts = [part.strip(" ,;?") for part in PARTS.split(asked.complete)]
+    whole = [part for part in parts if len(part.split()) >= FEWEST]
+    return whole[:SIDES] if len(whole) > 1 else []
+
+
+def ask_sides(asked: Asked) -> list[str]:
+    """A query for each thing that the question names, if it names several: each may have a document of its own."""
+    names = list({name.key: name for name in asked.names}.values())
+    if len(names) < 2:
+        return []
+    others = {fold(word) for name in names for word in name.text.split()}
+    rest = [one.text for one in asked.terms if fold(one.text) not in others]
+    return [" ".join([name.text, *rest]) for name in names[:SIDES]]
+
+
+def find_bridges(asked: Asked, hits: Sequence[Hit]) -> list[Bridge]:
+    """The names that promise most: those in the sentences that have most of the question's words."""
+    known = fold_words(asked.complete)
+    best: dict[str, Bridge] = {}
+    top = max((hit.score for hit in hits), default=0.0) or 1.0
+    for hit in hits:
+        missing = _find_missing(asked, hit)
+        for name, promise in _rate_names(asked, hit, known):
+            found = Bridge(name.text, " ".join([name.text, *missing]), promise * min(1.0, hit.score / top))
+            if found.promise > best.get(name.key, Bridge("", "", 0.0)).promise:
+                best[name.key] = found
+    return sorted(best.values(), key=lambda one: -one.promise)[:BRIDGES]
+
+
+def _find_missing(asked: Asked, hit: Hit) -> list[str]:
+    """The words of the question that this hit does not have: another one must."""
+    stems = {one.term for one in read_terms(f"{hit.heading} {hit.text}", hit.language)}
+    plain = fold_words(f"{hit.heading} {hit.text}")
+    missing = [one.text for one in asked.terms if one.term not in stems and fold(one.text) not in plain]
+    return missing or [one.text for one in asked.terms if not one.text[:1].isupper()]
+
+
+def _rate_names(asked: Asked, hit: Hit, known: frozenset[str]) -> Iterable[tuple[Name, float]]:
+    wanted = {one.term for one in asked.terms}
+    for start, stop in find_spans(hit.text):
+        sentence = hit.text[start:stop]
+        stems = {one.term for one in read_terms(sentence, hit.language)}
+        share = len(wanted & stems) / len(wanted) if wanted else 0.0
+        for name in find_names(sentence, hit.language):
+            if not holds_name(name.text, known) and fold(name.text) not in ASKING:
+                yield name, 0.5 + 0.5 * min(1.0, 1.5 * share)
+
+
+# --- scores
+
+Found = tuple[Sequence[Hit], float, str | None]  # the hits of a query, its weight, and the name that it is about
+
+
+def fuse(found: Sequence[Found]) -> list[Ranked]:
+    """One score for each chunk, from all queries that found it.
+
+    A hit counts as a share of the best hit of its query, but a query whose best hit is weak lifts nothing: it is
+    compared with the whole question. What two queries find is better than what one finds.
+    """
+    best: dict[int, Ranked] = {}
+    whole = _top_of(found[0][0]) if found else 0.0
+    for hits, weight, name in found:
+        scale = max(_top_of(hits), whole)
+        for hit in hits:
+            score = weight * hit.score / scale if scale else 0.0
+            if name is not None:
+                score *= _fit_name(hit, name)
+            known = best.get(hit.chunk)
+            if known is None:
+                best[hit.chunk] = Ranked(hit, score, name)
+            else:
+                both = max(known.score, score) + AGAIN * min(known.score, score)
+                best[hit.chunk] = Ranked(known.hit, both, known.via)
+    return _sort(best.values())
+
+
+def _top_of(hits: Sequence[Hit]) -> float:
+    return max((hit.score for hit in hits), default=0.0)
+
+
+def _sort(ranked: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(ranked, key=lambda one: (-one.score, one.hit.chunk))
+
+
+def lift_neighbours(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Chunks beside a good one are better than their own score says: a text goes on where it is about something."""
+    pages: dict[tuple[int, int], list[Ranked]] = {}
+    for one in ranked:
+        pages.setdefault((one.hit.document, one.hit.page), []).append(one)
+    lifted = [
+        Ranked(one.hit, one.score + BESIDE * _best_beside(one, pages[one.hit.document, one.hit.page]), one.via)
+        for one in ranked
+    ]
+    return _sort(lifted)
+
+
+def _best_beside(one: Ranked, others: Iterable[Ranked]) -> float:
+    hit = one.hit
+    near = (
+        other.score
+        for other in others
+        if 0 <= hit.start - other.hit.stop <= GAP or 0 <= other.hit.start - hit.stop <= GAP
+    )
+    return max(near, default=0.0)
+
+
+def _fit_name(hit: Hit, name: str) -> float:
+    if fold(hit.title or "") == fold(name):
+        return TITLED
+    return 1.0 if holds_name(name, fold_words(f"{hit.heading} {hit.text}")) else UNNAMED

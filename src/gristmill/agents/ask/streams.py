@@ -1,0 +1,60 @@
+"""An answer as pairs of a name and fields, the same for the API, the terminal and the service of the same machine."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from gristmill.agents.ask import conversations as store
+from gristmill.agents.ask.answering import Answerer, Past, check_question
+from gristmill.agents.ask.conversations import ConversationId
+from gristmill.agents.ask.shapes import describe_event, shape_message
+from gristmill.agents.ask.talking import Speaker, Talker
+from gristmill.db import Database
+from gristmill.errors import GristmillError
+from gristmill.scopes import Scope
+
+Pair = tuple[str, dict[str, Any]]
+
+
+async def stream_answer(
+    answerer: Answerer, question: str, scope: Scope | None, past: Past | None = None
+) -> AsyncGenerator[Pair]:
+    """`found`, `draft`, `sentence`, then `answer`, or `error`: what goes wrong is told where the answer would stand."""
+    try:
+        async with aclosing(answerer.answer(question, scope, past)) as events:
+            async for event in events:
+                yield describe_event(event)
+    except GristmillError as error:
+        yield "error", {"detail": str(error)}
+
+
+async def stream_conversation(
+    talker: Talker, speaker: Speaker, conversation: ConversationId, after: int, *, stops: bool = False
+) -> AsyncGenerator[Pair]:
+    """Each message behind `after`, whole, whenever it changes; then `ended`. With `stops`, leaving ends the answer."""
+    try:
+        async with aclosing(talker.follow(speaker, conversation, after=after)) as messages:
+            async for message, draft in messages:
+                yield "message", {**shape_message(message, conversation).model_dump(mode="json"), "draft": draft}
+    except (GeneratorExit, asyncio.CancelledError):
+        if stops:
+            await talker.stop(speaker, conversation)
+        raise
+    yield "ended", {"conversation": conversation}
+
+
+async def ask_in_conversation(
+    db: Database, talker: Talker, speaker: Speaker, question: str, scope: Scope, conversation: int | None
+) -> AsyncGenerator[Pair]:
+    """Ask in a conversation, or in a new one (None); `conversation` is told first. Who leaves stops the answer."""
+    check_question(question)
+    if conversation is None:
+        async with db.transaction(seen_from=speaker.bound_to) as tx:
+            conversation = await store.add_conversation(tx, scope, speaker.owner)
+    yield "conversation", {"id": conversation}
+    chosen = ConversationId(conversation)
+    asked = await talker.ask(speaker, chosen, question)
+    async with aclosing(stream_conversation(talker, speaker, chosen, asked, stops=True)) as pairs:
+        async for pair in pairs:
+            yield pair

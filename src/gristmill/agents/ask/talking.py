@@ -1,0 +1,316 @@
+"""Writes the answers of conversations in the background: one at a time in each, stopped at once, followed by anybody.
+
+A question is stored before anything else happens. Whoever finds that nobody writes becomes the writer, answers all
+questions that wait, and leaves when none is left. The rows say everything: another process may follow or stop.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+from gristmill.agents.ask import conversations as store
+from gristmill.agents.ask.answering import Answerer
+from gristmill.agents.ask.conversations import (
+    Conversation,
+    ConversationId,
+    Ending,
+    MessageId,
+    Question,
+    StoredMessage,
+    describe_answer,
+    describe_sentences,
+)
+from gristmill.agents.ask.memory import recall, select_forgotten, sum_up
+from gristmill.agents.ask.model import Answer, Draft, Ended, Found, Said, Sentence
+from gristmill.db import Database
+from gristmill.errors import GristmillError
+from gristmill.models import Llm
+from gristmill.scopes import GLOBAL, Scope
+from gristmill.telemetry import log
+
+BEAT = 1.0  # seconds between two signs of life; another process that wants to stop an answer waits so long at most
+LOOK = 0.5  # seconds after which a follower looks at the rows again, if nobody in this process told it anything
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Who talks: the name that owns its conversations, and the scope that it is bound to (None: the operator)."""
+
+    owner: str
+    bound_to: Scope | None = None
+
+
+@dataclass
+class Telling:
+    """What followers in this process are told at once: that something changed, and the sentence at hand."""
+
+    draft: str = ""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self, draft: str = "") -> None:
+        self.draft = draft
+        self.changed.set()
+        self.changed = asyncio.Event()  # those who wait have the old one
+
+
+@dataclass
+class Writing:
+    """An answer that is being written."""
+
+    conversation: Conversation
+    message: MessageId
+    questions: Sequence[Question]
+    sentences: list[Sentence] = field(default_factory=list[Sentence])
+    shown: list[str] = field(default_factory=list[str])
+    found: Found = field(default_factory=Found)
+    answer: Answer | None = None
+
+    @property
+    def taken(self) -> list[MessageId]:
+        return [one.id for one in self.questions]
+
+    @property
+    def text(self) -> str:
+        return self.answer.text if self.answer else " ".join(self.shown)
+
+    def describe(self, **more: Any) -> dict[str, Any]:
+        known = describe_answer(self.answer) if self.answer else {"kind": "answer", **self._describe_progress()}
+        return {**known, **more}
+
+    def _describe_progress(self) -> dict[str, Any]:
+        passages = [store.describe_place(one) for one in self.found.passages]
+        return {"sentences": describe_sentences(self.sentences), "passages": passages, "asked": self.found.asked}
+
+
+class Superseded(Exception):
+    """A question came before anything was said: it is answered together with the one before."""
+
+
+class Stopped(Exception):
+    """Somebody wants the answer to end."""
+
+
+class Talker:
+    """All conversations that this process writes; `async with` ends them, and what they had written stays."""
+
+    def __init__(self, db: Database, answerer: Answerer, llm: Llm | None, *, turns: int) -> None:
+        self._db = db
+        self._answerer = answerer
+        self._llm = llm
+        self._turns = turns
+        self._writers: dict[ConversationId, asyncio.Task[None]] = {}
+        self._answers: dict[ConversationId, asyncio.Task[Ending]] = {}
+        self._tellings: dict[ConversationId, Telling] = {}
+        self._is_closing = False
+
+    async def close(self) -> None:
+        self._is_closing = True
+        writers = list(self._writers.values())
+        for one in writers:
+            one.cancel()
+        await asyncio.gather(*writers, return_exceptions=True)
+
+    async def ask(self, speaker: Speaker, conversation: ConversationId, text: str) -> MessageId:
+        """Store a question and see to it that it is answered."""
+        async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+            await store.load_conversation(tx, conversation, speaker.owner)
+            question = await store.add_question(tx, conversation, text)
+        self._telling(conversation).tell(self._telling(conversation).draft)
+        await self.wake(speaker, conversation)
+        return question
+
+    async def wake(self, speaker: Speaker, conversation: ConversationId) -> None:
+        """Write if a question waits and nobody writes: a process that died may have left it."""
+        running = self._writers.get(conversation)
+        if self._is_closing or (running is not None and not running.done()):
+            return
+        writer = uuid4()
+        async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+            if not await store.list_waiting(tx, conversation) or not await store.claim(tx, conversation, writer):
+                return
+        task = asyncio.create_task(self._write_all(speaker, conversation, writer))
+        self._writers[conversation] = task
+        task.add_done_callback(lambda _: self._writers.pop(conversation, None))
+
+    async def stop(self, speaker: Speaker, conversation: ConversationId) -> bool:
+        """End the answer at hand, wherever it is written; whether there was one."""
+        async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+            await store.load_conversation(tx, conversation, speaker.owner)
+            is_asked = await store.ask_to_stop(tx, conversation, speaker.owner)
+        if (answer := self._answers.get(conversation)) is not None:
+            answer.cancel()
+        return is_asked
+
+    async def follow(
+        self, speaker: Speaker, conversation: ConversationId, *, after: int = 0
+    ) -> AsyncGenerator[tuple[StoredMessage, str]]:
+        """Each message behind `after` whenever it changes, with the draft at hand; ends when nobody writes."""
+        known: dict[MessageId, tuple[Any, ...]] = {}
+        while True:
+            telling = self._telling(conversation)
+            changed = telling.changed
+            async with self._db.reading(seen_from=speaker.bound_to) as tx:
+                now = await store.load_conversation(tx, conversation, speaker.owner)
+                messages = await store.list_messages(tx, conversation, after=after)
+            for one in messages:
+                draft = telling.draft if one.state == "writing" else ""
+                state = (one.state, one.text, len((one.answer or {}).get("sentences", ())), draft)
+                if known.get(one.id) != state:
+                    known[one.id] = state
+                    yield one, draft
+            if not now.is_writing and not any(one.state == "waiting" for one in messages):
+                return
+            if not now.is_writing:
+                await self.wake(speaker, conversation)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK):
+                    await changed.wait()
+
+    def _telling(self, conversation: ConversationId) -> Telling:
+        return self._tellings.setdefault(conversation, Telling())
+
+    # --- writing
+
+    async def _write_all(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> None:
+        """Answer all questions that wait, until none is left."""
+        try:
+            while True:
+                writing = await self._begin(speaker, conversation, writer)
+                if writing is None:
+                    return
+                await self._write_one(speaker, writing, writer)
+                async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+                    if await store.release(tx, conversation, writer):
+                        break
+            await self._remember(speaker, conversation)
+        except GristmillError as error:
+            log.warning("ask.writer_ended", conversation=conversation, error=str(error)[:200])
+        finally:
+            await self._leave(speaker, conversation, writer)
+            self._telling(conversation).tell()
+            if not self._is_closing:
+                self._tellings.pop(conversation, None)
+
+    async def _leave(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> None:
+        with suppress(GristmillError, asyncio.CancelledError):
+            async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+                await store.leave(tx, conversation, writer)
+
+    async def _begin(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> Writing | None:
+        async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+            questions = await store.list_waiting(tx, conversation)
+            if not questions or (message := await store.begin_answer(tx, conversation, writer)) is None:
+                return None
+            return Writing(await store.load_conversation(tx, conversation, speaker.owner), message, questions)
+
+    async def _write_one(self, speaker: Speaker, writing: Writing, writer: UUID) -> None:
+        """Write an answer while another task says that we live, and listens whether anybody wants something else."""
+        conversation = writing.conversation.id
+        self._telling(conversation).tell()
+        answer = asyncio.create_task(self._answer(speaker, writing))
+        self._answers[conversation] = answer
+        watch = asyncio.create_task(self._watch(speaker, writing, writer))
+        try:
+            await asyncio.wait([answer, watch], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._answers.pop(conversation, None)
+            for one in (answer, watch):
+                one.cancel()
+            ended = await asyncio.gather(answer, watch, return_exceptions=True)
+            await asyncio.shield(self._end(speaker, writing, writer, *ended))
+
+    async def _answer(self, speaker: Speaker, writing: Writing) -> Ending:
+        question = "\n".join(one.text for one in writing.questions)
+        async with self._db.reading(seen_from=speaker.bound_to) as tx:
+            messages = await store.list_messages(tx, writing.conversation.id)
+        past = recall(writing.conversation, messages, self._turns)
+        telling = self._telling(writing.conversation.id)
+        async with aclosing(self._answerer.answer(question, self._choose_view(speaker, writing), past)) as events:
+            async for event in events:
+                match event:
+                    case Found():
+                        writing.found = event
+                    case Draft(text):
+                        telling.tell(text)
+                        continue
+                    case Said(sentence, shown):
+                        writing.sentences.append(sentence)
+                        writing.shown += [shown] if shown else []
+                    case Ended(answer):
+                        writing.answer = answer
+                        return "done"
+                await self._save(speaker, writing)
+                telling.tell()
+        return "done"
+
+    def _choose_view(self, speaker: Speaker, writing: Writing) -> Scope | None:
+        """An operator who named no client asks everything."""
+        scope = writing.conversation.scope
+        return None if scope == GLOBAL and speaker.bound_to is None else scope
+
+    async def _save(self, speaker: Speaker, writing: Writing) -> None:
+        async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+            await store.save_answer(tx, writing.message, writing.text, writing.describe())
+
+    async def _watch(self, speaker: Speaker, writing: Writing, writer: UUID) -> None:
+        """Say every second that we live; ends when the answer should."""
+        telling = self._telling(writing.conversation.id)
+        while True:
+            async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+                life = await store.note_life(tx, writing.conversation.id, writer, writing.taken)
+            if life is None or life.stop_asked:
+                raise Stopped
+            if life.has_news and not writing.sentences:
+                raise Superseded
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT):
+                    await telling.changed.wait()
+
+    async def _end(
+        self,
+        speaker: Speaker,
+        writing: Writing,
+        writer: UUID,
+        answer: Ending | BaseException,
+        watch: BaseException | None,
+    ) -> None:
+        """Settle what was written: complete, stopped, failed, or taken back because a newer question came first."""
+        async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+            if isinstance(watch, Superseded) and answer != "done":
+                await store.drop_answer(tx, writing.message)
+                return
+            state, more = _judge_end(answer, is_closing=self._is_closing)
+            taken = writing.taken if state is not None else []
+            described = writing.describe(**more)
+            await store.end_answer(
+                tx, writing.conversation.id, writing.message, taken, state or "stopped", writing.text, described
+            )
+            await store.unstop(tx, writing.conversation.id, writer)
+        self._telling(writing.conversation.id).tell()
+
+    async def _remember(self, speaker: Speaker, conversation: ConversationId) -> None:
+        """Sum up what the model will not see any more."""
+        async with self._db.reading(seen_from=speaker.bound_to) as tx:
+            now = await store.load_conversation(tx, conversation, speaker.owner)
+            forgotten = select_forgotten(now, await store.list_messages(tx, conversation), self._turns)
+        if forgotten:
+            summary = await sum_up(now.summary, forgotten, self._llm, self._answerer.model)
+            async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+                await store.keep_summary(tx, conversation, summary, forgotten[-1].id)
+
+
+def _judge_end(answer: Ending | BaseException, *, is_closing: bool) -> tuple[Ending | None, dict[str, Any]]:
+    """What became of an answer; None if its questions should be answered by another process."""
+    match answer:
+        case "done" | "stopped" | "failed":
+            return answer, {}
+        case asyncio.CancelledError():
+            return (None, {"error": store.CUT_OFF}) if is_closing else ("stopped", {})
+        case GristmillError():
+            return "failed", {"error": str(answer)}
+        case _:
+            log.error("ask.failed", exc_info=answer)
+            return "failed", {"error": "Something unexpected went wrong; the log of the server has it."}

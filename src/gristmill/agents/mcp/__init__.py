@@ -1,0 +1,1 @@
+"""MCP: what is stored, as tools for other agents; over stdio or on the web server."""
