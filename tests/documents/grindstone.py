@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gristmill.app import ROOMS
 from gristmill.db import Database
 from gristmill.documents import Progress, Taken, add_file, find_with_parts, load_progress
 from gristmill.documents.letters import OpenDocument, ReadPage
+from gristmill.documents.room import ROOM as DOCUMENTS
 from gristmill.ids import DocumentId
+from gristmill.knowledge.room import ROOM as KNOWLEDGE
 from gristmill.models import ModelPool
 from gristmill.queue import Handler, Handlers, Worker
 from gristmill.rooms import Tools, bind_rooms
@@ -29,7 +30,8 @@ class Mill:
     handlers: Handlers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.handlers = dict(bind_rooms(ROOMS, Tools(self.db, self.settings, self.models)))
+        # not the rooms above: they would make items of the documents, and work of their own
+        self.handlers = dict(bind_rooms((DOCUMENTS, KNOWLEDGE), Tools(self.db, self.settings, self.models)))
 
     def file(self, name: str, content: str | bytes) -> Path:
         path = self.folder / name
