@@ -128,7 +128,7 @@ def _choose_statement(wanted: DocumentFilter, *, everywhere: bool) -> Query:
 # --- other orders
 
 Order = Literal["oldest", "name", "-name"]
-ORDERS = {"oldest": SQL["oldest"], "name": SQL["by_name"], "-name": SQL["by_name_falling"]}
+ORDERS: dict[Order, Query] = {"oldest": SQL["oldest"], "name": SQL["by_name"], "-name": SQL["by_name_falling"]}
 
 
 @dataclass(frozen=True)
