@@ -16,7 +16,7 @@ import tempfile  # noqa: E402
 import time  # noqa: E402
 from collections.abc import AsyncIterator, Sequence  # noqa: E402
 from contextlib import asynccontextmanager  # noqa: E402
-from dataclasses import dataclass  # noqa: E402
+from dataclasses import dataclass, replace  # noqa: E402
 from statistics import median  # noqa: E402
 
 import psutil  # noqa: E402
@@ -52,6 +52,11 @@ class House:
     @property
     def intake(self) -> TableIntake:
         return TableIntake(self.db, self.settings, Readers(self.models.reading_processes, self.settings.records))
+
+    def with_batch(self, batch: int) -> "House":
+        """The same house, which loads so many rows in one transaction."""
+        records = self.settings.records.model_copy(update={"batch": batch})
+        return replace(self, settings=self.settings.model_copy(update={"records": records}))
 
     async def load(self, path: Path, **options: object) -> tuple[DocumentId, float]:
         """The import, and the seconds from the letter to the end of all its work."""
@@ -148,6 +153,23 @@ async def measure_load(house: House, path: Path) -> dict[str, float]:
     }
 
 
+async def measure_batches(rows: int, batches: Sequence[int]) -> dict[str, float]:
+    """Rows a second for each size of a transaction, in turn, so that a busy moment of the machine hits all."""
+    folder = Path(tempfile.mkdtemp(prefix="gristmill-bench-"))
+    taken: dict[int, list[float]] = {batch: [] for batch in batches}
+    try:
+        write_reviews(folder / "load.csv", rows)
+        async with open_house() as house:
+            for _ in range(ROUNDS):
+                for batch in batches:
+                    document, seconds = await house.with_batch(batch).load(folder / "load.csv", embed=False)
+                    taken[batch].append(seconds)
+                    await remove_import(house.db, document)
+    finally:
+        shutil.rmtree(folder)
+    return {f"rows_per_s_by_{batch}": round(rows / median(seconds)) for batch, seconds in taken.items()}
+
+
 async def measure_vectors(house: House, path: Path) -> dict[str, float]:
     """All records embedded, beside the model alone with the same texts in the same batches."""
     size = house.settings.records.embed_batch
@@ -206,7 +228,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS, help="of the table that is loaded")
     parser.add_argument("--embedded", type=int, default=EMBEDDED, help="records that are embedded")
     parser.add_argument("--large", type=int, default=7_500_000, help="rows of the table whose memory is measured: 2 GB")
+    parser.add_argument("--batches", type=int, nargs="+", help="only compare these sizes of a transaction")
     options = parser.parse_args()
+    if options.batches:
+        print(json.dumps(asyncio.run(measure_batches(options.rows, options.batches))))
+        return
     print(json.dumps(asyncio.run(measure(options.rows, options.embedded, options.large))))
 
 

@@ -11,6 +11,7 @@ import pytest
 from gristmill.alarms import acknowledge, count_alarms, explain_silence, list_alarms, load_alarm
 from gristmill.alarms.evaluating import BROKEN_RULE, Look, evaluate_alarms, look_at_rules, settle_look
 from gristmill.alarms.letters import EvaluateAlarms
+from gristmill.alarms.store import SQL
 from gristmill.app import ROOMS
 from gristmill.db import Database, Tx
 from gristmill.errors import Unknown, Unreachable
@@ -18,6 +19,7 @@ from gristmill.rooms import Watch
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import AlarmSettings, CommandChannel, Settings
 from gristmill.telemetry import Finding
+from plans import count_rows
 
 MINUTE = timedelta(minutes=1)
 FULL = Finding("disk", "disk", "The disk is full.", "Free some space.")
@@ -246,3 +248,25 @@ async def insert_scan(tx: Tx, scope: int, id_: int, texts: Sequence[str]) -> Non
             scope=scope,
             text=text,
         )
+
+
+MANY_OVER = """
+INSERT INTO alarm (scope, rule, subject, level, sentence, since, seen_at, fired_at, over_at)
+SELECT CASE WHEN n %% 1000 = 0 THEN %(scope)s ELSE 1 END, 'dead-letters', 'queue ' || n, 'warning', 'Some died.',
+       clock(), clock(), clock(), clock()
+  FROM generate_series(1, 30000) n
+"""
+
+
+async def test_what_a_list_of_alarms_costs_does_not_grow_with_those_that_are_over(db: Database) -> None:
+    async with db.transaction() as tx:
+        own = await scope_id(tx, Scope("acme"))
+        await tx.execute(MANY_OVER, scope=own)
+        await tx.execute("ANALYZE alarm")
+        asked = {"before": 2**62, "limit": 20, "over": True, "scopes": [own]}
+        for name in ("list_lasting", "list_fired", "list_fired_of_scopes"):
+            plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL[name], **asked)
+            assert count_rows(plan[0]["Plan"]) < 300, name
+    async with db.reading(seen_from=Scope("acme")) as tx:
+        assert len(await list_alarms(tx, "over", limit=100)) == 30
+        assert await list_alarms(tx, "open") == []

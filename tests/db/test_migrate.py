@@ -346,6 +346,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "queue/0003_patient_schedules": "5332bc61ab1f",
     "documents/0001_tables": "f459d70d8bd2",
     "documents/0002_viewing": "c76aa17f3b9e",
+    "documents/0003_names": "426063984e0d",
     "knowledge/0001_tables": "0967e3e4647c",
     "sources/0001_sources": "bc86b15d3030",
     "sources/0002_links": "587b17966f10",

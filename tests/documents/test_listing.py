@@ -1,15 +1,28 @@
 """Which documents are listed, and under which names."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gristmill.db import Database
-from gristmill.documents import Progress, add_file, count_documents, list_documents, remove
+from gristmill.documents import (
+    DocumentFilter,
+    Order,
+    Progress,
+    add_file,
+    count_documents,
+    list_documents,
+    order_documents,
+    remove,
+)
+from gristmill.documents.listing import SQL
 from gristmill.documents.tally import fold_tally
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL, Scope, scope_id
+from plans import count_rows
 
 MOST = 1 << 20
 
@@ -68,3 +81,53 @@ async def test_all_documents_are_counted_without_looking_at_them(db: Database, t
     async with db.transaction() as tx:
         await remove(tx, [(await list_documents(tx))[-1].id])
     assert await counted() == (2, 0)
+
+
+async def put(db: Database, folder: Path, names: Sequence[str], scope: Scope) -> None:
+    for name in names:
+        (folder / name).write_text(f"note {name} of {scope}")
+        await add_file(db, folder / name, scope, max_bytes=MOST)
+
+
+async def walk(db: Database, order: Order, seen_from: Scope | None = None, **wanted: Any) -> list[str]:
+    """All names, two at a time."""
+    found, start = list[str](), None
+    while True:
+        async with db.reading(seen_from=seen_from) as tx:
+            portion = await order_documents(tx, DocumentFilter(**wanted), order, start=start, limit=2)
+        found += [one.name for one in portion.documents]
+        if (start := portion.next) is None:
+            return found
+
+
+async def test_all_documents_are_listed_by_age_and_by_name_portion_by_portion(db: Database, tmp_path: Path) -> None:
+    await put(db, tmp_path, ["b.txt", "D.txt", "a.txt"], GLOBAL)
+    await put(db, tmp_path, ["C.txt", "b.txt"], Scope("acme"))
+    assert await walk(db, "oldest") == ["b.txt", "D.txt", "a.txt", "C.txt", "b.txt"]
+    assert await walk(db, "name") == ["a.txt", "b.txt", "b.txt", "C.txt", "D.txt"]
+    assert await walk(db, "-name") == ["D.txt", "C.txt", "b.txt", "b.txt", "a.txt"]
+    assert await walk(db, "name", client="acme") == ["b.txt", "C.txt"]
+    assert await walk(db, "name", name="B.") == ["b.txt", "b.txt"]
+    assert await walk(db, "-name", status="pending") == await walk(db, "-name")
+    assert await walk(db, "name", status="completed") == await walk(db, "name", type="pdf") == []
+    assert await walk(db, "name", seen_from=Scope("acme")) == await walk(db, "name")
+    assert await walk(db, "name", seen_from=Scope("beta")) == ["a.txt", "b.txt", "D.txt"]
+
+
+async def test_what_an_ordered_list_costs_does_not_grow_with_the_documents(db: Database, tmp_path: Path) -> None:
+    await put(db, tmp_path, ["a.txt"], Scope("acme"))
+    async with db.transaction() as tx:
+        own = await scope_id(tx, Scope("acme"))
+        await tx.execute(MANY, scope=own)
+        await tx.execute("ANALYZE document")
+        given = {"type": None, "container": None, "top": False, "name": "", "completed": False, "scan": 51, "most": 51}
+        asked = {"scopes": [1, own], "id": 0, "after": "", "step": 1, "before": 2**62, **given}
+        for name in ("oldest", "by_name", "by_name_falling", "newest_of_scopes"):
+            plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL[name], **asked)
+            assert count_rows(plan[0]["Plan"]) < 1_000, name
+
+
+MANY = """
+INSERT INTO document (scope, urn, version, name, hash, task, opening)
+SELECT %(scope)s, 'many:' || n, 1, 'note ' || n, d.hash, d.task, d.opening FROM document d, generate_series(1, 20000) n
+"""

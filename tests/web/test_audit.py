@@ -154,7 +154,7 @@ STREAMS = {
     "newest_of_subject": {"subject": "document 7"},
     "newest_of_caller": {"caller": "anna"},
     "newest_of_action": {"action": "retry"},
-    "newest_of_client": {"client": "acme", "project": ""},
+    "newest_of_client": {"client": "acme", "project": "one"},
 }
 
 

@@ -67,11 +67,13 @@ SELECT a.id, s.client, s.project, a.rule, a.subject, a.level, a.sentence, a.advi
  ORDER BY a.id DESC LIMIT %(limit)s;
 
 -- name: list_fired_of_scopes
+-- bounds instead of `=`, so that the order comes from the index of scopes
 SELECT a.id, s.client, s.project, a.rule, a.subject, a.level, a.sentence, a.advice, a.fired_at, a.seen_at, a.told_at, a.told,
        a.over_at, a.acknowledged_at, a.acknowledged_by, a.note
   FROM unnest(%(scopes)s::int[]) AS o (scope)
  CROSS JOIN LATERAL (SELECT * FROM alarm
-                      WHERE scope = o.scope AND fired_at IS NOT NULL AND (NOT %(over)s OR over_at IS NOT NULL) AND id < %(before)s
+                      WHERE (scope, id) < (o.scope, %(before)s) AND scope >= o.scope AND fired_at IS NOT NULL
+                        AND (NOT %(over)s OR over_at IS NOT NULL)
                       ORDER BY scope DESC, id DESC LIMIT %(limit)s) a
   JOIN scope s ON s.id = a.scope
  ORDER BY a.id DESC LIMIT %(limit)s;

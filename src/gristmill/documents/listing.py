@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gristmill.db import Query, Tx, queries
 from gristmill.documents.progress import ENDLESS, Progress, load_progress
@@ -123,6 +123,82 @@ def _choose_statement(wanted: DocumentFilter, *, everywhere: bool) -> Query:
     if wanted.type is not None:
         return SQL["of_type"]
     return SQL["newest"] if everywhere and wanted.client is None and wanted.project is None else SQL["newest_of_scopes"]
+
+
+# --- other orders
+
+Order = Literal["oldest", "name", "-name"]
+ORDERS: dict[Order, Query] = {"oldest": SQL["oldest"], "name": SQL["by_name"], "-name": SQL["by_name_falling"]}
+
+
+@dataclass(frozen=True)
+class ListPlace:
+    """The document behind which a portion of an ordered list begins."""
+
+    id: DocumentId
+    name: str  # as it is sorted
+
+
+@dataclass(frozen=True)
+class OrderedPortion:
+    """As Portion, in another order."""
+
+    documents: Sequence[Progress]
+    next: ListPlace | None
+
+
+class _Ordered(NamedTuple):
+    ids: list[DocumentId]  # that fit, as far as their rows tell …
+    names: list[str]  # … and their names, as they are sorted
+    last_id: DocumentId | None  # that was looked at
+    last_name: str | None
+    cut: bool
+
+
+async def order_documents(
+    tx: Tx, wanted: DocumentFilter, order: Order, *, start: ListPlace | None = None, limit: int = 50
+) -> OrderedPortion:
+    """The first documents that fit, by age or by name, behind `start`: of all that there are, by an index."""
+    scopes = await _scopes_of(tx, wanted)
+    judged = wanted.status not in (None, "completed")
+    at = start
+    found: list[tuple[Progress, ListPlace]] = []
+    for _ in range(ROUNDS if judged else 1):
+        seen = await _read_ordered(tx, wanted, order, scopes, at, JUDGED if judged else limit + 1)
+        loaded = {one.id: one for one in await load_progress(tx, seen.ids)}
+        spots = [ListPlace(*place) for place in zip(seen.ids, seen.names, strict=True)]
+        found += [(loaded[one.id], one) for one in spots if one.id in loaded and _fits(loaded[one.id], wanted)]
+        if len(found) > limit:
+            return OrderedPortion([one for one, _ in found[:limit]], found[limit - 1][1])
+        if not seen.cut or seen.last_id is None:
+            return OrderedPortion([one for one, _ in found], None)
+        at = ListPlace(seen.last_id, seen.last_name or "")
+    return OrderedPortion([one for one, _ in found], at)
+
+
+async def _read_ordered(
+    tx: Tx, wanted: DocumentFilter, order: Order, scopes: Sequence[ScopeId], at: ListPlace | None, most: int
+) -> _Ordered:
+    sifted = any((wanted.name, wanted.top, wanted.type, wanted.container, wanted.status == "completed"))
+    row = await tx.one(
+        ORDERS[order],
+        _Ordered,
+        scopes=list(scopes),
+        id=at.id if at else 0,
+        after=at.name if at else "",
+        step=0 if at else 1,  # from the end of a scope: before the first name of the next one
+        type=wanted.type,
+        container=wanted.container,
+        top=wanted.top,
+        name=(wanted.name or "").lower(),
+        completed=wanted.status == "completed",
+        scan=max(SCANNED, most) if sifted else most,
+        most=most,
+    )
+    assert row is not None
+    if len(row.ids) == most:  # what was looked at behind the last of them is looked at again
+        return row._replace(last_id=row.ids[-1], last_name=row.names[-1], cut=True)
+    return row
 
 
 # --- the tree

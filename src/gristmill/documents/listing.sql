@@ -15,11 +15,14 @@ SELECT ARRAY(SELECT id FROM seen
        (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
 
 -- name: newest_of_scopes
+-- Bounds instead of `=`, so that the order comes from the index of scopes, and not from the primary key, behind the documents
+-- of all others.
 WITH seen AS MATERIALIZED (
   SELECT d.id, d.name, d.title, d.type, d.container, d.completed_at
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, name, title, type, container, completed_at FROM document
-                        WHERE scope = s.scope AND id < %(before)s ORDER BY id DESC LIMIT %(scan)s) d
+                        WHERE (scope, id) < (s.scope, %(before)s) AND scope >= s.scope
+                        ORDER BY scope DESC, id DESC LIMIT %(scan)s) d
    ORDER BY d.id DESC LIMIT %(scan)s
 )
 SELECT ARRAY(SELECT id FROM seen
@@ -83,6 +86,67 @@ SELECT ARRAY(SELECT id FROM seen
                 AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (NOT %(completed)s OR completed_at IS NOT NULL)
               ORDER BY id DESC LIMIT %(most)s) AS ids,
        (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: oldest
+-- as all that follow: behind one document, in the order of an index that begins with the scope
+WITH seen AS MATERIALIZED (
+  SELECT d.*
+    FROM unnest(%(scopes)s::int[]) AS s (scope)
+   CROSS JOIN LATERAL (SELECT id, sort_name, name, title, type, container, completed_at FROM document
+                        WHERE (scope, id) > (s.scope, %(id)s) AND scope <= s.scope
+                        ORDER BY scope, id LIMIT %(scan)s) d
+   ORDER BY d.id LIMIT %(scan)s
+), fitting AS MATERIALIZED (
+  SELECT id, sort_name FROM seen
+   WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+     AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (%(container)s::bigint IS NULL OR container = %(container)s)
+     AND (NOT %(top)s OR container IS NULL) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+   ORDER BY id LIMIT %(most)s
+), ending AS (SELECT id, sort_name FROM seen ORDER BY id DESC LIMIT 1)
+SELECT ARRAY(SELECT id FROM fitting ORDER BY id) AS ids,
+       ARRAY(SELECT sort_name FROM fitting ORDER BY id) AS names,
+       (SELECT id FROM ending) AS last_id, (SELECT sort_name FROM ending) AS last_name,
+       (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: by_name
+WITH seen AS MATERIALIZED (
+  SELECT d.*
+    FROM unnest(%(scopes)s::int[]) AS s (scope)
+   CROSS JOIN LATERAL (SELECT id, sort_name, name, title, type, container, completed_at FROM document
+                        WHERE (scope, sort_name, id) > (s.scope, %(after)s, %(id)s) AND scope <= s.scope
+                        ORDER BY scope, sort_name, id LIMIT %(scan)s) d
+   ORDER BY d.sort_name, d.id LIMIT %(scan)s
+), fitting AS MATERIALIZED (
+  SELECT id, sort_name FROM seen
+   WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+     AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (%(container)s::bigint IS NULL OR container = %(container)s)
+     AND (NOT %(top)s OR container IS NULL) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+   ORDER BY sort_name, id LIMIT %(most)s
+), ending AS (SELECT id, sort_name FROM seen ORDER BY sort_name DESC, id DESC LIMIT 1)
+SELECT ARRAY(SELECT id FROM fitting ORDER BY sort_name, id) AS ids,
+       ARRAY(SELECT sort_name FROM fitting ORDER BY sort_name, id) AS names,
+       (SELECT id FROM ending) AS last_id, (SELECT sort_name FROM ending) AS last_name,
+       (SELECT count(*) FROM seen) = %(scan)s AS cut;
+
+-- name: by_name_falling
+WITH seen AS MATERIALIZED (
+  SELECT d.*
+    FROM unnest(%(scopes)s::int[]) AS s (scope)
+   CROSS JOIN LATERAL (SELECT id, sort_name, name, title, type, container, completed_at FROM document
+                        WHERE (scope, sort_name, id) < (s.scope + %(step)s, %(after)s, %(id)s) AND scope BETWEEN s.scope AND s.scope
+                        ORDER BY scope DESC, sort_name DESC, id DESC LIMIT %(scan)s) d
+   ORDER BY d.sort_name DESC, d.id DESC LIMIT %(scan)s
+), fitting AS MATERIALIZED (
+  SELECT id, sort_name FROM seen
+   WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
+     AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (%(container)s::bigint IS NULL OR container = %(container)s)
+     AND (NOT %(top)s OR container IS NULL) AND (NOT %(completed)s OR completed_at IS NOT NULL)
+   ORDER BY sort_name DESC, id DESC LIMIT %(most)s
+), ending AS (SELECT id, sort_name FROM seen ORDER BY sort_name, id LIMIT 1)
+SELECT ARRAY(SELECT id FROM fitting ORDER BY sort_name DESC, id DESC) AS ids,
+       ARRAY(SELECT sort_name FROM fitting ORDER BY sort_name DESC, id DESC) AS names,
+       (SELECT id FROM ending) AS last_id, (SELECT sort_name FROM ending) AS last_name,
+       (SELECT count(*) FROM seen) = %(scan)s AS cut;
 
 -- name: containers
 WITH RECURSIVE above AS (

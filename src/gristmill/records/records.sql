@@ -4,14 +4,21 @@
 SELECT * FROM records WHERE id > %(after)s ORDER BY id LIMIT %(most)s;
 
 -- name: oldest_of_scopes
+-- Bounds instead of `=`: the planner would take the order of the ids from the primary key, and pass over the records of all
+-- others to find that a scope has none.
 SELECT r.* FROM unnest(%(scopes)s::int[]) AS o (scope)
- CROSS JOIN LATERAL (SELECT * FROM records WHERE scope = o.scope AND id > %(after)s ORDER BY scope, id LIMIT %(most)s) r
+ CROSS JOIN LATERAL (SELECT id FROM data_records WHERE (scope, id) > (o.scope, %(after)s) AND scope <= o.scope
+                      ORDER BY scope, id LIMIT %(most)s) f
+  JOIN records r ON r.id = f.id
  ORDER BY r.id LIMIT %(most)s;
 
 -- name: oldest_of_category
 SELECT r.* FROM unnest(%(scopes)s::int[]) AS o (scope)
- CROSS JOIN LATERAL (SELECT * FROM records WHERE scope = o.scope AND category = %(category)s AND id > %(after)s
-                      ORDER BY scope, category, id LIMIT %(most)s) r
+ CROSS JOIN LATERAL (SELECT id FROM data_records WHERE category IS NOT NULL
+                        AND (scope, category, id) > (o.scope, %(category)s, %(after)s)
+                        AND (scope, category) <= (o.scope, %(category)s)
+                      ORDER BY scope, category, id LIMIT %(most)s) f
+  JOIN records r ON r.id = f.id
  ORDER BY r.id LIMIT %(most)s;
 
 -- name: load_record

@@ -23,9 +23,10 @@ SELECT i.*, s.client, s.project FROM data_import i JOIN scope s ON s.id = i.scop
  WHERE i.id < %(before)s ORDER BY i.id DESC LIMIT %(most)s;
 
 -- name: list_imports_of_scopes
+-- bounds instead of `=`, so that the order comes from the index of scopes
 SELECT i.*, s.client, s.project
   FROM unnest(%(scopes)s::int[]) AS o (scope)
- CROSS JOIN LATERAL (SELECT * FROM data_import WHERE scope = o.scope AND id < %(before)s
+ CROSS JOIN LATERAL (SELECT * FROM data_import WHERE (scope, id) < (o.scope, %(before)s) AND scope >= o.scope
                       ORDER BY scope DESC, id DESC LIMIT %(most)s) i
   JOIN scope s ON s.id = i.scope
  ORDER BY i.id DESC LIMIT %(most)s;

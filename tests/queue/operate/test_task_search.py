@@ -159,6 +159,30 @@ async def test_page_after_page_shows_every_task_once(db: Database) -> None:
             assert seen == expected[::-1]
 
 
+async def test_the_oldest_come_first_when_they_are_asked_for(db: Database) -> None:
+    async with db.transaction() as tx:
+        group = await open_group(tx)
+        sent = await send_many(tx, [Envelope(Grind(i), parent=group, owner="document:1") for i in range(120)])
+        own = await scope_id(tx, ACME)
+        await send_many(tx, [Envelope(Grind(i), scope=own) for i in range(3)])
+        await buried(tx, 1)
+        for given in ({"queue": "mill", "scope": GLOBAL_ID}, {"parent": group}, {"owner": "document:1"}):
+            seen: list[TaskId] = []
+            start: Spot | None = None
+            while True:
+                page = await find_tasks(tx, TaskFilter(**given), limit=32, start=start, oldest_first=True)
+                seen += [one.id for one in page.tasks]
+                if (start := page.next) is None:
+                    break
+            assert seen == list(sent)
+        dead = await find_tasks(tx, TaskFilter(status="failed"), oldest_first=True)
+        assert [one.id for one in dead.tasks] == [sent[0]]
+    async with db.reading(seen_from=ACME) as tx:
+        found = await find_tasks(tx, TaskFilter(), oldest_first=True)
+        assert [one.scope for one in found.tasks] == [own] * 3
+        assert found.tasks[0].id < found.tasks[-1].id
+
+
 async def test_a_look_that_finds_nothing_ends_in_time_and_says_where_to_go_on(db: Database) -> None:
     async with db.transaction() as tx:
         await send_many(tx, [Grind(i) for i in range(500)])
@@ -198,6 +222,11 @@ STREAMS = {
     "newest_open": {},
     "newest_open_of_queue": {"queue": "oven"},
     "newest_processing": {},
+    "oldest": {},
+    "oldest_of_queue": {"queue": "mill"},
+    "oldest_of_scopes": {"scopes": [7, 8]},
+    "oldest_children": {"parent": 1},
+    "oldest_of_owner": {"owner": "document:1"},
     "latest_dead": {},
     "latest_dead_of_scopes": {"scopes": [1, 7]},
 }
@@ -214,7 +243,7 @@ async def test_no_list_reads_the_whole_table(db: Database) -> None:
         await connection.execute("VACUUM ANALYZE task, ticket, lease")
     async with db.transaction() as tx:
         for stream, given in STREAMS.items():
-            asked = {"before": NEWER, "floor": 0, "look": 50, "died_at": None, **given}
+            asked = {"before": NEWER, "floor": 0, "after": 0, "ceiling": NEWER, "look": 50, "died_at": None, **given}
             plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL[stream], **asked)
             assert count_rows(plan[0]["Plan"]) < 500, stream
             assert not re.search(r"Seq Scan on task\b", str(await tx.all("EXPLAIN " + SQL[stream], **asked))), stream

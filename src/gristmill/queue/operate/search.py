@@ -1,4 +1,4 @@
-"""Finds tasks by a filter, newest first: a look through a bounded portion, what it found, and where to go on."""
+"""Finds tasks by a filter, newest or oldest first: a bounded look, what it found, and where to go on."""
 
 import re
 import time
@@ -82,10 +82,16 @@ class Found:
 
 
 async def find_tasks(
-    tx: Tx, wanted: TaskFilter, *, limit: int = 50, start: Spot | None = None, budget: float = BUDGET
+    tx: Tx,
+    wanted: TaskFilter,
+    *,
+    limit: int = 50,
+    start: Spot | None = None,
+    budget: float = BUDGET,
+    oldest_first: bool = False,
 ) -> Found:
     """Up to `limit` tasks that fit; fewer, with `next`, if the time was over before so many were found."""
-    look = await look_for(tx, wanted, limit=limit, start=start, budget=budget)
+    look = await look_for(tx, wanted, limit=limit, start=start, budget=budget, oldest_first=oldest_first)
     return Found(await load_tasks(tx, look.ids), look.looked, look.next)
 
 
@@ -109,9 +115,13 @@ async def look_for(
     budget: float = BUDGET,
     last_id: TaskId | None = None,
     groups: bool = True,
+    oldest_first: bool = False,
 ) -> Look:
     """The ids of tasks that fit, of those up to `last_id`; with or without groups."""
-    stream = await _open_stream(tx, wanted, start, last_id, groups)
+    if oldest_first:
+        stream = await _open_oldest(tx, wanted, start)
+    else:
+        stream = await _open_stream(tx, wanted, start, last_id, groups)
     began = time.monotonic()
     ids: list[TaskId] = []
     looked, size = 0, min(max(limit, 50), MOST_AT_ONCE)
@@ -146,7 +156,7 @@ class _Stream:
     groups: bool
 
     async def read(self, tx: Tx, size: int) -> list[Spot]:
-        given = {"before": self.at.id, "died_at": self.at.died_at, "look": size, **self.params}
+        given = {"before": self.at.id, "after": self.at.id, "died_at": self.at.died_at, "look": size, **self.params}
         rows = await tx.all(self.query, **given)
         return [Spot(row.id, getattr(row, "died_at", None)) for row in rows]
 
@@ -159,6 +169,24 @@ async def _open_stream(tx: Tx, wanted: TaskFilter, start: Spot | None, last_id: 
     if wanted.is_dead and start is None:
         at = Spot(TaskId(NEWER))
     return _Stream(query, at, {"floor": floor, **params}, scopes, last_id, groups)
+
+
+async def _open_oldest(tx: Tx, wanted: TaskFilter, start: Spot | None) -> _Stream:
+    """By the order in which they were sent, also dead letters."""
+    scopes = [wanted.scope] if wanted.scope is not None else await _find_scopes(tx, wanted)
+    floor, ceiling = await _find_id_bounds(tx, wanted, scopes)
+    query, params = _choose_oldest(wanted, scopes)
+    return _Stream(query, start or Spot(TaskId(floor)), {"ceiling": ceiling, **params}, scopes, None, groups=True)
+
+
+def _choose_oldest(wanted: TaskFilter, scopes: list[ScopeId] | None) -> tuple[Query, dict[str, Any]]:
+    if wanted.parent is not None:
+        return SQL["oldest_children"], {"parent": wanted.parent}
+    if wanted.owner is not None:
+        return SQL["oldest_of_owner"], {"owner": wanted.owner}
+    if scopes is not None and GLOBAL_ID not in scopes:
+        return SQL["oldest_of_scopes"], {"scopes": scopes}
+    return (SQL["oldest"], {}) if wanted.queue is None else (SQL["oldest_of_queue"], {"queue": wanted.queue})
 
 
 async def _find_scopes(tx: Tx, wanted: TaskFilter) -> list[ScopeId] | None:

@@ -66,6 +66,26 @@ SELECT t.id, t.died_at FROM unnest(%(scopes)s::int[]) AS s(id), LATERAL (
    ORDER BY scope DESC, died_at DESC, id DESC LIMIT %(look)s) t
  ORDER BY t.died_at DESC, t.id DESC LIMIT %(look)s;
 
+-- The same, the oldest first: they begin behind `after` and end before `ceiling`.
+
+-- name: oldest
+SELECT id FROM task WHERE id > %(after)s AND id < %(ceiling)s ORDER BY id LIMIT %(look)s;
+
+-- name: oldest_of_queue
+SELECT id FROM task WHERE queue = %(queue)s AND id > %(after)s AND id < %(ceiling)s ORDER BY queue, id LIMIT %(look)s;
+
+-- name: oldest_of_scopes
+SELECT t.id FROM unnest(%(scopes)s::int[]) AS s(id), LATERAL (
+  SELECT id FROM task WHERE scope = s.id AND scope <> 1 AND task.id > %(after)s AND task.id < %(ceiling)s
+   ORDER BY scope, id LIMIT %(look)s) t
+ ORDER BY t.id LIMIT %(look)s;
+
+-- name: oldest_children
+SELECT id FROM task WHERE parent = %(parent)s AND id > %(after)s AND id < %(ceiling)s ORDER BY parent, id LIMIT %(look)s;
+
+-- name: oldest_of_owner
+SELECT id FROM task WHERE owner = %(owner)s AND id > %(after)s AND id < %(ceiling)s ORDER BY id LIMIT %(look)s;
+
 -- name: fitting
 -- those of the given tasks that fit, in the order in which they were given
 SELECT t.id

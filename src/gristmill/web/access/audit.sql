@@ -25,9 +25,11 @@ SELECT id, at FROM audit WHERE caller = %(caller)s AND id < %(before)s ORDER BY 
 SELECT id, at FROM audit WHERE action = %(action)s AND id < %(before)s ORDER BY id DESC LIMIT %(look)s;
 
 -- name: newest_of_client
--- a client sees its own scopes, also where the server has no row-level security
+-- a client sees its own scopes, also where the server has no row-level security; bounds instead of `=`, so that the order comes
+-- from the index of scopes, and not from the primary key, behind the lines of all others
 SELECT l.id, l.at FROM scope s, LATERAL (
-  SELECT id, at FROM audit WHERE scope = s.id AND id < %(before)s ORDER BY scope DESC, id DESC LIMIT %(look)s) l
+  SELECT id, at FROM audit WHERE (scope, id) < (s.id, %(before)s) AND scope >= s.id
+   ORDER BY scope DESC, id DESC LIMIT %(look)s) l
  WHERE s.client = %(client)s AND %(project)s::text IN ('', s.project)
  ORDER BY l.id DESC LIMIT %(look)s;
 

@@ -11,6 +11,7 @@ from gristmill.db import Tx
 from gristmill.documents import (
     Document,
     DocumentFilter,
+    ListPlace,
     ProgressEvent,
     Removed,
     add_again,
@@ -27,6 +28,7 @@ from gristmill.documents import (
     load_one,
     load_version_pages,
     make_event,
+    order_documents,
     preview_removal,
     remove_in_portions,
     retry,
@@ -69,7 +71,7 @@ LONGEST_STREAM = 600.0  # seconds after which a stream ends; the browser comes b
 RECONNECT = 2_000  # milliseconds that a browser waits before it comes back
 
 
-@ROUTES.get("", summary="List documents, the newest first")
+@ROUTES.get("", summary="List documents, the newest first or in another order")
 async def list_documents(
     request: Request,
     caller: Viewer,
@@ -80,14 +82,18 @@ async def list_documents(
     name: Annotated[str | None, Query(max_length=200, description="A part of the name or title.")] = None,
     container: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="Its parts alone.")] = None,
     top: Annotated[bool, Query(description="Only documents that lie in no other.")] = False,
+    order: Annotated[Literal["newest", "oldest", "name", "-name"], Query(description="Of the whole list.")] = "newest",
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Listing[DocumentAnswer]:
     """A portion may have fewer documents than asked for, or none, and yet a `next`: it says how far was looked."""
     wanted = DocumentFilter(client, project, status, type, name, _id(container), top)
     async with caller.reading(services_of(request).db) as tx:
-        portion = await find_documents(tx, wanted, before=read_id(cursor), limit=limit)
-    return Listing(items=describe_all(portion.documents), next=write_id(portion.next))
+        if order == "newest":
+            portion = await find_documents(tx, wanted, before=read_id(cursor), limit=limit)
+            return Listing(items=describe_all(portion.documents), next=write_id(portion.next))
+        ordered = await order_documents(tx, wanted, order, start=read_place(cursor), limit=limit)
+    return Listing(items=describe_all(ordered.documents), next=write_place(ordered.next))
 
 
 @ROUTES.get("/{id}", summary="One document: how far it is, its errors, what it is made of")
@@ -273,6 +279,16 @@ async def load_own(tx: Tx, caller: Caller, id: int) -> Document:
     if own and (document.client != own.client or (own.project and document.project != own.project)):
         raise Problem(403, f"Document {id} is not {own}'s own: your key may see it, and not change it.")
     return document
+
+
+def read_place(cursor: str | None) -> ListPlace | None:
+    """The document behind which a portion of an ordered list begins."""
+    values = read_cursor(cursor, int, str)
+    return None if values is None else ListPlace(DocumentId(int(values[0])), str(values[1]))
+
+
+def write_place(place: ListPlace | None) -> str | None:
+    return None if place is None else write_cursor(place.id, place.name)
 
 
 def read_id(cursor: str | None) -> DocumentId | None:

@@ -1,7 +1,7 @@
 """Tasks over HTTP: find them, ask why they wait and what would let them go, retry, cancel and move them."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -87,6 +87,7 @@ class TaskDetail(TaskSummary):
 class TaskListWish(TaskWish):
     """Which tasks are listed, and how many."""
 
+    order: Literal["newest", "oldest"] = Field(default="newest", description="Of the whole list.")
     cursor: Annotated[str, Field(max_length=500)] | None = Field(
         default=None, description="`next` of the portion before; none: the first."
     )
@@ -166,11 +167,12 @@ def show_found(found: Found) -> TaskListing:
     return TaskListing(items=items, next=write_spot(found.next), looked=found.looked)
 
 
-@ROUTES.get("", summary="Tasks that fit, newest first; dead letters by the time of their death")
+@ROUTES.get("", summary="Tasks that fit, newest or oldest first; the newest dead letters by the time of their death")
 async def list_tasks(request: Request, caller: Viewer, wish: Annotated[TaskListWish, Query()]) -> TaskListing:
-    start = read_spot(wish.cursor)
+    start, is_oldest = read_spot(wish.cursor), wish.order == "oldest"
     async with caller.reading(services_of(request).db) as tx:
-        return show_found(await find_tasks(tx, await read_wish(tx, caller, wish), limit=wish.limit, start=start))
+        wanted = await read_wish(tx, caller, wish)
+        return show_found(await find_tasks(tx, wanted, limit=wish.limit, start=start, oldest_first=is_oldest))
 
 
 @ROUTES.get("/{task}", summary="One task, with its history")

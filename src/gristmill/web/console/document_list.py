@@ -12,6 +12,7 @@ PAGE = "/documents"
 ORDERS = ("added", "name", "type", "status", "pages")
 NEWEST = "-added"
 LONGEST = 200  # characters of a filter
+LONGEST_CURSOR = 1_000
 BIGGEST = 2**63 - 1
 
 
@@ -25,7 +26,7 @@ class ListView:
     client: str = ""
     top: bool = False  # only documents that lie in no other
     sort: str = NEWEST
-    before: int | None = None  # the portion begins behind this document
+    cursor: str = ""  # where the portion begins
     open: int | None = None  # the document in the pane
 
     @property
@@ -52,7 +53,7 @@ class ListView:
             "client": self.client,
             "top": "1" if self.top else "",
             "sort": self.sort if self.sort != NEWEST else "",
-            "before": self.before or "",
+            "cursor": self.cursor,
             "open": self.open or "",
         }
         return urlencode({name: value for name, value in values.items() if value})
@@ -64,7 +65,7 @@ class ListView:
     @property
     def saved_query(self) -> str:
         """What a saved view keeps: neither the portion nor the open document."""
-        return replace(self, before=None, open=None).query
+        return replace(self, cursor="", open=None).query
 
     def with_open(self, document: int) -> str:
         return replace(self, open=document).link
@@ -72,11 +73,11 @@ class ListView:
     def without_open(self) -> str:
         return replace(self, open=None).link
 
-    def at(self, before: int | None) -> str:
-        return replace(self, before=before, open=None).link
+    def at(self, cursor: str | None) -> str:
+        return replace(self, cursor=cursor or "", open=None).link
 
     def with_status(self, status: str) -> str:
-        return replace(self, status=status, before=None, open=None).link
+        return replace(self, status=status, cursor="", open=None).link
 
 
 def read_list_view(given: QueryParams) -> ListView:
@@ -89,7 +90,7 @@ def read_list_view(given: QueryParams) -> ListView:
         client=given.get("client", "")[:LONGEST],
         top=given.get("top") == "1",
         sort=sort if sort.lstrip("-") in ORDERS else NEWEST,
-        before=_read_id(given.get("before")),
+        cursor=given.get("cursor", "")[:LONGEST_CURSOR],
         open=_read_id(given.get("open")),
     )
 

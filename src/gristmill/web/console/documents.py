@@ -10,19 +10,23 @@ from starlette.datastructures import QueryParams
 from gristmill.db import Tx
 from gristmill.documents import (
     STATUSES,
+    ListPlace,
+    Order,
     Progress,
     count_documents,
     find_documents,
     list_failures,
     list_types,
+    order_documents,
     place_error,
 )
 from gristmill.ids import DocumentId
 from gristmill.scopes import list_clients
 from gristmill.serving import Entry, Manager, Viewer, services_of
+from gristmill.web.api.documents import read_place, write_place
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.document import may_change
-from gristmill.web.console.document_list import PAGE, ListView, read_list_view
+from gristmill.web.console.document_list import NEWEST, PAGE, ListView, read_list_view
 from gristmill.web.console.document_view import find_document_view
 from gristmill.web.console.saved_views import list_views, remove_view, save_view
 from gristmill.web.console.sorting import read_sort, sort_rows
@@ -30,7 +34,8 @@ from gristmill.web.console.sorting import read_sort, sort_rows
 PAGES = APIRouter()
 MENU = (Entry("/documents", "Documents", "documents", place=20),)
 PORTION = 50  # rows
-SORTED = 100  # rows of a portion that is ordered by something else than age
+SORTED = 100  # rows of a portion that is ordered by something that no index knows
+ORDERS: Mapping[str, Order] = {"added": "oldest", "name": "name", "-name": "-name"}  # of all documents
 COLUMNS: Mapping[str, Callable[[Progress], Any]] = {
     "added": lambda one: one.id,
     "name": lambda one: one.name.casefold(),
@@ -46,7 +51,7 @@ class Shown:
 
     rows: Sequence[Progress]
     errors: Mapping[DocumentId, str]  # the first error of those that failed
-    next: DocumentId | None
+    next: str | None  # the cursor of the portion behind it
     is_partly_sorted: bool  # there are older ones that the order does not know of
 
 
@@ -72,7 +77,7 @@ async def show_documents(request: Request, caller: Viewer) -> Response:
         pane=pane,
         may_change=pane is not None and may_change(caller, pane.document),
         statuses=STATUSES,
-        sort=read_sort(request, COLUMNS, "-added"),
+        sort=read_sort(request, COLUMNS, NEWEST),
     )
 
 
@@ -95,13 +100,21 @@ async def show_tally(request: Request, caller: Viewer) -> Response:
 
 
 async def load_rows(tx: Tx, request: Request, view: ListView) -> Shown:
-    sort = read_sort(request, COLUMNS, "-added")
-    is_newest = sort.key == "added" and sort.falling
-    before = DocumentId(view.before) if view.before else None
-    portion = await find_documents(tx, view.filter, before=before, limit=PORTION if is_newest else SORTED)
-    rows = portion.documents if is_newest else sort_rows(portion.documents, sort, COLUMNS)
-    errors = {one.id: await load_error(tx, one.id) for one in rows if one.status == "failed"}
-    return Shown(rows, errors, portion.next, not is_newest and portion.next is not None)
+    start = read_place(view.cursor or None)
+    if order := ORDERS.get(view.sort):
+        portion = await order_documents(tx, view.filter, order, start=start, limit=PORTION)
+        following, rows = write_place(portion.next), portion.documents
+        return Shown(rows, await load_errors(tx, rows), following, is_partly_sorted=False)
+    is_newest = view.sort == NEWEST
+    newest = await find_documents(tx, view.filter, before=start and start.id, limit=PORTION if is_newest else SORTED)
+    sort = read_sort(request, COLUMNS, NEWEST)
+    rows = newest.documents if is_newest else sort_rows(newest.documents, sort, COLUMNS)
+    following = write_place(ListPlace(newest.next, "")) if newest.next is not None else None
+    return Shown(rows, await load_errors(tx, rows), following, not is_newest and following is not None)
+
+
+async def load_errors(tx: Tx, rows: Sequence[Progress]) -> dict[DocumentId, str]:
+    return {one.id: await load_error(tx, one.id) for one in rows if one.status == "failed"}
 
 
 async def load_error(tx: Tx, document: DocumentId) -> str:

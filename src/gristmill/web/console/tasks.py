@@ -41,6 +41,7 @@ PAGES = APIRouter()
 MENU = (Entry("/tasks", "Tasks", "tasks", place=62),)
 PORTION = 50
 CHILDREN = 100
+BY_AGE = ("id", "sent")  # the whole list is in this order; other columns sort the portion at hand
 AGES = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 COLUMNS: Columns[Task] = {
     "id": lambda task: task.id,
@@ -100,12 +101,18 @@ async def show_tasks(
     request: Request, caller: Viewer, cursor: Cursor = None, task: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
     services, asked = services_of(request), read_query(request)
+    sort = read_sort(request, COLUMNS, "-id")
     async with caller.reading(services.db) as tx:
-        found = await find_tasks(tx, asked.filter, limit=PORTION, start=read_spot(cursor))
+        found = await find_tasks(
+            tx,
+            asked.filter,
+            limit=PORTION,
+            start=read_spot(cursor),
+            oldest_first=sort.key in BY_AGE and not sort.falling,
+        )
         counts = await count_tasks(tx)
         names = await names_of(tx, [one.owner for one in found.tasks])
         opened = await load_task(tx, TaskId(task), caller) if task else {}
-    sort = read_sort(request, COLUMNS, "-id")
     return services.render(
         request,
         "tasks.html",
@@ -115,7 +122,7 @@ async def show_tasks(
         sort=sort,
         names=names,
         looked=found.looked,
-        next=link_next(asked, found),
+        next=link_next(asked, found, request.query_params.get("sort")),
         is_first=cursor is None,
         queues=sorted(one.queue for one in counts),
         totals=total_of(counts, asked),
@@ -133,9 +140,11 @@ def total_of(counts: Sequence[QueueCounts], asked: TaskQuery) -> StatusCounts | 
     return add_up(one for one in counts if not asked.queue or one.queue == asked.queue)
 
 
-def link_next(asked: TaskQuery, found: Found) -> str | None:
+def link_next(asked: TaskQuery, found: Found, sort: str | None) -> str | None:
+    """The portion behind this one, in the same order."""
     following = write_spot(found.next)
-    return following and f"/tasks?{urlencode({**asked.params, 'cursor': following})}"
+    given = {**asked.params, "sort": sort, "cursor": following}
+    return following and f"/tasks?{urlencode({name: value for name, value in given.items() if value})}"
 
 
 # --- one task
