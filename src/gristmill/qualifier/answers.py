@@ -147,7 +147,7 @@ class ShownStatus(BaseModel):
     lanes: Mapping[str, int]
     executor_healthy: bool
     executor: ExecutorStatus
-    last_request: datetime | None
+    last_request: datetime | None = Field(description="When a person last asked for something; for operators.")
 
 
 def show_item(item: Item) -> ShownItem:
@@ -174,7 +174,8 @@ def show_source(source: SourceDocument) -> ShownSource:
     return ShownSource.model_validate(source._asdict())
 
 
-def show_status(status: LineStatus) -> ShownStatus:
+def show_status(status: LineStatus, *, is_operator: bool) -> ShownStatus:
+    """That another client asked for something is no business of a client."""
     health = status.health
 
     def show_queue(items: Sequence[Item], *, foreground: bool) -> QueueStatus:
@@ -188,5 +189,5 @@ def show_status(status: LineStatus) -> ShownStatus:
         lanes=count_lanes(status.counts),
         executor_healthy=health.is_healthy,
         executor=ExecutorStatus(name=health.name, state=health.state, failures=health.failures, error=health.error),
-        last_request=status.last_request,
+        last_request=status.last_request if is_operator else None,
     )

@@ -145,7 +145,7 @@ async def get_line(
 @ROUTES.get("/status", summary="Both queues, and whether the executor takes work")
 async def get_status(request: Request, caller: Viewer) -> ShownStatus:
     async with caller.reading(services_of(request).db) as tx:
-        return show_status(await load_status(tx))
+        return show_status(await load_status(tx), is_operator=caller.is_operator)
 
 
 @ROUTES.get(
@@ -170,7 +170,8 @@ async def write_events(services: Services, caller: Caller) -> AsyncGenerator[str
     last, said_at = "", loop.time()
     while loop.time() < end:
         async with caller.reading(services.db) as tx:
-            data = show_status(await load_status(tx)).model_dump_json()
+            shown = show_status(await load_status(tx), is_operator=caller.is_operator)
+            data = shown.model_dump_json()
         digest = hashlib.sha256(data.encode()).hexdigest()[:16]
         if digest != last:
             last, said_at = digest, loop.time()
