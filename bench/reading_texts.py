@@ -6,17 +6,24 @@ prints dates_f1, deadlines_right, false_dates, intent_f1 and how many items a mi
 `bench/qualifier.py` calls the same functions.
 """
 
-import json
 import sys
-from collections.abc import Iterator
-from datetime import UTC, date, datetime
 from pathlib import Path
-from time import process_time
-from typing import Any
 
-from gristmill.models import About, Facts, Identity, make_hints, read_facts
+ROOT = Path(__file__).resolve().parents[1]
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)  # not this folder: its queue.py would stand before Python's own
 
-DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "qualifier"
+import json  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from datetime import UTC, date, datetime  # noqa: E402
+from time import process_time  # noqa: E402
+from typing import Any  # noqa: E402
+
+from bench.train_intent import measure_intent  # noqa: E402
+
+from gristmill.models import About, Facts, Identity, make_hints, read_facts  # noqa: E402
+
+DATA = ROOT / "tests" / "data" / "qualifier"
 ME = Identity(("Anna Novak", "Anna"), ("anna.novak@mill.example",))  # of all items of the data set
 ROUNDS = 5
 
@@ -86,9 +93,6 @@ def measure_speed() -> int:
 
 
 def main() -> None:
-    sys.path.insert(0, str(Path(__file__).parent))
-    from train_intent import measure_intent  # noqa: PLC0415 it needs numpy and, for a figure, the corpus
-
     print(
         json.dumps(
             {

@@ -8,19 +8,24 @@ The same sentences give the same file on every machine: the order is drawn with 
 otherwise. A logistic regression is fitted by accelerated gradient descent; its weights are rounded to a byte.
 """
 
-import json
-import os
 import sys
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
+ROOT = Path(__file__).resolve().parents[1]
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)  # not this folder: its queue.py would stand before Python's own
 
-from gristmill.models.language.hints.intent import BUCKETS, HEADER, NAME, WEIGHTS, find_features
+import json  # noqa: E402
+import os  # noqa: E402
+import zlib  # noqa: E402
+from collections.abc import Sequence  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
 
-CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", Path(__file__).resolve().parents[2] / "shared" / "corpora"))
+import numpy as np  # noqa: E402
+
+from gristmill.models.language.hints.intent import BUCKETS, HEADER, NAME, WEIGHTS, find_features  # noqa: E402
+
+CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", ROOT.parent / "shared" / "corpora"))
 SENTENCES = "email-intent/Ask0729-fixed.txt"
 SEED, FOLDS = 17, 10
 PENALTY, ROUNDS, STEP = 1e-4, 300, 1.6

@@ -9,9 +9,9 @@ import pytest
 
 from gristmill.models import Facts, Hints, make_hints
 
-sys.path.insert(0, str(Path(__file__).parents[4] / "bench"))
+sys.path.append(str(Path(__file__).parents[4]))
 
-from reading_texts import compare_dates, find_false_dates, load_rows, make_about, measure_dates, read_item
+from bench.reading_texts import compare_dates, find_false_dates, load_rows, make_about, measure_dates, read_item
 
 LEAD = timedelta(days=2)
 ITEMS = load_rows("items.jsonl")

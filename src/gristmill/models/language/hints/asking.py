@@ -39,9 +39,15 @@ ASKING = {
         (?:what|how) about (?:you|we|monday|tuesday|wednesday|thursday|friday|next)
         (?:when|where|what time) (?:can|could|would|do|does|will|should) (?:you|we|i)
         has anyone|does anyone|who can|who could
-        ^(?:confirm|review|approve|sign|send|forward|call|reply|respond|check|submit|complete|return|provide|fill|
-        + fix|prepare|update|remind|schedule|book|order|pay) (?:the|your|me|us|this|that|it|all|to|and|him|her|them|
-        + back|out|by|a|an)
+        (?:would|'d|i'd|we'd) (?:really |very much |also )?appreciate
+        (?:i|we) (?:expect|demand|insist on|want) (?:a|an|the|my|our|your|you|immediate|to)
+        money back
+        for your (?:signature|approval|review|feedback|decision|comments|confirmation|action)
+        ^(?:confirm|review|approve|sign|send|forward|call|reply|respond|check|submit|complete|return|provide|fill|fix|prepare|
+        + update|remind|schedule|book|order|pay|add|upload|bring|register|vote|take|give|tell|ask|have a look|look)
+        +  (?:the|your|me|us|this|that|it|all|to|and|him|her|them|back|out|by|a|an|at|for|into)
+        , (?:then )?(?:please )?(?:return|send|call|reply|submit|complete|fill|sign|confirm|upload|register|let|contact)
+        +  (?:the|your|us|me|it|back|out|in|this)
     """,
     "de": r"""
         bitte(?! (?:beachten sie|beachte|entschuldig\w*|um entschuldigung|um verständnis|nicht auf diese|
@@ -71,6 +77,11 @@ ASKING = {
         (?:ist|sind) (?:noch )?zu (?:prüfen|klären|unterschreiben|zahlen|begleichen|ergänzen)
         (?:gibt es|gibts) (?:schon |bereits )?(?:neuigkeiten|was neues|einen stand|ein update)
         wie ist (?:der|denn der) stand
+        (?:ich|wir) (?:erwarte|erwarten|verlange|verlangen|fordere|fordern)
+        (?:erwarte|erwarten|fordere|fordern|verlange|verlangen) (?:ich|wir)
+        geld zurück
+        zur (?:unterschrift|freigabe|prüfung|unterzeichnung|stellungnahme|durchsicht|bestätigung)
+        mit der bitte um(?! (?:kenntnisnahme|verständnis|beachtung))
     """,
     "cs": r"""
         prosím|prosíme|poprosím
@@ -86,7 +97,9 @@ ASKING = {
         nezapomeňte|nezapomeň
         (?:čekáme|čekám|čekají) (?:\w+ )?na (?:vás|vaše|vaši|tvou|tvé|tvoje|tvůj|odpověď|potvrzení|schválení|podklady)
         (?:těším|těšíme) se na (?:vaši|tvou|odpověď)
+        k (?:podpisu|odsouhlasení|schválení|vyjádření|připomínkám|potvrzení)
         jak to vypadá|jaký je stav
+        očekávám|očekáváme|požaduji|požaduju
         kdy (?:by|můžete|můžeš|bude|budete|to bude)
     """,
     "hr": r"""
@@ -105,9 +118,10 @@ ASKING = {
         ne zaboravi(?:te)?
         (?:čekamo|čekam|očekujemo) (?:vaš|vašu|vaše|tvoj|tvoju|odgovor|potvrdu)
         (?:veselim|veselimo) se (?:vašem|tvom) odgovoru
-        zahtijevamo|pozivamo vas da
+        zahtijevam|zahtijevamo|tražim|tražimo|očekujem|pozivamo vas da
         kada (?:će|ćemo|možete|možeš|biste|stiže)
         kakvo je stanje
+        na (?:potpis|odobrenje|pregled|ovjeru|potvrdu)
     """,
 }
 # Slavic orders are single words.
@@ -126,6 +140,23 @@ ORDERS = {
         napravi napravite dogovori dogovorite naruči naručite riješi riješite podsjeti"""
     ),
 }
+# A sentence with a deadline asks for something if it names who has to be in time, or says must.
+OBLIGED = compile_phrases(
+    r"""
+    me|us|everyone|everybody|each of you|all of you|team|must|have to|has to|needs? to be|should be|shall
+    mir|uns|alle|jeder|euch|muss|müssen|soll|sollen|sollte|sollten|ist bis|sind bis
+    mi|nám|všichni|každý|musí|mají|má být|je třeba|je nutné
+    nam|svi|svatko|mora|moraju|treba|trebaju|potrebno
+    """
+)
+PROMISED = compile_phrases(
+    r"""
+    (?:we|i) (?:will|shall|are going|plan|expect|aim|can|could)|we'll|i'll|you will (?:receive|get|have|hear)
+    (?:wir|ich) (?:werden|werde|melden|melde|liefern|liefere|senden|sende|schicken|schicke|planen|können|kann)
+    (?:werden|werde|melden|melde|liefern|senden|schicken) (?:wir|ich)|erhalten sie|bekommen sie
+    \w{3,}(?:eme|íme|áme|ćemo|emo|imo|amo)
+    """
+)
 ACTION_ITEMS = compile_phrases(
     r"""
     ^(?:action|action item|to ?(?:- ?)?do|ai|task|next step|follow ?- ?up)s?(?: \d+)?(?: \( [^)]{0,40} \))? (?::|-|–|—)…
@@ -164,6 +195,7 @@ IDLE = {
         any questions ?\?…
         i hope (?:this|you) …
         please keep this (?:e - mail|email) …
+        please (?:join (?:me|us) in|arrive|have your|be reminded|remember that|stay tuned|enjoy) …
         need (?:any )?help ?\?…
         view (?:it |this \w* ?)?(?:online|in (?:your )?browser) …
         (?:is|are) subject to …

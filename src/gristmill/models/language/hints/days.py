@@ -41,12 +41,17 @@ class Read:
     clock: time | None = None
     is_deadline: bool | None = None  # None: the words around it decide
     has_year: bool = True
+    other: date | None = None  # the day if the numbers stand in the other order: 5/3
 
 
 def resolve_year(read: Read, calendar: Calendar, *, is_deadline: bool) -> Read:
-    """Give a date without a year the year in which it lies nearest ahead, or not long ago."""
+    """Give a date without a year the year in which it lies nearest ahead, or not long ago.
+
+    A deadline with two possible orders of its numbers is the one that is still ahead.
+    """
     if read.has_year:
-        return read
+        ahead = is_deadline and read.other and read.day < calendar.today <= read.other
+        return replace(read, day=read.other) if ahead and read.other else read
     earliest = calendar.today - timedelta(days=OVERDUE if is_deadline else RECENT)
     for year in range(earliest.year, earliest.year + 9):  # the 29th of February comes within eight years
         day = make_day(year, read.day.month, read.day.day)
@@ -246,8 +251,10 @@ def _read_slashed(words: Words, place: int, calendar: Calendar) -> Read | None:
             year = year + 2000 if sign == "/" and abs(year + 2000 - calendar.today.year) <= SHORT_YEARS else None
         elif len(words.low(place + 4)) != 4:
             return None
-        day = _order_day(one, other, year, calendar) if year is not None and _is_year(year, calendar) else None
-        return None if day is None or _is_followed(words, place + 5, "/-.") else Read(place, place + 5, day)
+        if year is None or not _is_year(year, calendar) or _is_followed(words, place + 5, "/-."):
+            return None
+        day, turned = _order_day(one, other, year, calendar)
+        return Read(place, place + 5, day, other=turned) if day else None
     if sign != "/" or _is_followed(words, place + 3, "/-.:"):
         return None
     asked = words.low(place - 1) in BEFORE_SLASHES or find_weekday(words, place - 1, calendar.language) is not None
@@ -255,7 +262,7 @@ def _read_slashed(words: Words, place: int, calendar: Calendar) -> Read | None:
         asked = True
     if not asked or (one, other) in FRACTIONS or words.low(place + 3) in COUNTED:
         return None
-    day = _order_day(one, other, calendar.today.year, calendar)
+    day, _ = _order_day(one, other, calendar.today.year, calendar)
     return Read(place, place + 3, day, has_year=False) if day else None
 
 
@@ -263,13 +270,16 @@ BEFORE_SLASHES = spell("on by until till before due dated since am bis vom do dn
 COUNTED = spell("of majority cup cups inch teaspoon stars points % hours support people")
 
 
-def _order_day(one: int, other: int, year: int, calendar: Calendar) -> date | None:
-    """Which of two numbers is the day: a number above 12; else what the language and the rest of the text do."""
+def _order_day(one: int, other: int, year: int, calendar: Calendar) -> tuple[date | None, date | None]:
+    """Which of two numbers is the day: a number above 12; else what the language and the rest of the text do.
+
+    If nothing but the language says so, the other day is given as well.
+    """
     first = make_day(year, other, one)  # the day comes first
     second = make_day(year, one, other)
     if calendar.day_first:
-        return first or second
-    return second or first
+        return first or second, None
+    return second or first, first if second else None
 
 
 def _read_month_between(words: Words, place: int, calendar: Calendar) -> Read | None:

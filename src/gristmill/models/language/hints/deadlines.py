@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from gristmill.models.language.hints.clock import read_clock
 from gristmill.models.language.hints.days import Calendar, Read
-from gristmill.models.language.hints.vocabulary import ALL_SHORT_WEEKDAYS, PARTS_OF_DAY
+from gristmill.models.language.hints.relative import NAMED_DAYS
+from gristmill.models.language.hints.vocabulary import ALL_SHORT_WEEKDAYS, MONTH_NUMBERS, PARTS_OF_DAY, find_weekday
 from gristmill.models.language.hints.words import Words, spell
 
 # Directly before a date they make it a deadline.
@@ -12,7 +13,7 @@ CUES = spell(
     """by until till before due deadline latest payable bis spätestens fällig zahlbar frist abgabefrist zahlungsfrist
     fälligkeit fälligkeitsdatum fälligkeitstermin abgabetermin stichtag einsendeschluss anmeldeschluss do nejpozději
     splatnost splatnosti splatná splatnou splatného splatný splatné termínu uzávěrka lhůta najkasnije rok roka
-    dospijeće dospijeća dospijeva dospijećem valuta eta"""
+    dospijeće dospijeća dospijeva dospijećem dospjela dospjelo dospio valuta eta"""
 )
 LIMITS = spell("by until till bis do thru through to")  # these may also end a span of time
 # What may stand between a cue and its date.
@@ -111,9 +112,27 @@ def _is_cue_meant(words: Words, cue: int, calendar: Calendar) -> bool:
     if low == "by" and words.low(cue - 1) in ("written", "signed", "followed", "surprised"):
         return False
     before = _read_clause(words, cue)
-    if low in LIMITS and (FROM.intersection(before[:5]) or words.low(cue - 1) in ("-", "–")):
+    if low in LIMITS and (_has_beginning(words, cue, calendar) or words.low(cue - 1) in ("-", "–")):
         return False
     return not (low in LIMITS and LASTING.intersection(before))
+
+
+def _has_beginning(words: Words, cue: int, calendar: Calendar) -> bool:
+    """Whether a day is named from which on: vom 3. bis 5. Juni. `Von 140 Euro` names none."""
+    for at in range(cue - 2, max(-1, cue - 8), -1):
+        if words.low(at) in (":", ";", "!", "?"):
+            return False
+        if words.low(at) in FROM:
+            begin = at + 1 + (words.low(at + 1) in ("the", "dem", "den", "dne"))
+            low, behind = words.low(begin), words.low(begin + 1)
+            named = low in NAMED_DAYS or low in MONTH_NUMBERS or low in ("now", "jetzt", "ted", "sada")
+            if named or find_weekday(words, begin, calendar.language) is not None:
+                return True
+            return low.isdecimal() and not (behind.isalpha() and behind not in MONTH_NUMBERS and behind not in BETWEEN)
+    return False
+
+
+BETWEEN = spell("to bis do až uhr hodin sati h und a i am pm st nd rd th until till through and")
 
 
 def _read_clause(words: Words, place: int) -> list[str]:

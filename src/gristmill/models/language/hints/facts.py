@@ -43,7 +43,7 @@ def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) ->
     dates = (*find_dates(words, about, language), *_read_due_field(about))
     references = find_references(text, tuple(spans))
     noise = find_noise(words, body, about)
-    requests, asking = find_requests(words, asked, language, about)
+    requests, asking = find_requests(words, asked, dates, language, about)
     return Facts(
         language=language,
         dates=dates,

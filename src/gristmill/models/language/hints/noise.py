@@ -54,6 +54,14 @@ UNSUBSCRIBE = re.compile(
     r"\bpogledajte u pregledniku",
     re.IGNORECASE,
 )
+# A line of its own at the end.
+LEAVING = re.compile(
+    r"\W*(?:hier )?(?:abmelden|abbestellen|unsubscribe|opt out|odhlaste se|odhlásit(?: se)?|odjavite se|"
+    r"odjava)(?: hier| zde| ovdje)?\W*"
+    r"|[^.\n]{0,60}(?:keine|nechcete|nepřejete|ne želite)\b[^.\n]{0,40}(?:mails?|e-?maily?|newsletter\w*|zprávy|"
+    r"mailove|poruke|vijesti)\W*",
+    re.IGNORECASE,
+)
 NO_REPLY = re.compile(
     r"(?:^|[<\s\"])(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|donotreply|nicht[-_.]?antworten|neodpovidat|"
     r"ne[-_.]?odgovaraj|mailer-daemon|"
@@ -146,7 +154,8 @@ def _read_text(words: Words, sentences: Sequence[Sentence], about: About) -> Ite
             yield Noise("auto_reply", "it says that the writer is away", Evidence(match.start(), match.end(), match[0]))
             break
     for sentence in sentences[-12:]:
-        if match := UNSUBSCRIBE.search(words.text, sentence.start, sentence.stop):
+        match = UNSUBSCRIBE.search(words.text, sentence.start, sentence.stop)
+        if match := match or LEAVING.fullmatch(words.text, sentence.start, sentence.stop):
             yield Noise("newsletter", "one can unsubscribe", Evidence(match.start(), match.end(), match[0]))
             break
 

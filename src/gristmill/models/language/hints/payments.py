@@ -26,26 +26,43 @@ BILL = compile_phrases(
 DEMAND = compile_phrases(
     r"""
     (?:amount|total|balance) due|payment (?:is )?due|payment terms|due date
-    please (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
+    (?:please|kindly) (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
+    (?:payment|charge|transaction) (?:has |was )?(?:failed|declined)|could not (?:charge|process|collect)
+    zahlung (?:ist |wurde )?(?:fehlgeschlagen|abgelehnt)|platba (?:se nezdařila|selhala|neproběhla)
+    plaćanje nije uspjelo
     (?:must|to) be paid|is payable|payable (?:by|within|immediately|upon|on)|is due|due (?:by|on|in|within)
-    outstanding (?:amount|balance|invoice)|unpaid|overdue|past due|net \d{1,2}|pay (?:the|this|your|by|it|us)
-    zahlbar|zahlungsziel|zahlungsfrist|fällig\w*|überweis\w+|zu zahlen|zahlen sie|begleich\w+|zahlbetrag|einzahlen
+    (?:pay|transfer|remit|settle) (?:the |this |your |our )?(?:full |outstanding )?(?:amount|invoice|sum|total|bill|fee)
+    outstanding|unpaid|overdue|past due|net \d{1,2}|pay (?:the|this|your|by|it|us)
+    zahlbar|zahlungsziel|zahlungsfrist|fällig\w*|überweis\w+|zu (?:zahlen|bezahlen|entrichten)
+    zahlen sie|begleich\w+|zahlbetrag|einzahlen
     offene[rn]? (?:betrag|rechnung|posten|forderung)|noch offen|tage netto
-    splatn\w+|k úhradě|uhraďte|uhradit|zaplaťte|zaplatit|o (?:úhradu|platbu)|dlužn\w+|nedoplat\w+|neuhrazen\w*
-    variabilní symbol
+    splatn\w+|k úhradě|uhraďte|uhradit|zaplaťte|zaplatit|splátk\w+|o (?:\w+ ){0,2}(?:úhradu|platbu|zaplacení)
+    dlužn\w+|nedoplat\w+|neuhrazen\w*|variabilní symbol
     rok (?:za )?plaćanja|plaćanja|platiti|platite|uplatite|uplatiti|uplatu|podmirite|podmiriti|podmirenje
     dospije\w+|dospjel\w+|plativ[oa]|za platiti|nepodmiren\w*|dugovanj\w*|poziv na broj|iznos za plaćanje
     """
 )
+WISH = r"""
+    (?:please|kindly) (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
+    (?:must|has to|have to|needs to|to) be paid
+    (?:ask|request|urge) you to (?:pay|remit|transfer|settle)
+    (?:pay|transfer|remit|settle) (?:the|this|your|our) (?:full |outstanding )?(?:amount|invoice|sum|total|bill|fee)
+    überweisen sie|zahlen sie|begleichen sie|bitte (?:\w+ ){0,8}(?:überweisen|begleichen|zahlen|bezahlen|einzahlen)
+    um (?:\w+ ){0,3}(?:überweisung|begleichung|zahlung)|zu (?:überweisen|zahlen|bezahlen|begleichen|entrichten)
+    (?:třeba|nutné|potřeba) (?:\w+ ){0,3}(?:uhradit|zaplatit)|potrebno (?:\w+ ){0,3}(?:platiti|uplatiti|podmiriti)
+    uhraďte|zaplaťte|o (?:\w+ ){0,2}(?:úhradu|zaplacení|platbu)|(?:prosíme|prosím) (?:\w+ ){0,6}(?:uhrad\w+|zaplat\w+)
+    (?:molimo|molim) (?:\w+ ){0,6}(?:uplat\w+|plati\w*|podmir\w+)|uplatite|podmirite
+"""
+WISHES = compile_phrases(WISH)
 ORDER_TO_PAY = compile_phrases(
+    WISH,
     r"""
-    please (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
     (?:amount|total|balance) due|payment (?:is )?due|overdue|past due|payable (?:by|within|upon|immediately)|is due
-    überweisen sie|bitte (?:\w+ ){0,8}(?:überweisen|begleichen|zahlen|bezahlen|einzahlen)|zahlbar|fällig\w*
-    uhraďte|zaplaťte|k úhradě|o úhradu|(?:prosíme|prosím) (?:\w+ ){0,6}(?:uhrad\w+|zaplat\w+)|splatn\w+
-    (?:molimo|molim) (?:\w+ ){0,6}(?:uplat\w+|plati\w*|podmir\w+)|uplatite|podmirite|za uplatu|rok plaćanja
+    zahlbar|fällig\w*
+    k úhradě|splatn\w+
+    za uplatu|rok plaćanja
     dospije\w+|iznos za plaćanje|plativ[oa]|za platiti
-    """
+    """,
 )
 UNPAID = compile_phrases(
     r"""
@@ -104,9 +121,11 @@ def find_payment(
         return None
     if any(OFFER.search(one.low) for one in sentences) and not (billed and ordered):
         return None
+    wished = any(WISHES.search(one.low) for one in demands)
     amount, due = _choose_amount(demands, amounts), _find_due(demands, dates)
     has_account = any(one.kind == "iban" for one in references)
-    if not _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account):
+    told = _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account)
+    if not (told or (wished and amount)):
         return None
     places = [amount.evidence] if amount else []
     places += [due.evidence] if due else []
@@ -115,7 +134,7 @@ def find_payment(
 
 
 def _is_enough(*, billed: bool, ordered: bool, amount: bool, due: bool, account: bool) -> bool:
-    """A bill with an amount, a due term or an account; without a bill, an order to pay so much by then or there."""
+    """A bill with an amount, a due term or an account; without a bill, a term to pay so much by then or there."""
     return (billed and (amount or due or account)) or (ordered and (amount or account) and (due or account))
 
 

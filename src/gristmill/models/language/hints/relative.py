@@ -52,9 +52,13 @@ def read_named_day(words: Words, place: int, calendar: Calendar) -> Read | None:
     while words.low(after) in PARTS_OF_DAY and after < place + 3:
         after += 1
     day = calendar.today + timedelta(days=NAMED_DAYS[low])
+    still = words.low(place - 1) in STILL_TODAY and NAMED_DAYS[low] >= 0  # noch heute, ještě dnes
     if words.low(after) in INTO and (later := read_duration(words, after + 1, calendar)) and later.first == after:
         return replace(later, first=place, day=later.day + (day - calendar.today))  # heute in einer Woche
-    return Read(place, after, day)
+    return Read(place - still, after, day, is_deadline=True if still else None)
+
+
+STILL_TODAY = spell("noch still ještě još")
 
 
 def _read_day_after(words: Words, place: int, calendar: Calendar) -> Read | None:

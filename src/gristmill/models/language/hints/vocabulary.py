@@ -36,7 +36,7 @@ SHORT_WEEKDAYS = {  # they say nothing by themselves: sat, sun, do and so are wo
 }
 ALL_SHORT_WEEKDAYS = frozenset(word for words in SHORT_WEEKDAYS.values() for word in words)
 PARTS_OF_DAY = spell(
-    """morning afternoon evening night noon früh morgen vormittag mittag nachmittag abend nacht vormittags nachmittags
+    """morning afternoon evening night früh morgen vormittag mittag nachmittag abend nacht vormittags nachmittags
     abends ráno dopoledne odpoledne večer noc ujutro prijepodne poslijepodne popodne navečer"""
 )
 GERMAN_PARTS = ("morgen", "vormittag", "mittag", "nachmittag", "abend", "fruh", "frueh", "nacht")
