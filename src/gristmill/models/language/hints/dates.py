@@ -105,12 +105,24 @@ def _read_at(words: Words, place: int, calendar: Calendar) -> Read | None:
         return (
             read_day(words, place, calendar)
             or read_duration(words, place, calendar)
-            or read_time_alone(words, place, calendar)
+            or _read_time(words, place, calendar)
         )
     for reader in READERS.get(word.low, ()):
         if read := reader(words, place, calendar):
             return read
     return None
+
+
+def _read_time(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """A time of day by itself; if a date follows, the time belongs to the date."""
+    read = read_time_alone(words, place, calendar)
+    if read is None:
+        return None
+    at = read.after
+    while at < read.after + 2 and words.low(at) in AFTER_TIMES:
+        at += 1
+    following = _read_at(words, at, calendar) if at < len(words) else None
+    return None if following and following.first == at else read
 
 
 def _finish(words: Words, read: Read, free: int, calendar: Calendar) -> tuple[FoundDate, int] | None:
@@ -206,18 +218,18 @@ def _make_readers() -> dict[str, tuple[Reader, ...]]:
     readers: dict[str, list[Reader]] = {}
     for reader, lows in (
         (read_named_day, {*NAMED_DAYS, "day"}),
-        (read_edge, {*EDGES, *EDGE_WORDS}),
+        (read_edge, {*EDGES, *EDGE_WORDS, "month", "year", "quarter"}),
         (read_coming_period, NEXT | THIS_PERIOD),
         (read_week_number, {"kw", "cw"}),
         (read_month_first, ENGLISH_MONTHS),
         (read_spelt_ordinal, set(FIRST_ORDINALS)),
         (read_duration, {*NUMBERS, "a", "an"}),
-        (read_single_unit, spell("za do během unutar kroz")),
+        (read_single_unit, spell("za do během unutar kroz roku")),
         (read_due_at_once, {*AT_ONCE, "receipt"}),
         (read_weekday, {low for names in WEEKDAYS.values() for low in names}),
         (read_weekday, {name + part for name in WEEKDAYS["de"] for part in GERMAN_PARTS}),
         (read_weekday, set(SHORT_WEEKDAYS["en"])),
-        (read_time_alone, set(NAMED)),
+        (_read_time, set(NAMED)),
     ):
         for low in lows:
             readers.setdefault(low, []).append(reader)

@@ -57,10 +57,10 @@ HOUR, DAY, WORKDAY, WEEK, FORTNIGHT, MONTH, YEAR = range(7)
 UNITS = spell_table({
     HOUR: "hour hours hrs hr h std stunde stunden hodina hodinu hodiny hodin hod sat sata sati",
     DAY: "day days tag tage tagen den dne dny dní dnů dnech dan dana danima kalendertage kalendertagen",
-    WORKDAY: "workday workdays werktag werktage werktagen arbeitstag arbeitstage arbeitstagen bankarbeitstage",
+    WORKDAY: "workday workdays werktag werktage werktagen arbeitstag arbeitstage arbeitstagen werktages arbeitstages",
     WEEK: "week weeks woche wochen týden týdne týdny týdnů týdnech týdnem tjedan tjedna tjedana tjednima",
     FORTNIGHT: "fortnight fortnights",
-    MONTH: "month months monat monate monaten měsíc měsíce měsíců měsících měsícem mjesec mjeseca mjeseci mjesecima",
+    MONTH: "month months monat monate monaten monats měsíc měsíce měsíců měsících měsícem mjesec mjeseca mjeseci",
     YEAR: "year years jahr jahre jahren rok roku roky let lety godina godine godinu godinama",
 })  # fmt: skip
 WORKING = spell("business working work bank banking pracovní pracovních pracovního radnih radna radni radnog")
