@@ -433,8 +433,7 @@ def _read_first_of_range(words: Words, place: int, calendar: Calendar) -> Read |
 
 ENDS = frozenset({"", "um", "v", "u", "-", "–", ",", ")", "!", "?"})
 THE_DAY = spell("by until till before on due")
-TO_ENDS = frozenset({"", "um", "v", "u", "-", "–", ",", ")", "!", "?"})
-THE_DAY = spell("bis zum am spätestens do nejpozději k najkasnije dne")
+TO_THE_DAY = spell("bis zum am spätestens do nejpozději k najkasnije dne")
 MONTH_OF_ITS_OWN = (("tohoto", "mesice"), ("ovog", "mjeseca"), ("ovoga", "mjeseca"), ("this", "month"), ("of", "this"))
 
 

@@ -91,7 +91,9 @@ LAST = spell(
     prošle"""
 )
 EVERY = spell("every each jeden jedem jeder každý každou každé každého svaki svakog svaku svake alternate")
-NO_FRIDAY = spell("good black cyber casual super ash ruby manic bloody easter holy palm white karfreitag girl")
+NO_FRIDAY = spell(
+    "velký veliki good black cyber casual super ash ruby manic bloody easter holy palm white karfreitag girl"
+)
 BEFORE_SHORT = spell("by on until till before next this due latest")
 
 
@@ -197,8 +199,8 @@ def _read_week_behind(words: Words, after: int, day: date, weekday: int, calenda
 
 BEGIN, MIDDLE, END = range(3)
 EDGES = spell_table({
-    BEGIN: "beginning start early anfang začátek začátkem začátku počátkem početkom početak početku",
-    MIDDLE: "middle mid mitte polovina polovině polovinou polovinu sredinom sredina sredini pola",
+    BEGIN: "beginning start early anfang začátek začátkem začátku počátkem početka početkom početak početku",
+    MIDDLE: "middle mid mitte polovina poloviny polovině polovinou polovinu sredinom sredine sredina sredini pola",
     END: "end ende konec konce koncem konci kraj kraja krajem kraju",
 })  # fmt: skip
 EDGE_WORDS = {
@@ -363,7 +365,7 @@ def _find_day_of_week(year: int, week: int, weekday: int) -> date | None:
 def read_coming_period(words: Words, place: int, calendar: Calendar) -> Read | None:
     """Next week (its Monday), next month (its first day), noch diese Woche (its Friday)."""
     low, behind = words.low(place), UNITS.get(words.low(place + 1))
-    if behind not in (WEEK, MONTH):
+    if behind not in (WEEK, MONTH) or _is_before_weekday(words, place + 2, calendar):
         return None
     if low in NEXT:
         return _make_edge(place, place + 2, BEGIN, behind, 1, calendar)
@@ -371,6 +373,12 @@ def read_coming_period(words: Words, place: int, calendar: Calendar) -> Read | N
         edge = _make_edge(place - 1, place + 2, END, WEEK, 0, calendar)
         return Read(edge.first, edge.after, edge.day, is_deadline=True) if edge else None
     return None
+
+
+def _is_before_weekday(words: Words, at: int, calendar: Calendar) -> bool:
+    """Nächste Woche Mittwoch, příští týden v pátek: the weekday says more."""
+    at += words.low(at) in ("v", "ve", "u", "am", "on", ",")
+    return find_weekday(words, at, calendar.language) is not None
 
 
 THIS_PERIOD = spell("this diese dieser tento tohoto ovaj ovog")
@@ -517,21 +525,22 @@ def _read_by_words_behind(
         return _count_from(place, after + 1, count, unit, calendar, is_deadline=True)
     if low in ("from", "ode", "od") and words.low(after + 1) in ("now", "today", "dneska", "dnes", "danas"):
         return _count_from(place, after + 2, count, unit, calendar)
-    if low in ("after", "nach", "from", "po", "od") and words.low(after + 1) in PAYMENT_ANCHORS:
+    if low in ("after", "nach", "from", "po", "od") and PAYMENT_ANCHORS.intersection(words.lows(after + 1, 3)):
         return _count_from(place, after + 2, count, unit, calendar, is_deadline=True)
     return None
 
 
-PAYMENT_ANCHORS = spell("invoice receipt rechnungsdatum rechnungserhalt rechnungsstellung vystavení fakturace fakture")
+PAYMENT_ANCHORS = spell(
+    "invoice receipt rechnung rechnungsdatum rechnungserhalt rechnungsstellung vystavení fakturace fakture"
+)
 
 
 def _read_net(words: Words, place: int, count: int, calendar: Calendar) -> Read | None:
     """Net 30, netto 14: a number of days that is usual in trade, and no amount."""
     if words.low(place - 1) not in ("net", "netto") or count not in (7, 8, 10, 14, 15, 20, 21, 30, 45, 60, 90):
         return None
-    if words.low(place + 1) in ("€", "$", "eur", "%", "chf", "usd", "kc", "czk", ",", "kg", "g") and words.low(
-        place + 1
-    ):
+    behind = words.low(place + 1)
+    if behind in ("€", "$", "%", ",", "/") or (behind.isalnum() and behind not in ("terms", "from", "after", "nach")):
         return None
     if words.is_close(place) and words.low(place + 1) == "." and words.is_close(place + 1):
         return None
@@ -621,6 +630,8 @@ def read_single_unit(words: Words, place: int, calendar: Calendar) -> Read | Non
         return None
     if words.low(after) in ("v", "ve") and low == "za":
         return None
+    if low in AGO:
+        return _count_from(place, after, -1, unit, calendar, is_deadline=False)
     if low in SINGLE_WITHIN:
         return _count_from(place, after, 1, unit, calendar, is_deadline=True)
     return _count_from(place, after, 1, unit, calendar)

@@ -1,4 +1,4 @@
-"""Finds the sentences that ask the reader something, or to do something: by rules, and in English by a small model, too."""
+"""Finds the sentences that ask the reader something, or to do something: by rules, in English also by a small model."""
 
 import re
 from collections.abc import Sequence
