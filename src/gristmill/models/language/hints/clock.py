@@ -33,6 +33,7 @@ def read_clock(words: Words, place: int, *, bare: bool = False) -> tuple[time, i
         if words.low(after) == "." and words.low(after - 1) in ("h", "hod") and words.is_close(after - 1):
             after += 1 if words.low(after + 1) else 0
         minute, after = (words.number(after, 2), after + 1) if _is_minute(words, after) else (minute, after)
+    said = said or _begins_span(words, after)
     if words.low(after) in ZONES and words.written(after).isupper():
         after += 1
     if not (said or bare) or (minute or 0) > 59:
@@ -40,6 +41,13 @@ def read_clock(words: Words, place: int, *, bare: bool = False) -> tuple[time, i
     if not said and _goes_on(words, after):
         return None
     return (time(23, 59) if hour == 24 else time(hour, minute or 0)), after
+
+
+def _begins_span(words: Words, after: int) -> bool:
+    """9–11 Uhr, 9 to 11 am: the hour is told behind the second number."""
+    if words.low(after) not in ("-", "–", "—", "bis", "to", "do") or words.number(after + 1, 2) is None:
+        return False
+    return words.low(after + 2) in HOURS or _read_half(words, after + 2) is not None
 
 
 def _is_part_of_number(words: Words, place: int) -> bool:

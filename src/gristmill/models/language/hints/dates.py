@@ -105,12 +105,25 @@ def _read_at(words: Words, place: int, calendar: Calendar) -> Read | None:
         return (
             read_day(words, place, calendar)
             or read_duration(words, place, calendar)
-            or read_time_alone(words, place, calendar)
+            or _read_time(words, place, calendar)
         )
     for reader in READERS.get(word.low, ()):
         if read := reader(words, place, calendar):
             return read
     return None
+
+
+def _read_time(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """A time of day or EOD by itself; if a date follows, it belongs to the date."""
+    low = words.low(place)
+    read = (read_edge if low in EDGE_WORDS else read_time_alone)(words, place, calendar)
+    if read is None:
+        return None
+    at = read.after
+    while at < read.after + 2 and words.low(at) in AFTER_TIMES:
+        at += 1
+    following = _read_at(words, at, calendar) if at < len(words) else None
+    return None if following and following.first == at else read
 
 
 def _finish(words: Words, read: Read, free: int, calendar: Calendar) -> tuple[FoundDate, int] | None:
@@ -148,15 +161,15 @@ def _add_clock(words: Words, read: Read, free: int) -> Read:
     at = read.after
     if words.low(at) == "t" and words.is_close(at - 1) and words.is_close(at):
         at += 1
-    asked = False
+    asked = limited = False
     while at < read.after + 3 and words.low(at) in BEFORE_TIMES and "\n\n" not in words.gap(at - 1):
         asked = asked or words.low(at) in ASKING
+        limited = words.low(at) in ("by", "bis", "do")
         at += 1
-    if words.low(at - 1) not in ("by", "bis", "do", "od") or at == read.after or words.low(at - 2) in (",", "-"):
-        pass
     if found := read_clock(words, at, bare=asked):
         clock, after = found
-        return replace(read, clock=clock, after=_skip_end(words, after))
+        is_deadline = True if limited and read.is_deadline is None else read.is_deadline  # heute bis 18 Uhr
+        return replace(read, clock=clock, after=_skip_end(words, after), is_deadline=is_deadline)
     return _add_clock_before(words, read, free)
 
 
@@ -206,18 +219,19 @@ def _make_readers() -> dict[str, tuple[Reader, ...]]:
     readers: dict[str, list[Reader]] = {}
     for reader, lows in (
         (read_named_day, {*NAMED_DAYS, "day"}),
-        (read_edge, {*EDGES, *EDGE_WORDS}),
+        (read_edge, {*EDGES, "month", "year", "quarter"}),
+        (_read_time, EDGE_WORDS),
         (read_coming_period, NEXT | THIS_PERIOD),
         (read_week_number, {"kw", "cw"}),
         (read_month_first, ENGLISH_MONTHS),
         (read_spelt_ordinal, set(FIRST_ORDINALS)),
         (read_duration, {*NUMBERS, "a", "an"}),
-        (read_single_unit, spell("za do během unutar kroz")),
+        (read_single_unit, spell("za do během unutar kroz roku před prije")),
         (read_due_at_once, {*AT_ONCE, "receipt"}),
         (read_weekday, {low for names in WEEKDAYS.values() for low in names}),
         (read_weekday, {name + part for name in WEEKDAYS["de"] for part in GERMAN_PARTS}),
         (read_weekday, set(SHORT_WEEKDAYS["en"])),
-        (read_time_alone, set(NAMED)),
+        (_read_time, set(NAMED) - set(EDGE_WORDS)),
     ):
         for low in lows:
             readers.setdefault(low, []).append(reader)

@@ -181,7 +181,7 @@ def _read_undotted(words: Words, place: int, calendar: Calendar) -> Read | None:
 DEMANDS = spell("bis do am zum dne dana")
 DEMANDERS = spell("zahlbar fällig spätestens nejpozději splatná splatné splatnost najkasnije rok frist")
 VERSIONS = spell(
-    """version versions verze verzi verzija verzije release v ver kapitel chapter section sections abschnitt punkt
+    """version versions verze verzi verzija verzije release ver kapitel chapter section sections abschnitt punkt
     ziffer § art article artikel čl článek odst odstavec bod bodu bodě odstavci článku članak članka točka točke str
     page seite strana stranica fig figure tabelle table tabulka slika abs absatz para paragraph rev revision build
     python java node nr no č br ios android ubuntu debian php note noten grade známka ocjena level"""
@@ -204,12 +204,11 @@ def _is_dated(words: Words, place: int, calendar: Calendar) -> bool:
     """Whether a word before `3.5.` asks for a date, or a time of day follows it."""
     if _is_heading_number(words, place):
         return False
-    before = words.low(place - 1)
-    if before in ",:(" and place > 1:
-        before = words.low(place - 2)
-    if before == "." and words.low(place - 2) in ALL_SHORT_WEEKDAYS:
-        return True
-    if before in ALL_SHORT_WEEKDAYS and words.is_capital(place - 1) and before != "so":
+    at = place - 1
+    while at > place - 4 and words.low(at) in (",", ":", "(", "."):
+        at -= 1
+    before = words.low(at)
+    if before in ALL_SHORT_WEEKDAYS and words.is_capital(at):
         return True
     if find_weekday(words, place - 1, calendar.language) is not None:
         return True
@@ -432,6 +431,7 @@ def _read_first_of_range(words: Words, place: int, calendar: Calendar) -> Read |
     return Read(place, at, day, has_year=other.has_year) if day else None
 
 
+ENDS = frozenset({"", "um", "v", "u", "-", "–", ",", ")", "!", "?"})
 THE_DAY = spell("by until till before on due")
 TO_THE_DAY = spell("bis zum am spätestens do nejpozději k najkasnije dne")
 MONTH_OF_ITS_OWN = (("tohoto", "mesice"), ("ovog", "mjeseca"), ("ovoga", "mjeseca"), ("this", "month"), ("of", "this"))
@@ -449,7 +449,13 @@ def _read_day_of_month(words: Words, place: int, calendar: Calendar) -> Read | N
         ends = behind in ("", ".", ",", ";", "!", "?", ")", "at", "or", "and", "if", "so", "-", "–") or own_month
     elif mark == "." and calendar.language != "en":
         asked = words.low(place - 1) in TO_THE_DAY and "od" not in words.lows(place - 4, 3)
-        ends = "\n" in words.gap(place + 1) or behind in ("", "um", "v", "u", "-", "–", ",", ")", "!", "?") or own_month
+        german = calendar.language == "de" and behind.isalpha() and not words.is_capital(place + 2)  # no noun
+        ends = (
+            german
+            or "\n" in words.gap(place + 1)
+            or behind in ("", "um", "v", "u", "-", "–", ",", ")", "!", "?")
+            or own_month
+        )
     else:
         return None
     if not (asked and ends):

@@ -22,8 +22,8 @@ FILLERS = spell(
     plaćanja placanja faktury računa na za noon end close business this is: friday"""
 ) | frozenset({":", ",", "(", "-", "–", "—", "*", "|", "="})
 NOUNS = spell(
-    """deadline frist abgabefrist abgabetermin stichtag fälligkeit einsendeschluss anmeldeschluss termín termínem
-    uzávěrka lhůta splatnost rok rokom dospijeće due zahlungsziel cutoff"""
+    """deadline frist abgabefrist abgabetermin stichtag fälligkeit einsendeschluss anmeldeschluss uzávěrka lhůta
+    splatnost rok rokom dospijeće due zahlungsziel cutoff"""
 )
 COPULAS = spell(
     "is was are ist war je jsou byl byla byly bila bio ends expires endet läuft končí ističe istječe vyprší :"
@@ -64,7 +64,7 @@ def judge_deadline(words: Words, read: Read, calendar: Calendar) -> tuple[bool, 
         return True, cue if cue is not None else read.first
     if cue is not None and _is_cue_meant(words, cue, calendar):
         return True, cue
-    if _is_named_by_noun(words, read) or any(words.lows(read.after, len(one)) == one for one in BEHIND):
+    if _is_named_by_noun(words, read, calendar) or any(words.lows(read.after, len(one)) == one for one in BEHIND):
         return True, read.first
     return False, read.first
 
@@ -76,14 +76,20 @@ def _find_cue(words: Words, read: Read) -> int | None:
         low = words.low(at)
         if "\n\n" in words.gap(at) or (low == "." and not _is_abbreviated(words, at)):
             break
-        if low in CUES or ((low == "before" or low in ("vor", "pred", "prije")) and at == read.first - 1):
-            found = at
+        if low in CUES or _is_before(words, at, read) or (low == "later" and words.low(at - 1) in ("no", "not")):
+            found = at - 1 if low == "later" else at
         elif (
             low not in FILLERS and low not in ALL_SHORT_WEEKDAYS and low not in PARTS_OF_DAY and not _is_time(words, at)
         ):
             break
         at -= 1
     return found
+
+
+def _is_before(words: Words, at: int, read: Read) -> bool:
+    """Vor dem 30. September, před 5. červnem: nothing but an article stands between."""
+    between = words.lows(at + 1, read.first - at - 1)
+    return words.low(at) in ("vor", "pred", "prije") and all(one in ("dem", "den", "der") for one in between)
 
 
 def _is_abbreviated(words: Words, at: int) -> bool:
@@ -104,13 +110,23 @@ def _is_cue_meant(words: Words, cue: int, calendar: Calendar) -> bool:
         return False
     if low == "by" and words.low(cue - 1) in ("written", "signed", "followed", "surprised"):
         return False
-    before = words.lows(cue - NEAR, NEAR)
-    if low in LIMITS and (FROM.intersection(before[-5:]) or words.low(cue - 1) in ("-", "–")):
+    before = _read_clause(words, cue)
+    if low in LIMITS and (FROM.intersection(before[:5]) or words.low(cue - 1) in ("-", "–")):
         return False
     return not (low in LIMITS and LASTING.intersection(before))
 
 
-def _is_named_by_noun(words: Words, read: Read) -> bool:
+def _read_clause(words: Words, place: int) -> list[str]:
+    """The few words before a place in the same clause, the nearest first."""
+    before: list[str] = []
+    for at in range(place - 1, max(-1, place - 1 - NEAR), -1):
+        if words.low(at) in (":", ";", "!", "?") or "\n\n" in words.gap(at):
+            break
+        before.append(words.low(at))
+    return before
+
+
+def _is_named_by_noun(words: Words, read: Read, calendar: Calendar) -> bool:
     """The deadline for all reports is 5 June; rok za prijavu je 5. lipnja; the offer expires on 5 June."""
     at = read.first - 1
     while at >= 0 and at > read.first - 4 and words.low(at) in ("on", "am", "dne", "dana", "the", "den", "already"):
@@ -124,7 +140,11 @@ def _is_named_by_noun(words: Words, read: Read) -> bool:
         if (words.low(one) in ".!?" and words.low(one)) or "\n\n" in words.gap(one):
             break
         before.append(words.low(one))
-    return bool(NOUNS.intersection(before))
+    nouns = NOUNS | CZECH_NOUNS if calendar.language == "cs" else NOUNS
+    return bool(nouns.intersection(before))
+
+
+CZECH_NOUNS = spell("termín termínem")  # elsewhere it is an appointment
 
 
 def _is_discounted(words: Words, read: Read) -> bool:

@@ -2,10 +2,11 @@
 
 from calendar import monthrange
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, time, timedelta
 from itertools import pairwise
 
-from gristmill.models.language.hints.days import Calendar, Read
+from gristmill.models.language.hints.days import Calendar, Read, read_day, read_month_first
 from gristmill.models.language.hints.vocabulary import (
     DAY,
     FORTNIGHT,
@@ -32,8 +33,8 @@ LONGEST = 3  # digits of a number of days
 # --- days that have a name
 
 NAMED_DAYS = spell_table({
-    0: "today tonight heute dnes dneska danas večeras",
-    1: "tomorrow tmrw morgen zítra zejtra sutra",
+    0: "today tonight heute dnes dneska dneška danas večeras",
+    1: "tomorrow tmrw morgen zítra zejtra zítřka zítřku sutra",
     2: "übermorgen pozítří prekosutra",
     -1: "yesterday gestern včera jučer",
     -2: "vorgestern předevčírem prekjučer",
@@ -90,7 +91,9 @@ LAST = spell(
     prošle"""
 )
 EVERY = spell("every each jeden jedem jeder každý každou každé každého svaki svakog svaku svake alternate")
-NO_FRIDAY = spell("good black cyber casual super ash ruby manic bloody easter holy palm white karfreitag girl")
+NO_FRIDAY = spell(
+    "velký veliki good black cyber casual super ash ruby manic bloody easter holy palm white karfreitag girl"
+)
 BEFORE_SHORT = spell("by on until till before next this due latest")
 
 
@@ -99,6 +102,8 @@ def read_weekday(words: Words, place: int, calendar: Calendar) -> Read | None:
     weekday = _find_any_weekday(words, place, calendar)
     if weekday is None or _is_no_day(words, place):
         return None
+    if whole := _read_date_behind(words, place, calendar):
+        return whole
     first, before = place, words.low(place - 1)
     day = _find_next(weekday, calendar.today)
     if before in NEXT_WEEK:
@@ -118,6 +123,18 @@ def read_weekday(words: Words, place: int, calendar: Calendar) -> Read | None:
 
 
 THIS = spell("this diesen tento tuto toto ovaj ovu ovog")
+
+
+def _read_date_behind(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """Friday, 5 June and úterý 9. června are one date."""
+    at = place + 1
+    while at < place + 4 and words.low(at) in (",", ".", "(", "den", "dem", "dne", "dana", "the"):
+        at += 1
+    if at >= len(words) or "\n\n" in words.gap(at - 1):
+        return None
+    number = words[at].is_number
+    found = read_day(words, at, calendar) if number else read_month_first(words, at, calendar)
+    return replace(found, first=place) if found else None
 
 
 def _find_any_weekday(words: Words, place: int, calendar: Calendar) -> int | None:
@@ -182,8 +199,8 @@ def _read_week_behind(words: Words, after: int, day: date, weekday: int, calenda
 
 BEGIN, MIDDLE, END = range(3)
 EDGES = spell_table({
-    BEGIN: "beginning start early anfang začátek začátkem začátku počátkem početkom početak početku",
-    MIDDLE: "middle mid mitte polovina polovině polovinou polovinu sredinom sredina sredini pola",
+    BEGIN: "beginning start early anfang začátek začátkem začátku počátkem početka početkom početak početku",
+    MIDDLE: "middle mid mitte polovina poloviny polovině polovinou polovinu sredinom sredine sredina sredini pola",
     END: "end ende konec konce koncem konci kraj kraja krajem kraju",
 })  # fmt: skip
 EDGE_WORDS = {
@@ -210,6 +227,8 @@ NEXT = NEXT_WEEK | NEXT_GERMAN | spell("nächstem následujícího")
 def read_edge(words: Words, place: int, calendar: Calendar) -> Read | None:
     """End of next week, Ende KW 23, koncem měsíce, krajem lipnja, Mitte Juni, Monatsende, EOD."""
     low = words.low(place)
+    if low in ("month", "year", "quarter"):
+        return _read_joined_end(words, place, calendar)
     if low in EDGE_WORDS:
         edge, unit = EDGE_WORDS[low]
         return _make_edge(place, place + 1, edge, unit, 0, calendar) if _is_edge_word(words, place) else None
@@ -224,6 +243,14 @@ def read_edge(words: Words, place: int, calendar: Calendar) -> Read | None:
     return _read_edge_of_month(words, place, at, edge, calendar) or _read_edge_of_period(
         words, place, at, edge, ahead, calendar
     )
+
+
+def _read_joined_end(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """Month-end, year end."""
+    at = place + 1 + (words.low(place + 1) == "-")
+    if words.low(at) != "end" or words.low(at + 1) in ("of", "closing", "close", "report", "bonus"):
+        return None
+    return _make_edge(place, at + 1, END, PERIODS[words.low(place)], 0, calendar)
 
 
 def _is_edge_word(words: Words, place: int) -> bool:
@@ -338,7 +365,7 @@ def _find_day_of_week(year: int, week: int, weekday: int) -> date | None:
 def read_coming_period(words: Words, place: int, calendar: Calendar) -> Read | None:
     """Next week (its Monday), next month (its first day), noch diese Woche (its Friday)."""
     low, behind = words.low(place), UNITS.get(words.low(place + 1))
-    if behind not in (WEEK, MONTH):
+    if behind not in (WEEK, MONTH) or _is_before_weekday(words, place + 2, calendar):
         return None
     if low in NEXT:
         return _make_edge(place, place + 2, BEGIN, behind, 1, calendar)
@@ -346,6 +373,12 @@ def read_coming_period(words: Words, place: int, calendar: Calendar) -> Read | N
         edge = _make_edge(place - 1, place + 2, END, WEEK, 0, calendar)
         return Read(edge.first, edge.after, edge.day, is_deadline=True) if edge else None
     return None
+
+
+def _is_before_weekday(words: Words, at: int, calendar: Calendar) -> bool:
+    """Nächste Woche Mittwoch, příští týden v pátek: the weekday says more."""
+    at += words.low(at) in ("v", "ve", "u", "am", "on", ",")
+    return find_weekday(words, at, calendar.language) is not None
 
 
 THIS_PERIOD = spell("this diese dieser tento tohoto ovaj ovog")
@@ -417,9 +450,9 @@ WITHIN = spell("within innerhalb binnen innert do během unutar kroz tijekom lh�
 INTO = spell("in za")
 AGO = spell("vor před prije")
 FILLERS = spell(
-    """von od of the next den nächsten kommenden max maximal maximálně maksimalno spätestens nejpozději najkasnije
-    about ca cca approx sljedećih idućih následujících příštích nejbližších coming following einer eines další roka od
-    nur about around roughly etwa circa ungefähr přibližně otprilike do"""
+    """von od of the next den der die nächsten kommenden max maximal maximálně maksimalno spätestens nejpozději
+    najkasnije about ca cca approx sljedećih idućih následujících příštích nejbližších coming following einer eines
+    další roka od nur about around roughly etwa circa ungefähr přibližně otprilike do"""
 )
 TERMS = spell(
     """zahlungsziel zahlungsfrist zahlungsbedingungen zahlungsbedingung splatnost splatností splatnosti splatná
@@ -441,6 +474,8 @@ def _read_by_words_before(
     while at > place - 5 and words.low(at) in FILLERS and words.low(at) not in WITHIN:
         at -= 1
     low = words.low(at)
+    if low == "do" and unit == HOUR and count < 24:  # by 17 o'clock, not within 17 hours
+        return None
     if low in WITHIN and not (low == "do" and words.low(at - 2) == "od") and not _is_anchored_elsewhere(words, after):
         first = at - 1 if low.startswith("lhut") and words.low(at - 1) == "ve" else at
         return _count_from(first, after, count, unit, calendar, is_deadline=_is_demanded(words, first))
@@ -490,21 +525,22 @@ def _read_by_words_behind(
         return _count_from(place, after + 1, count, unit, calendar, is_deadline=True)
     if low in ("from", "ode", "od") and words.low(after + 1) in ("now", "today", "dneska", "dnes", "danas"):
         return _count_from(place, after + 2, count, unit, calendar)
-    if low in ("after", "nach", "from", "po", "od") and words.low(after + 1) in PAYMENT_ANCHORS:
+    if low in ("after", "nach", "from", "po", "od") and PAYMENT_ANCHORS.intersection(words.lows(after + 1, 3)):
         return _count_from(place, after + 2, count, unit, calendar, is_deadline=True)
     return None
 
 
-PAYMENT_ANCHORS = spell("invoice receipt rechnungsdatum rechnungserhalt rechnungsstellung vystavení fakturace fakture")
+PAYMENT_ANCHORS = spell(
+    "invoice receipt rechnung rechnungsdatum rechnungserhalt rechnungsstellung vystavení fakturace fakture"
+)
 
 
 def _read_net(words: Words, place: int, count: int, calendar: Calendar) -> Read | None:
     """Net 30, netto 14: a number of days that is usual in trade, and no amount."""
     if words.low(place - 1) not in ("net", "netto") or count not in (7, 8, 10, 14, 15, 20, 21, 30, 45, 60, 90):
         return None
-    if words.low(place + 1) in ("€", "$", "eur", "%", "chf", "usd", "kc", "czk", ",", "kg", "g") and words.low(
-        place + 1
-    ):
+    behind = words.low(place + 1)
+    if behind in ("€", "$", "%", ",", "/") or (behind.isalnum() and behind not in ("terms", "from", "after", "nach")):
         return None
     if words.is_close(place) and words.low(place + 1) == "." and words.is_close(place + 1):
         return None
@@ -585,19 +621,23 @@ def add_months(day: date, count: int) -> date:
 
 
 def read_single_unit(words: Words, place: int, calendar: Calendar) -> Read | None:
-    """Za týden, do měsíce, za mjesec dana: one unit without a number."""
+    """Za týden, do měsíce, za mjesec dana, u roku od mjesec dana: one unit without a number."""
     low = words.low(place)
-    unit, after = _read_unit(words, place + 1)
+    if low == "roku" and words.low(place - 1) != "u":
+        return None
+    unit, after = _read_unit(words, place + 1 + (words.low(place + 1) == "od"))
     if unit not in (WEEK, MONTH) or calendar.language not in (*SLAVIC, ""):
         return None
     if words.low(after) in ("v", "ve") and low == "za":
         return None
+    if low in AGO:
+        return _count_from(place, after, -1, unit, calendar, is_deadline=False)
     if low in SINGLE_WITHIN:
         return _count_from(place, after, 1, unit, calendar, is_deadline=True)
     return _count_from(place, after, 1, unit, calendar)
 
 
-SINGLE_WITHIN = spell("do během unutar")
+SINGLE_WITHIN = spell("do během unutar roku")
 
 AT_ONCE = spell("sofort immediately ihned okamžitě odmah")
 PAYABLE = spell("due payable zahlbar fällig splatné splatná splatný splatnost dospijeva dospijeće plativo")

@@ -1,247 +1,19 @@
-"""Finds the sentences that ask the reader something, or to do something, by rules in four languages."""
+"""Finds the sentences that ask the reader something, or to do something: by rules, in English also by a small model."""
 
 import re
 from collections.abc import Sequence
 
+from gristmill.models.language.hints.asking import ACTION_ITEMS, drop_idle_phrases, is_asking
+from gristmill.models.language.hints.intent import score_request
 from gristmill.models.language.hints.model import About, FoundRequest
-from gristmill.models.language.hints.phrases import compile_by_language, compile_phrases
 from gristmill.models.language.hints.sentences import Sentence
-from gristmill.models.language.hints.words import Words, spell
+from gristmill.models.language.hints.words import Words
 
-ASKING = {
-    "en": r"""
-        (?:can|could|would|will) (?:you|u|one of you|someone|somebody|anyone|anybody)
-        (?:are|were) you able to
-        (?:would|do) you mind
-        please(?! (?:find|see attached|see below|note|be advised|be aware|be informed|accept|excuse|forgive|
-        + disregard|ignore))
-        pls|plz
-        kindly(?! (?:note|find))
-        let (?:me|us) know
-        get back to (?:me|us)
-        keep (?:me|us) (?:posted|informed|updated)
-        (?:i|we) (?:still |also |just |urgently )?(?:need|require) (?:you|your|the|a|an|to know|this|that|these|it|
-        + more|some)
-        (?:i|we) (?:would|'d) (?:really )?(?:like|need|appreciate|be grateful)(?: it)?(?: if)? (?:you|your)
-        (?:i|we) (?:would|'d) like to (?:know|ask|have|get|receive|see)
-        (?:i'd|we'd) (?:like|appreciate|need) (?:it if you|you|your|to (?:know|ask|have|get))
-        (?:we|i) (?:ask|request|urge|remind) you
-        asking you to
-        you are (?:kindly |hereby )?(?:asked|requested|required|invited) to
-        you (?:must|need to|have to)
-        you should(?! (?:receive|have received|see|find))
-        (?:don't|do not) forget to
-        remember to
-        make sure (?:that|to|you)
-        be sure to
-        (?:await|awaiting|waiting for|wait for|waiting on) your
-        (?:looking|look) forward to (?:your|hearing|receiving)
-        (?:approval|confirmation|signature|feedback|decision|input|reply|response|action) (?:is |
-        + are )?(?:still )?(?:needed|required|missing|pending)
-        (?:needs|requires|require|need) your
-        asap|as soon as possible|at your earliest convenience
-        any (?:news|update|updates|progress) (?:on|about|regarding)
-        (?:what|how) about (?:you|we|monday|tuesday|wednesday|thursday|friday|next)
-        (?:when|where|what time) (?:can|could|would|do|does|will|should) (?:you|we|i)
-        has anyone|does anyone|who can|who could
-        ^(?:confirm|review|approve|sign|send|forward|call|reply|respond|check|submit|complete|return|provide|fill|
-        + fix|prepare|update|remind|schedule|book|order|pay) (?:the|your|me|us|this|that|it|all|to|and|him|her|them|
-        + back|out|by|a|an)
-    """,
-    "de": r"""
-        bitte(?! (?:beachten sie|beachte|entschuldig\w*|um entschuldigung|um verständnis|nicht auf diese|
-        + nicht antworten|ignorieren))
-        (?:könnten|können|würden|möchten|wollen) sie(?! (?:sich|uns jederzeit|jederzeit|gerne|auch|online|hier|
-        + die rechnung|ihre rechnung))
-        (?:kannst|könntest|würdest|magst|willst|hast) du
-        (?:könnt|könntet|würdet|mögt|habt) ihr
-        (?:gib|gebt|geben sie|sag|sagt|sagen sie) (?:mir |uns |doch |kurz |bitte )*bescheid
-        melde(?:n sie|t)? (?:dich|sich|euch)
-        (?:ich|wir) (?:brauche|brauchen|benötige|benötigen|bitte|bitten|ersuche|ersuchen)
-        (?:brauche|benötige|bitten|benötigen|brauchen|ersuchen) (?:ich|wir)
-        (?:sie|du) (?:müssen|musst|sollten|solltest)
-        (?:müssten|sollten) sie(?! (?:den betrag|die zahlung|bereits|noch|weitere|fragen|keine))
-        (?:werden|wird|sind) (?:sie )?(?:hiermit )?(?:gebeten|aufgefordert|angehalten)
-        um (?:\w+ ){0,3}(?:rückmeldung|antwort|freigabe|bestätigung|prüfung|zusendung|unterzeichnung|rückruf|
-        + begleichung|überweisung|stellungnahme)
-        (?:freue|freuen) (?:mich|uns) (?:auf|über) (?:ihre|deine|eure)
-        warten? (?:\w+ ){0,2}auf (?:ihre|deine|eure|dein|ihr)
-        vergiss nicht|vergessen sie nicht|nicht vergessen
-        ^(?:schick|sende|prüf|prüfe|schau|ruf|mach|kümmere|erledige|bestätige|unterschreib|leite|trag|klär|kläre|
-        + übernimm|korrigier|ergänze|frag|erinner|bestell|buch)\w* (?:mir|uns|das|die|den|dem|mal|bitte|dir|dich|es|
-        + ihn|sie|nochmal|noch|sich|beim|bei|mich|eine|einen)
-        ^(?:senden|schicken|prüfen|überprüfen|bestätigen|unterschreiben|unterzeichnen|übermitteln|überweisen|zahlen|
-        + begleichen|melden|rufen|teilen|geben|füllen|reichen|leiten) sie
-        zu erledigen|handlungsbedarf
-        (?:ist|sind) (?:noch )?zu (?:prüfen|klären|unterschreiben|zahlen|begleichen|ergänzen)
-        (?:gibt es|gibts) (?:schon |bereits )?(?:neuigkeiten|was neues|einen stand|ein update)
-        wie ist (?:der|denn der) stand
-    """,
-    "cs": r"""
-        prosím|prosíme|poprosím
-        (?:po)?prosil[ai]? (?:bych|bychom)
-        (?:mohl|mohla|mohli|mohly|nemohl|nemohla|nemohli) (?:by|bys|byste|bychom)
-        (?:můžete|můžeš|můžeme|nemůžeš|nemůžete)(?! (?:se kdykoli|kdykoli|nás kontaktovat|také|najít|najdete|
-        + sledovat|využít|zobrazit|stáhnout))
-        (?:dejte|dej|dát) (?:mi |nám |prosím )*vědět
-        kontaktujte (?:mě|nás)
-        potřebuji|potřebuju|potřebujeme|žádám|žádáme|požadujeme|vyzýváme
-        potřeboval[ai]? (?:bych|bychom)
-        (?:musíte|musíš|měl bys|měla bys|měli byste|je třeba|je nutné|je potřeba|je zapotřebí|nutno)(?! (?:nic|již))
-        nezapomeňte|nezapomeň
-        (?:čekáme|čekám|čekají) (?:\w+ )?na (?:vás|vaše|vaši|tvou|tvé|tvoje|tvůj|odpověď|potvrzení|schválení|podklady)
-        (?:těším|těšíme) se na (?:vaši|tvou|odpověď)
-        jak to vypadá|jaký je stav
-        kdy (?:by|můžete|můžeš|bude|budete|to bude)
-    """,
-    "hr": r"""
-        (?:molim|molimo|zamoljavamo)(?! (?:obratite pažnju|uzmite|da ne|ne odgovarajte|vas za razumijevanje|
-        + za razumijevanje))
-        (?:za)?mol(?:io|ila|ili) (?:bih|bismo)
-        (?:možete|možeš|možemo|može|biste|bi|bismo|hoćete|hoćeš|imate|imaš|jeste|jesi|jesu|je|hoće|ima) li
-        (?:mogao|mogla|mogli) (?:bi|bih|biste|bismo)
-        mogli biste
-        (?:javite|javi) (?:mi|nam|se|kada|kad|ako|da|je|jesu)
-        (?:trebam|trebamo|trebate|trebaš|treba)(?! (?:ništa|li))
-        treba(?:o|la|lo|li) bi(?:h|ste|smo)?
-        (?:potrebno|nužno) je(?! (?:ništa))
-        potrebna je|potreban je|potrebni su
-        morate|moraš|dužni ste
-        ne zaboravi(?:te)?
-        (?:čekamo|čekam|očekujemo) (?:vaš|vašu|vaše|tvoj|tvoju|odgovor|potvrdu)
-        (?:veselim|veselimo) se (?:vašem|tvom) odgovoru
-        zahtijevamo|pozivamo vas da
-        kada (?:će|ćemo|možete|možeš|biste|stiže)
-        kakvo je stanje
-    """,
-}
-# Slavic orders are single words.
-ORDERS = {
-    "cs": spell(
-        """pošli pošlete zašli zašlete doplň doplňte zkontroluj zkontrolujte potvrď potvrďte podepiš podepište ověř
-        ověřte zavolej zavolejte připrav připravte podívej podívejte odpověz odpovězte napiš napište uhraďte zaplaťte
-        zaplať vyplňte vyplň schvalte schval opravte oprav předej předejte zajisti zajistěte projdi projděte vraťte
-        vrať domluv domluvte objednej objednejte zařiď zařiďte ozvěte ozvi upravte uprav dodejte dodej připomeň sdělte
-        sděl"""
-    ),
-    "hr": spell(
-        """pošalji pošaljite dostavi dostavite provjeri provjerite potvrdi potvrdite potpiši potpišite odgovori
-        odgovorite nazovi nazovite pripremi pripremite pogledaj pogledajte ispuni ispunite popuni popunite platite
-        plati uplatite podmirite odobri odobrite ispravi ispravite pregledaj pregledajte vrati vratite napiši napišite
-        napravi napravite dogovori dogovorite naruči naručite riješi riješite podsjeti"""
-    ),
-}
-ACTION_ITEMS = compile_phrases(
-    r"""
-    ^(?:action|action item|to ?(?:- ?)?do|ai|task|next step|follow ?- ?up)s?(?: \d+)?(?: \( [^)]{0,40} \))? (?::|-|–|—)…
-    ^(?:aufgaben?|maßnahmen?|úkoly?|akce|zadatak|zadaci|akcija|obveza)(?: \d+)?(?: \( [^)]{0,40} \))? (?::|-|–|—)…
-    ^\[ \]…
-    ^☐…
-    """
-)
-# What is polite, legal or technical, and asks nothing of the reader. `…` is the rest of the clause.
-IDLE = {
-    "en": r"""
-        (?:please )?(?:do not|don't) hesitate …
-        (?:please )?feel free …
-        (?:if|should) you (?:should )?have (?:any |further |additional |more |other )*(?:questions?|queries|problems|
-        + concerns|issues) …
-        for (?:any |further |more |additional )+(?:questions?|information|details|queries) …
-        (?:please )?contact (?:us|me|our \w+)(?: team)? (?:if|with|for|at|via|any) …
-        let (?:me|us) know if (?:you have|there are|there is|you need|you require|anything|i can be|we can be|
-        + i can help|we can help) …
-        please find …
-        please see (?:attached|below|the attached|enclosed) …
-        (?:please )?do not (?:reply|respond) (?:to this|directly) …
-        please note …
-        if you (?:no longer|do not|don't) (?:wish|want) …
-        (?:to )?unsubscribe …
-        (?:please )?consider the environment …
-        (?:if|in case) you (?:have )?received? this (?:e - mail|email|message|mail) (?:in error|by mistake) …
-        if you are not the intended …
-        (?:thanks|thank you) (?:in advance|for your (?:patience|understanding))
-        no (?:further )?action (?:is |on your part )?(?:is )?(?:required|needed|necessary) …
-        you (?:do not|don't) (?:need|have) to (?:do|take) …
-        (?:please )?(?:disregard|ignore) this …
-        if you (?:have )?already (?:paid|made) …
-        how are you(?: doing)? ?\?…
-        how(?:'s| is) it going ?\?…
-        any questions ?\?…
-        i hope (?:this|you) …
-        please keep this (?:e - mail|email) …
-        need (?:any )?help ?\?…
-        view (?:it |this \w* ?)?(?:online|in (?:your )?browser) …
-        (?:is|are) subject to …
-        if you need (?:any |further )?(?:help|assistance|anything) …
-        (?:please )?add (?:us|\S+ @ \S+) …
-    """,
-    "de": r"""
-        (?:bei|für) (?:weiteren |weitere |etwaigen |allen )?(?:rück)?fragen …
-        (?:haben sie|hast du) (?:noch |weitere )?fragen[^.;?]*\??…
-        (?:wenn|falls|sollten) (?:sie|du) (?:noch |weitere )?fragen …
-        zögern sie (?:bitte )?nicht …
-        zur verfügung …
-        (?:anbei|im anhang|in der anlage) (?:finden|erhalten|übersenden|senden) …
-        bitte beachten sie …
-        (?:bitte )?antworten sie (?:bitte )?nicht …
-        bitte (?:antworten sie )?nicht (?:auf diese|antworten) …
-        auf diese (?:e - mail|email|nachricht) (?:bitte )?nicht …
-        (?:newsletter )?(?:abmelden|abbestellen) …
-        wenn sie (?:diesen newsletter|keine|den newsletter) …
-        datenschutz …
-        sollten sie (?:den betrag|die zahlung|bereits|diese (?:e - mail|nachricht)) …
-        (?:betrachten|ignorieren) sie (?:dieses|diese|bitte) …
-        wie geht (?:es dir|es ihnen|'s|s) ?\?…
-        wie geht's ?\?…
-        alles (?:gut|klar) ?\?…
-        (?:vielen dank|danke) im voraus
-        kein handlungsbedarf …
-        (?:sie|du) (?:müssen|musst|brauchen|brauchst) (?:\w+ ){0,2}nichts …
-        bitte (?:bewahren|entschuldigen) sie …
-        nehmen sie (?:jederzeit |gerne )?kontakt …
-        (?:wir )?bitten (?:wir )?(?:sie )?um (?:ihr )?verständnis …
-        sie können (?:uns|sich|jederzeit|gerne|die) …
-    """,
-    "cs": r"""
-        v případě (?:dotazů|jakýchkoli|jakýchkoliv|potřeby|nejasností|otázek|dalších|problémů) …
-        neváhejte …
-        (?:prosím |prosíme )?(?:na tento (?:e - mail|email) )?(?:prosím )?neodpovídejte …
-        (?:pokud|kdybyste|budete - li|máte - li) (?:máte |mít |měli )?(?:jakékoli |jakékoliv |nějaké |
-        + další )?(?:dotaz|dotazy|otázky|nejasnosti) …
-        odhlá(?:sit|šení) …
-        v příloze (?:naleznete|zasíláme|posílám|posíláme|najdete) …
-        (?:jsme|jsem) (?:vám )?k dispozici …
-        jak se (?:máte|máš|daří) ?\?…
-        předem (?:děkuji|děkujeme|díky)
-        (?:není|nemusíte|nemusíš) (?:třeba |nutné |potřeba )?(?:nic|žádn\w+|již|už) …
-        (?:prosíme |prosím )?(?:tento e - mail|tuto zprávu|tuto upomínku) (?:\w+ )?(?:ignorujte|považujte) …
-        pokud jste (?:již|už|fakturu|částku|platbu|mezitím) …
-        (?:prosíme |prosím )?o (?:strpení|pochopení) …
-        děkujeme za pochopení
-    """,
-    "hr": r"""
-        za (?:sva |dodatna |dodatne |više |eventualna |bilo kakva )+(?:pitanja|informacije|informacija|upite) …
-        (?:ukoliko|ako) imate (?:bilo kakvih |dodatnih |još |pitanja|bilo) …
-        slobodno (?:nas |mi |nam )?(?:se )?(?:javite|kontaktirajte|nazovite|obratite) …
-        (?:vam )?(?:smo|stojimo) (?:vam )?na raspolaganju …
-        (?:molimo |molim )?(?:vas )?(?:ne odgovarajte|nemojte odgovarati) …
-        odjav(?:a|ite|iti) …
-        u (?:privitku|prilogu) (?:vam )?(?:šaljem|šaljemo|dostavljamo|se nalazi|možete) …
-        kako (?:si|ste) ?\?…
-        (?:hvala|zahvaljujem\w*) unaprijed
-        unaprijed (?:hvala|zahvaljujem\w*)
-        nije potrebno (?:ništa|poduzimati) …
-        ne (?:trebate|morate) ništa …
-        (?:ukoliko|ako) ste (?:već|račun|u međuvremenu) …
-        molimo (?:vas )?za (?:strpljenje|razumijevanje) …
-        obratite nam se …
-    """,
-}
-SURE, LIKELY = 0.95, 0.8
-ASKS, RESTS = compile_by_language(ASKING), compile_by_language(IDLE)
-ALL_ORDERS = {**ORDERS, "": ORDERS["cs"] | ORDERS["hr"]}
+SURE, LIKELY = 0.95, 0.8  # scores of what the rules find
+LEARNED = 0.9  # from which score on the model is believed: of the sentences of a mail, few ask for something
 REPLIED = re.compile(r"^\W*(?:re|aw|odp|sv|fwd?|wg|vs|pd|prosl|fw)\b\s?(?:\[\d+\])?\s?:", re.IGNORECASE)
 READ_BY_MANY = frozenset({"wiki", "git", "link"})  # texts for everybody: their questions and orders are to nobody
+WRITTEN_TO_ME = frozenset({"email", "bugtracker", "user_input"})  # here the model was not trained in vain
 
 
 def find_requests(
@@ -271,17 +43,9 @@ def judge_sentence(words: Words, sentence: Sentence, language: str, about: About
         return FoundRequest("request", LIKELY, evidence) if asked and not question and about.type != "wiki" else None
     if question and (asked or meant.count(" ") >= 2):
         return FoundRequest("question", SURE if asked else LIKELY, evidence)
-    return FoundRequest("request", SURE, evidence) if asked else None
-
-
-def is_asking(low: str, language: str) -> bool:
-    """Whether the words of a folded sentence ask for something, by the phrases of its language."""
-    if ASKS.get(language, ASKS[""]).search(low):
-        return True
-    orders = ALL_ORDERS.get(language)
-    return orders is not None and not orders.isdisjoint(low.split())
-
-
-def drop_idle_phrases(low: str, language: str) -> str:
-    """The sentence without what is mere form."""
-    return RESTS.get(language, RESTS[""]).sub(" ", low).strip(" .,;!")
+    if asked:
+        return FoundRequest("request", SURE, evidence)
+    if language == "en" and about.type in WRITTEN_TO_ME and meant.count(" ") >= 2:
+        score = score_request(evidence.words)
+        return FoundRequest("request", round(score, 3), evidence) if score >= LEARNED else None
+    return None

@@ -57,10 +57,10 @@ HOUR, DAY, WORKDAY, WEEK, FORTNIGHT, MONTH, YEAR = range(7)
 UNITS = spell_table({
     HOUR: "hour hours hrs hr h std stunde stunden hodina hodinu hodiny hodin hod sat sata sati",
     DAY: "day days tag tage tagen den dne dny dní dnů dnech dan dana danima kalendertage kalendertagen",
-    WORKDAY: "workday workdays werktag werktage werktagen arbeitstag arbeitstage arbeitstagen bankarbeitstage",
+    WORKDAY: "workday workdays werktag werktage werktagen arbeitstag arbeitstage arbeitstagen werktages arbeitstages",
     WEEK: "week weeks woche wochen týden týdne týdny týdnů týdnech týdnem tjedan tjedna tjedana tjednima",
     FORTNIGHT: "fortnight fortnights",
-    MONTH: "month months monat monate monaten měsíc měsíce měsíců měsících měsícem mjesec mjeseca mjeseci mjesecima",
+    MONTH: "month months monat monate monaten monats měsíc měsíce měsíců měsících měsícem mjesec mjeseca mjeseci",
     YEAR: "year years jahr jahre jahren rok roku roky let lety godina godine godinu godinama",
 })  # fmt: skip
 WORKING = spell("business working work bank banking pracovní pracovních pracovního radnih radna radni radnog")
@@ -90,8 +90,7 @@ def find_weekday(words: Words, place: int, language: str) -> int | None:
     low = words.low(place)
     for own, names in WEEKDAYS.items():
         if low in names:
-            known = own in ("en", "de") or _fits(own, language) or not words.written(place).isascii()
-            return names[low] if known else None
+            return names[low] if _is_meant(words, place, own, language) else None
     if language in ("de", ""):
         for name, number in WEEKDAYS["de"].items():
             if low.startswith(name) and low[len(name) :] in GERMAN_PARTS:
@@ -99,5 +98,17 @@ def find_weekday(words: Words, place: int, language: str) -> int | None:
     return None
 
 
-def _fits(own: str, language: str) -> bool:
-    return not language or own == language or (own in SLAVIC and language in SLAVIC)
+def _is_meant(words: Words, place: int, own: str, language: str) -> bool:
+    """Whether a word is meant as the weekday of its language: a Patek is a watch, patku a duck."""
+    written = words.written(place)
+    if own in ("en", "de") or own == language or not written.isascii():
+        return True
+    if language and language not in SLAVIC:
+        return False
+    return written.lower() not in PLAIN or words.low(place - 1) in BEFORE_WEEKDAYS
+
+
+PLAIN = frozenset(
+    {"patek", "patku", "streda", "stredu", "stredy", "utery", "ctvrtek", "nedele", "nedeli"}
+)  # no accents
+BEFORE_WEEKDAYS = spell("do v ve na od ode u k")

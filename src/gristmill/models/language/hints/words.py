@@ -135,19 +135,22 @@ COMMON = {
         """der die das und ist sind war nicht mit für von zu zum zur den dem des ein eine einen einem einer auf bei im
         am wir sie ihr ihre ihren uns unser unsere ich du dich dir haben hat wird werden kann können könnten bitte
         danke sehr geehrte geehrter hallo liebe lieber grüße gruß grüßen freundlichen mfg noch auch aber oder wenn als
-        wie was bis nach über rechnung zahlbar fällig innerhalb tage tagen uhr"""
+        wie was bis nach über rechnung zahlbar fällig innerhalb tage tagen uhr januar februar märz mai juni juli
+        oktober dezember montag dienstag mittwoch donnerstag freitag samstag"""
     ),
     "cs": spell(
         """je jsou byl byla bylo být se na že který která které jak ale nebo pro při od po ze ve už také jen ještě
         prosím děkuji děkujeme díky dobrý den zdravím pozdravem ahoj jsem jsme jste máte mám můžete můžeš bude budou
         pokud tento tato toto vám vás náš vaše naše dne faktura faktury částka splatnosti splatnost dní dnů kč až si
-        by bychom této těchto něco prosíme pane paní zaslat potřebuji potřebujeme a v s k"""
+        by bychom této těchto něco prosíme pane paní zaslat potřebuji potřebujeme a v s k ledna února března dubna
+        května června července srpna září října prosince pondělí úterý středu čtvrtek pátek neděli"""
     ),
     "hr": spell(
         """je su bio bila bilo biti se na da koji koja koje kako ali ili za pri od po iz već također samo još molim
         molimo hvala poštovani poštovana poštovanje pozdrav lijep srdačan sam smo ste imate imam možete možeš bit će
         ako ovaj ova ovo vam vas naš vaš vaša naša račun računa iznos plaćanja dana eur kn rok roku i u s što kad gdje
-        li ne biste bismo dospijeća treba trebamo javite pošaljite lp"""
+        li ne biste bismo dospijeća treba trebamo javite pošaljite lp siječnja veljače ožujka travnja svibnja lipnja
+        srpnja kolovoza rujna listopada studenoga prosinca ponedjeljak utorak srijedu četvrtak petak nedjelju"""
     ),
 }
 LETTERS = {"en": "", "de": "äöüßÄÖÜ", "cs": "ěřůĚŘŮťďňý", "hr": "ćđĆĐ"}
