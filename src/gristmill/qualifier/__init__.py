@@ -16,7 +16,7 @@ from gristmill.qualifier.conventions import (
 )
 from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import load_moment
-from gristmill.qualifier.explaining import Explanation, explain_item
+from gristmill.qualifier.explaining import Excerpt, Explanation, explain_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
 from gristmill.qualifier.model import Item, ItemState, ItemText, Memory, Outcome, Route
 from gristmill.qualifier.moving import move_item
@@ -35,6 +35,7 @@ __all__ = [
     "Contradiction",
     "Convention",
     "ConventionVersion",
+    "Excerpt",
     "Explanation",
     "Fate",
     "Item",
