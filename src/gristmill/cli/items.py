@@ -1,5 +1,6 @@
 """`gristmill item`: what came in, what is decided about it, and what a person says to it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +10,16 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, emit, make_facts, make_table, shorten
+from gristmill.cli.output import Json, Misused, emit, make_facts, make_table, out, shorten
+from gristmill.cli.output import say as say_line
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
-from gristmill.cli.session import blame_options, name_user, parse_instant, run, session
+from gristmill.cli.session import Session, blame_options, name_user, parse_instant, run, session
 from gristmill.db import Tx
-from gristmill.ids import WorkItemId
+from gristmill.ids import DocumentId, WorkItemId
 from gristmill.qualifier import (
     LANES,
     STATES,
+    UNDECIDED,
     URGENCIES,
     Event,
     Item,
@@ -28,11 +31,13 @@ from gristmill.qualifier import (
     add_item,
     answer,
     cancel_item,
+    find_item_of,
     get_item,
     list_events,
     list_in_line,
     list_items,
     list_messages,
+    load_items,
     load_memory,
     load_result,
     place_item,
@@ -41,9 +46,12 @@ from gristmill.qualifier import (
     say,
 )
 from gristmill.scopes import Scope
+from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="The number of the item.")]
+PATIENCE = 60.0  # seconds that a summary waits for decisions of an LLM
+LOOK_EVERY = 0.2  # seconds
 ADDED = ("user_input", "user_task", "scheduled")
 
 
@@ -264,6 +272,32 @@ async def _place(tx: Tx, id_: WorkItemId, *, before: int | None = None, after: i
 
 
 # --- what is shown
+
+
+async def show_qualified(at: Session, documents: Sequence[DocumentId]) -> None:
+    """The items that documents became, and why each is where it is, once all of them are decided."""
+    found = await wait_until_decided(at, documents)
+    if found:
+        rows = [(item.id, item.title, describe_state(item), item.deadline, why) for item, why in found]
+        say_line(f"\n{format_count(len(rows), 'item')} qualified; gristmill item why ID says more:")
+        out.print(make_table([">item", "~title", "state", "due", "because"], rows, empty=""))
+
+
+async def wait_until_decided(at: Session, documents: Sequence[DocumentId]) -> list[tuple[Item, str]]:
+    """A document is read long before it is complete: only an LLM may still be asked."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + PATIENCE
+    while True:
+        async with at.db.reading() as tx:
+            items = await load_items(tx, [id_ for one in documents if (id_ := await find_item_of(tx, one)) is not None])
+            if not any(item.state in UNDECIDED for item in items.values()) or loop.time() > end:
+                return [(item, await _explain(tx, item)) for item in sorted(items.values(), key=lambda one: one.id)]
+        await asyncio.sleep(LOOK_EVERY)
+
+
+async def _explain(tx: Tx, item: Item) -> str:
+    memory = await load_memory(tx, item.id)
+    return shorten(memory.reason, 200) if memory else (item.warning or "It is not decided yet.")
 
 
 def describe_state(item: Item) -> str:
