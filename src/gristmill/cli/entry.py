@@ -35,6 +35,7 @@ COMMANDS = {
     "schedule": "Schedules: list, add, remove, enable, disable, run.",
     "limiter": "Named limiters that handlers take from: list, set.",
     "link": "Links in documents: allow, deny, list, ask why.",
+    "item": "What came in: list, look at, add, answer, move, cancel, reopen.",
     "convention": "Rules that people state about items: add, list, test, make of a decision.",
     "profile": "Who we are for a client, and how long before a deadline work begins.",
     "qualify": "Decide about past items again, and see what would differ.",
@@ -53,6 +54,7 @@ MODULES = {
     "limiter": "limiters",
     "link": "links",
     "key": "keys",
+    "item": "items",
     "convention": "conventions",
     "profile": "profiles",
 }

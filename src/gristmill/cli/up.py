@@ -18,6 +18,7 @@ from gristmill.app import ROOMS
 from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.background import run_workers
 from gristmill.cli.grinding import as_dict, draw_board, find_notes, follow
+from gristmill.cli.items import show_qualified
 from gristmill.cli.output import Json, err, out, say_json, to_plain, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
@@ -135,6 +136,7 @@ async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
         f"{format_count(chunks, 'chunk')}, {format_count(known.nodes, 'node')} and "
         f"{format_count(known.edges, 'edge')} in the graph."
     )
+    await show_qualified(at, [one.id for one in found])
     query = await choose_query(at, found)
     if query:
         out.print(Text(f"\n$ {format_search(query, scope)}"), soft_wrap=True)

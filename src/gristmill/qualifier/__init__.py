@@ -1,5 +1,6 @@
 """The qualifier: decides what deserves work, when, and has it done."""
 
+from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say
 from gristmill.qualifier.conventions import (
     Contradiction,
     Convention,
@@ -16,9 +17,26 @@ from gristmill.qualifier.conventions import (
 )
 from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import load_moment
+from gristmill.qualifier.executor import AskedFor, Checkpoint, Citation, Executor, Question, Result
 from gristmill.qualifier.explaining import Excerpt, Explanation, explain_item
+from gristmill.qualifier.idle import RequestNotes
+from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
-from gristmill.qualifier.model import Item, ItemState, ItemText, Memory, Outcome, Route
+from gristmill.qualifier.model import (
+    STATES,
+    UNDECIDED,
+    URGENCIES,
+    Event,
+    Item,
+    ItemState,
+    ItemText,
+    ItemType,
+    Memory,
+    Message,
+    Outcome,
+    Route,
+    Urgency,
+)
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.profiles import (
     Profile,
@@ -29,47 +47,94 @@ from gristmill.qualifier.profiles import (
     set_profile,
 )
 from gristmill.qualifier.replay import ReplayedOutcome, ReplayReport, ReplayWish, describe_report, replay
+from gristmill.qualifier.status import LANES, count_lanes
+from gristmill.qualifier.store import (
+    ItemResult,
+    count_states,
+    find_item_of,
+    get_item,
+    list_events,
+    list_in_line,
+    list_items,
+    list_messages,
+    load_items,
+    load_result,
+)
 from gristmill.qualifier.trying import Trial, suggest_from, try_convention
 
 __all__ = [
+    "LANES",
+    "STATES",
+    "UNDECIDED",
+    "URGENCIES",
+    "AskedFor",
+    "Checkpoint",
+    "Citation",
     "Contradiction",
     "Convention",
     "ConventionVersion",
+    "Event",
     "Excerpt",
+    "Executor",
     "Explanation",
     "Fate",
     "Item",
+    "ItemResult",
     "ItemState",
     "ItemText",
+    "ItemType",
     "Memory",
+    "Message",
     "Outcome",
     "Profile",
+    "Question",
     "ReplayReport",
     "ReplayWish",
     "ReplayedOutcome",
+    "RequestNotes",
+    "Result",
     "Route",
     "Trial",
+    "Urgency",
+    "Wish",
     "add_convention",
+    "add_item",
+    "answer",
+    "cancel_item",
     "change_convention",
+    "count_lanes",
+    "count_states",
     "delete_memory",
     "describe_report",
     "explain_item",
     "find_all_contradictions",
     "find_contradictions_with",
     "find_identity",
+    "find_item_of",
+    "get_item",
     "list_conventions",
+    "list_events",
+    "list_in_line",
+    "list_items",
+    "list_messages",
     "list_profiles",
     "list_versions",
     "load_convention",
+    "load_items",
     "load_memory",
     "load_moment",
     "load_profiles",
+    "load_result",
     "move_item",
     "parse_convention",
+    "place_item",
+    "position_item",
     "remove_convention",
     "remove_profile",
+    "reopen_item",
     "replay",
     "save_memory",
+    "say",
     "set_profile",
     "suggest_from",
     "try_convention",

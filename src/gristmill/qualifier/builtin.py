@@ -66,6 +66,11 @@ class Case:
         """What people said to the item, in order."""
         return [one.text for one in self.messages if one.kind in ("user", "answer")]
 
+    @property
+    def joined(self) -> list[str]:
+        """The mails and items that joined it."""
+        return [one.text for one in self.messages if one.kind in ("mail", "item")]
+
 
 @dataclass(frozen=True)
 class BuiltInExecutor:
@@ -156,7 +161,8 @@ class TemplateWriter:
     async def summarise(self, case: Case) -> tuple[str, list[Citation]]:
         new = "\n\n".join(case.text.text[start:stop] for start, stop in case.text.new)
         quoted = await RuleSummariser().summarise(new)
-        summary = "\n".join([quoted or case.item.title, *(f"A person said: {one}" for one in case.said)])
+        said = (f"A person said: {one}" for one in case.said)
+        summary = "\n".join([quoted or case.item.title, *case.joined, *said])
         sentences = re.split(r"(?<=[.!?…]) ", quoted)
         citations = [found for one in sentences if (found := cite_words(case.text, one))]
         return summary, citations
@@ -216,7 +222,7 @@ class LlmWriter:
         return {"reply": answer.reply, "question": "" if case.said else answer.question}
 
     async def _ask(self, case: Case, wish: str, shape: type[Any]) -> Any:
-        said = "\n".join(f"A person said: {one}" for one in case.said)
+        said = "\n".join([*case.joined, *(f"A person said: {one}" for one in case.said)])
         shown = case.text.text[:LONGEST_SHOWN]
         question = f"{wish}\n{said}\n\nThe text of the item:\n<<<\n{shown}\n>>>"
         turns = [Turn("system", SYSTEM), Turn("user", question)]

@@ -1,12 +1,13 @@
 """The part of the qualifier in the web: items and decisions for programs, and pages for people."""
 
-from gristmill.qualifier import api, decision_api, decision_pages
+from gristmill.qualifier import api, decision_api, decision_pages, inbox_pages
 from gristmill.serving import Entry, WebPart
 
 WEB = WebPart(
     api=(api.ROUTES, decision_api.ROUTES),
-    console=(decision_pages.PAGES,),
+    console=(inbox_pages.PAGES, decision_pages.PAGES),
     menu=(
+        Entry("/inbox", "Inbox", "inbox", place=15),
         Entry("/conventions", "Conventions", "filter", place=26),
         Entry("/replay", "Replay", "retry", role="manager", place=27),
     ),

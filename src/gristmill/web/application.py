@@ -18,6 +18,7 @@ from gristmill.serving import Problem, Services, WebPart
 from gristmill.settings import Settings
 from gristmill.web import assets, health
 from gristmill.web.access.audit import change_in_parts, record
+from gristmill.web.gate.asking import AskingNotes
 from gristmill.web.gate.bodies import BodyLimit
 from gristmill.web.gate.callers import CallerCheck
 from gristmill.web.gate.entrance import LinkEntrance
@@ -79,6 +80,7 @@ def put_gate_before(app: FastAPI, db: Database, settings: Settings) -> None:
         Middleware(CallerCheck, db, settings.web),
         Middleware(BodyLimit, settings, app.routes),  # it asks who calls
         Middleware(RateLimit, db, settings.web),
+        Middleware(AskingNotes, db),
         Middleware(WritesOnce, db),
         Middleware(Freshness),
     ]

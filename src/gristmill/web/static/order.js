@@ -18,7 +18,7 @@ async function place(row, other, where) {
   await window.htmx.ajax("POST", row.parentElement.dataset.order, {
     swap: "none",
     source: row.parentElement,
-    values: { task: row.dataset.id, [where]: other.dataset.id },
+    values: { [row.parentElement.dataset.orderAs ?? "task"]: row.dataset.id, [where]: other.dataset.id },
   });
 }
 
