@@ -111,7 +111,7 @@ def add(
     emit(json, found, lambda: _show_table([found]))
 
 
-async def _explain(id_: WorkItemId) -> Explanation:
+async def _load_why(id_: WorkItemId) -> Explanation:
     async with session() as at, at.db.reading() as tx:
         return await explain_item(tx, id_)
 
@@ -159,7 +159,7 @@ def why(id: Id, json: Json = False) -> None:
 
     Example: gristmill item why 7
     """
-    found = run(_explain(WorkItemId(id)))
+    found = run(_load_why(WorkItemId(id)))
     emit(json, describe_reasons(found), lambda: show_reasons(found))
 
 
