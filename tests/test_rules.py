@@ -269,6 +269,8 @@ STRUCTURED = {
     "most_gone": "0.3",
     "named": '{"work": {"kind": "eml", "path": "/mails"}}',
     "proxies": '["10.0.0.2"]',
+    "readable": '["/opt/compilers"]',
+    "smtp": '{"host": "mail.example.org", "sender": "agent@example.org"}',
 }
 
 

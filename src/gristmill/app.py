@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from gristmill.agents.room import ROOM as AGENTS
 from gristmill.alarms.room import ROOM as ALARMS
 from gristmill.db import Database
 from gristmill.documents.room import ROOM as DOCUMENTS
@@ -23,7 +24,7 @@ from gristmill.sources.link.room import ROOM as LINKS
 from gristmill.sources.room import ROOM as SOURCES
 from gristmill.web.room import ROOM as WEB
 
-ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE, SOURCES, LINKS, RECORDS, QUALIFIER, WEB, ALARMS)
+ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE, SOURCES, LINKS, RECORDS, QUALIFIER, AGENTS, WEB, ALARMS)
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 
 

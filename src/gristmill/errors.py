@@ -5,6 +5,7 @@ GristmillError
 │   ├── Overloaded   … and it said when (retry_after)
 │   │   └── NoTurn   … it is one of our own limiters: to wait for it is no failure
 │   ├── OutOfCredit  the account at a provider is empty: wait until somebody fills it, and count no attempt
+│   ├── Unsent       the other side was not reached: nothing was begun there
 │   ├── BadAnswer    a model gave an answer that cannot be used: ask again
 │   └── Unreachable  the database does not answer
 │       ├── Disconnected  it hung up in the middle: ask again, on another connection
@@ -42,6 +43,10 @@ class NoTurn(Overloaded):
 
 class OutOfCredit(Transient):
     """A provider does nothing more until its account is filled; that is no fault of the task."""
+
+
+class Unsent(Transient):
+    """The other side was not reached, or had not been told what to do: nothing was begun there."""
 
 
 class BadAnswer(Transient):

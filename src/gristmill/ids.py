@@ -12,3 +12,7 @@ SourceId = NewType("SourceId", int)
 ItemId = NewType("ItemId", int)
 WorkItemId = NewType("WorkItemId", int)  # of an item in the qualifier; ItemId is that of an item of a source
 DecisionId = NewType("DecisionId", int)
+RunId = NewType("RunId", int)
+StepId = NewType("StepId", int)
+EffectId = NewType("EffectId", int)
+QuestionId = NewType("QuestionId", int)

@@ -360,6 +360,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "web/0002_gate": "ec91249278ee",
     "web/0003_saved_views": "54697f2e39b5",
     "web/0004_audit_by_subject": "c53222527c7b",
+    "agents/0001_runs": "3e2283d1697d",
 }
 
 

@@ -143,6 +143,23 @@ INSERT INTO client_profile (scope, names, addresses, lead_days, changed_by)
 VALUES (%(n)s, '{"neighbour''s secret"}', '{"neighbour''s secret"}', 7, 'neighbour''s secret');
 INSERT INTO audit (id, scope, caller, role, action, subject, details, address) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'admin', 'retry', 'neighbour''s secret', '{}', '10.7.7.7');
+INSERT INTO agent_run (id, scope, request, asked_by, state, fence, task, created_at) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', 'neighbour''s secret', 'running', 1, %(n)s, clock());
+INSERT INTO agent_step (id, run, scope, node, title, started_at) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 'plan', 'neighbour''s secret', clock());
+INSERT INTO agent_context (run, scope, level, place, summary, updated_at)
+VALUES (%(n)s, %(n)s, 'goal', '1', 'neighbour''s secret', clock());
+INSERT INTO agent_text (id, run, scope, source, text, hash, read_at) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 'neighbour''s secret', 'neighbour''s secret', %(hash)s, clock());
+INSERT INTO agent_effect (id, run, scope, key, tool, arguments, hash, summary, changes, repeatable, state, attempt,
+                          approved_by, approved_at, intended_at, started_at) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, %(key)s, 'send_mail', '{"to": "neighbour''s secret"}', %(hash)s, 'neighbour''s secret',
+        'outside', false, 'executing', 1, 'neighbour''s secret', clock(), clock(), clock());
+INSERT INTO agent_question (id, run, scope, key, kind, sentence, effect, asked_at) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, %(key)s, 'unknown_effect', 'neighbour''s secret', %(n)s, clock());
+INSERT INTO agent_policy (scope, branches, forbidden_files, max_files, auto_push, recipients, domains, commands, tools,
+                          updated_at, updated_by)
+VALUES (%(n)s, '{}', '{}', 20, false, '{"neighbour''s secret"}', '{}', '{}', '{}', clock(), 'neighbour''s secret');
 """
 
 # By the name and type of a parameter; without a name, for all of that type.

@@ -1,5 +1,6 @@
 """All settings, read once from `GRISTMILL_*` and an optional gristmill.toml, and handed on in slices."""
 
+from gristmill.settings.agents import AgentsSettings
 from gristmill.settings.alarms import AlarmSettings, Channel, CommandChannel, EmailChannel, WebhookChannel
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
@@ -10,6 +11,7 @@ from gristmill.settings.llm import LlmSettings
 from gristmill.settings.loading import load, unknown_names
 from gristmill.settings.log import LogSettings
 from gristmill.settings.qualifier import QualifierSettings
+from gristmill.settings.mail_server import MailServer
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.records import RecordsSettings
 from gristmill.settings.references import Reference, read_reference
@@ -21,6 +23,7 @@ from gristmill.settings.variables import environment
 from gristmill.settings.web import WebSettings
 
 __all__ = [
+    "AgentsSettings",
     "AlarmSettings",
     "BackendSettings",
     "Channel",
@@ -34,6 +37,7 @@ __all__ = [
     "KnowledgeSettings",
     "LlmSettings",
     "LogSettings",
+    "MailServer",
     "ModelSettings",
     "NetworkSettings",
     "QualifierSettings",

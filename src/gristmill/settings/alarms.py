@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gristmill.settings.mail_server import MailAddress, MailServer
 from gristmill.settings.references import Reference
 from gristmill.settings.values import Duration, Slice
 
@@ -17,14 +18,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_mail_address(address: str) -> str:
-    if not re.fullmatch(r"[^@\s<>,;:\"]+@[^@\s<>,;:\"]+", address) or not address.isascii():
-        raise ValueError(f"“{address}” is no mail address; write for example ops@example.org")
-    return address
-
-
 Name = Annotated[str, AfterValidator(_check_name)]
-MailAddress = Annotated[str, AfterValidator(_check_mail_address)]
 
 
 class _Channel(Slice):
@@ -39,25 +33,11 @@ class WebhookChannel(_Channel):
     url: Reference
 
 
-class EmailChannel(_Channel):
+class EmailChannel(_Channel, MailServer):
     """Sends mail through an SMTP server."""
 
     kind: Literal["email"]
-    host: str
-    port: int = Field(default=587, ge=1, le=65535)
-    security: Literal["starttls", "tls", "none"] = "starttls"
-    user: str | None = None
-    password: Reference | None = None
-    sender: MailAddress
     to: tuple[MailAddress, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _check_login(self) -> Self:
-        if (self.user is None) != (self.password is None):
-            raise ValueError("user and password belong together: give both, or none")
-        if self.user and self.security == "none" and self.host not in ("localhost", "127.0.0.1", "::1"):
-            raise ValueError("a password is not sent without encryption: set security to starttls or tls")
-        return self
 
 
 class CommandChannel(_Channel):

@@ -10,6 +10,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from gristmill.settings.agents import AgentsSettings
 from gristmill.settings.alarms import AlarmSettings
 from gristmill.settings.documents import DocumentSettings
 from gristmill.settings.embedding import EmbeddingSettings
@@ -70,6 +71,7 @@ class Settings(BaseSettings):
     web: WebSettings = WebSettings()
     fetch: FetchSettings = FetchSettings()
     alarms: AlarmSettings = AlarmSettings()
+    agents: AgentsSettings = AgentsSettings()
     log: LogSettings = LogSettings()
 
     @classmethod

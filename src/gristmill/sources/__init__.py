@@ -1,5 +1,6 @@
 """Sources: where documents come from: folders of this machine, places that are polled, and the web."""
 
+from gristmill.sources.calendar.caldav import put_event
 from gristmill.sources.fetch import Fetched, Fetcher, Location, NotThere, Posted, check_address
 from gristmill.sources.folder import (
     FileIntake,
@@ -10,6 +11,8 @@ from gristmill.sources.folder import (
     find_first_files,
     watch_folder,
 )
+from gristmill.sources.git.connector import GitOptions, open_repository, prepare_clone
+from gristmill.sources.git.program import Git
 from gristmill.sources.items import ItemRow, list_items, load_item, load_item_bytes, retry_set_aside
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.link import STATES as LINK_STATES
@@ -23,6 +26,7 @@ from gristmill.sources.link import (
     Place,
     ShownRule,
     State,
+    convert_apart,
     count_waiting_links,
     decide_one,
     explain_url,
@@ -37,6 +41,7 @@ from gristmill.sources.link import (
     set_rule,
 )
 from gristmill.sources.listing import Comparison, compare_ids, note_listing
+from gristmill.sources.mail.smtp import send_mail
 from gristmill.sources.model import Kind, Source
 from gristmill.sources.opening import Opener
 from gristmill.sources.poller import ask_for_poll
@@ -65,6 +70,8 @@ __all__ = [
     "Fetcher",
     "FileIntake",
     "FoundLink",
+    "Git",
+    "GitOptions",
     "ItemRow",
     "Kind",
     "Link",
@@ -87,6 +94,7 @@ __all__ = [
     "check_folder",
     "check_options",
     "compare_ids",
+    "convert_apart",
     "count_items",
     "count_waiting_links",
     "decide_one",
@@ -114,9 +122,13 @@ __all__ = [
     "load_standings",
     "note_links",
     "note_listing",
+    "open_repository",
     "pause_source",
+    "prepare_clone",
+    "put_event",
     "remove_rule",
     "retry_set_aside",
+    "send_mail",
     "set_rule",
     "watch_folder",
 ]

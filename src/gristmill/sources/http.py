@@ -1,6 +1,6 @@
 """Calls to a provider over HTTP: every way in which it can fail becomes one of our errors."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
-from gristmill.errors import Overloaded, Permanent, Transient
+from gristmill.errors import Overloaded, Permanent, Transient, Unsent
 
 TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=15, sock_read=60)
 UNSAID = timedelta(minutes=1)  # until we come again, if the other side asks for a pause and does not say how long
@@ -82,6 +82,33 @@ class Provider:
             if size > self._max_bytes:
                 raise Permanent(f"{self.host} sent more than {self._max_bytes:,} bytes.")
         return b"".join(pieces)
+
+    async def change(
+        self,
+        method: str,
+        path: str,
+        data: bytes,
+        headers: Mapping[str, str] | None = None,
+        *,
+        taken: Collection[int] = (),
+    ) -> Answer:
+        """Change something at the provider; `taken` are statuses that the caller understands beside success.
+
+        Unsent if the provider was not reached, Transient if it did not say whether it was done.
+        """
+        sent = {"Content-Type": "application/json", **self._headers, **(headers or {})}
+        try:
+            async with self._session.request(
+                method, self._base + path, data=data, headers=sent, allow_redirects=False
+            ) as response:
+                body = await self._read(response)
+        except aiohttp.ClientConnectorError as error:
+            raise Unsent(f"{self.host} cannot be reached ({type(error).__name__}).") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Transient(f"{self.host} did not answer ({type(error).__name__}).") from error
+        if response.status not in taken:
+            check_status(response.status, response.headers, self.host)
+        return Answer(response.status, response.headers, body)
 
 
 def check_status(status: int, headers: Mapping[str, str], host: str) -> None:

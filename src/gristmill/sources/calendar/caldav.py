@@ -17,7 +17,7 @@ from gristmill.hosts import is_loopback
 from gristmill.settings import Reference, Slice, read_reference
 from gristmill.sources.calendar.events import describe_event
 from gristmill.sources.http import Answer, Provider, open_provider
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
@@ -133,13 +133,30 @@ def _read_resources(body: bytes) -> Iterator[Resource]:
 
 
 @asynccontextmanager
-async def open_caldav(options: CalDavOptions, bench: Bench) -> AsyncGenerator[Connector]:
+async def _sign_in(options: CalDavOptions) -> AsyncGenerator[tuple[Provider, str]]:
+    """The server, and the path of the calendar there."""
     secret = await asyncio.to_thread(read_reference, options.password)
     header = "Basic " + b64encode(f"{options.user}:{secret}".encode()).decode()
-    parts = urlsplit(options.url)
-    base = urljoin(options.url, "/")
-    async with open_provider(base, {"Authorization": header}) as provider:
-        yield CalDavConnector(provider, parts.path or "/", bench)
+    async with open_provider(urljoin(options.url, "/"), {"Authorization": header}) as provider:
+        yield provider, urlsplit(options.url).path or "/"
+
+
+@asynccontextmanager
+async def open_caldav(options: CalDavOptions, bench: Bench) -> AsyncGenerator[Connector]:
+    async with _sign_in(options) as (provider, path):
+        yield CalDavConnector(provider, path, bench)
+
+
+async def put_event(source: Source, name: str, calendar: bytes) -> bool:
+    """Put an event under a name of its own into the calendar that a source is; False if it is there already.
+
+    The server takes no second one of this name: whoever does not know whether it arrived may say it again.
+    """
+    async with _sign_in(CalDavOptions.model_validate(dict(source.options))) as (provider, path):
+        place = f"{path.rstrip('/')}/{quote(name, safe='')}.ics"
+        headers = {"Content-Type": "text/calendar; charset=utf-8", "If-None-Match": "*"}
+        answer = await provider.change("PUT", place, calendar, headers, taken=(412,))
+    return answer.status != 412
 
 
 CALDAV = Kind("caldav", "A calendar at a server, by CalDAV.", CalDavOptions, open_caldav, describe_event)

@@ -144,20 +144,25 @@ def _portions(things: Sequence[T], size: int) -> Iterator[list[T]]:
         yield portion
 
 
+async def open_repository(options: GitOptions, folder: Path) -> Git:
+    """The git of a folder, with what it needs to sign in at the server of this source."""
+    secret = await asyncio.to_thread(read_reference, options.token) if options.token else None
+    header = make_header(options.user, secret) if secret else None
+    return Git(folder, header, options.url, options.ssh_key)
+
+
 async def prepare_clone(options: GitOptions, folder: Path) -> Git:
     """A clone that is up to date; one that was never finished is begun anew."""
     await asyncio.to_thread(_clear_unfinished, folder)
-    secret = await asyncio.to_thread(read_reference, options.token) if options.token else None
-    header = make_header(options.user, secret) if secret else None
     place = folder / "repository"
     if not await asyncio.to_thread(place.exists):
         unfinished = folder / f"unfinished-{uuid4().hex}"
-        outside = Git(folder, header, options.url, options.ssh_key)
+        outside = await open_repository(options, folder)
         await outside.run(
             "clone", "--quiet", "--bare", "--no-tags", "--", options.url, str(unfinished), patience=PATIENCE
         )
         await asyncio.to_thread(unfinished.rename, place)
-    git = Git(place, header, options.url, options.ssh_key)
+    git = await open_repository(options, place)
     await git.run(
         "fetch",
         "--quiet",

@@ -35,6 +35,7 @@ HARMLESS = {
 PROTOCOLS = "https:http:ssh:file"
 DENIED = ("authentication failed", "permission denied", "could not read username", "403", "401", "access denied")
 MOVED = ("returned error: 301", "returned error: 302", "returned error: 307", "returned error: 308")
+REJECTED = ("[rejected]", "[remote rejected]")
 MISSING = ("not found", "does not exist", "does not appear to be a git repository")
 
 
@@ -131,6 +132,8 @@ def explain(command: str, complaint: str) -> Exception:
         return Permanent(
             f"The address leads elsewhere, and we do not follow: write where it leads to. {words}"[:LONGEST_ERROR]
         )
+    if rejected := next((line for line in lines if any(sign in line for sign in REJECTED)), None):
+        return Permanent(f"The repository does not take it: {' '.join(rejected.split())}"[:LONGEST_ERROR])
     if any(sign in low for sign in MISSING) and command in ("clone", "fetch", "ls-remote"):
         return Permanent(f"There is no such repository, or we may not see it: {words}")
     return Transient(f"git {command} failed: {words}")

@@ -1,5 +1,6 @@
 """Links: found in mails, issues and pages, decided about, and fetched only if they are safe."""
 
+from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.extracting import extract_links
 from gristmill.sources.link.model import STATES, Decision, Effect, FoundLink, Link, LinkId, Place, State
 from gristmill.sources.link.noting import Noted, note_links
@@ -25,6 +26,7 @@ __all__ = [
     "Place",
     "ShownRule",
     "State",
+    "convert_apart",
     "count_waiting_links",
     "decide_one",
     "explain_url",

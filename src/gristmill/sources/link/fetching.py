@@ -9,18 +9,18 @@ from urllib.parse import unquote, urlsplit
 from gristmill.db import Database, Tx
 from gristmill.documents import Item, Staged, stage, take_in
 from gristmill.errors import Permanent, Unsafe
-from gristmill.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
+from gristmill.processes import ProcessPool
 from gristmill.queue import Done, Skip
 from gristmill.scopes import Scope
 from gristmill.settings import FetchSettings
 from gristmill.sources.fetch import Fetched, Fetcher
 from gristmill.sources.fetch.location import read_location
 from gristmill.sources.link.canonical import canonicalise, name_urn
+from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.deciding import choose_rule, decide_link
 from gristmill.sources.link.letters import FetchLink
 from gristmill.sources.link.model import Fetchable, FoundLink, LinkRule, Place
 from gristmill.sources.link.noting import add_found
-from gristmill.sources.link.pages import PageMarkdown, convert_page
 from gristmill.sources.link.patterns import is_same_site
 from gristmill.sources.link.rules import find_rules
 from gristmill.sources.link.statements import SQL
@@ -31,7 +31,6 @@ LARGE = 2**20  # bytes: more of them are staged before the transaction
 PIECE = 2**20
 MOST_PLACES = 20  # that the target of a redirect is noted for
 LONGEST_ERROR = 1_000  # characters
-CHILD_FAILURES = (Crashed, OutOfMemory, TimedOut)
 
 
 class RedirectedAway(Permanent):
@@ -88,18 +87,10 @@ class LinkFetcher:
     async def _make_item(self, link: Fetchable, page: Fetched) -> Item:
         if page.content_type not in HTML:
             return _describe(link, page, await self._bring(page.body), None, SUFFIXES.get(page.content_type, ""))
-        found = await self._convert(page)
+        found = await convert_apart(self.processes, page, seconds=self.seconds, memory=self.memory)
         if not found.text:
             raise Permanent("There is no text on the page.")
         return _describe(link, page, await self._bring(found.text.encode()), found.title, ".md", "markdown")
-
-    async def _convert(self, page: Fetched) -> PageMarkdown:
-        try:
-            return await self.processes.run(
-                convert_page, page.body, page.charset, page.url, timeout=self.seconds, memory=self.memory
-            )
-        except CHILD_FAILURES as error:
-            raise Permanent(f"The page ended the process that looked into it: {error}") from error
 
     async def _bring(self, body: bytes) -> bytes | Staged:
         return body if len(body) <= LARGE else await stage(self.db, _cut(body))

@@ -11,8 +11,8 @@ from gristmill.models.language.hints.words import Words, spell
 CUES = spell(
     """by until till before due deadline latest payable bis spätestens fällig zahlbar frist abgabefrist zahlungsfrist
     fälligkeit fälligkeitsdatum fälligkeitstermin abgabetermin stichtag einsendeschluss anmeldeschluss do nejpozději
-    splatnost splatnosti splatná splatný splatné termínu uzávěrka lhůta najkasnije rok roka dospijeće dospijeća
-    dospijeva valuta eta"""
+    splatnost splatnosti splatná splatnou splatného splatný splatné termínu uzávěrka lhůta najkasnije rok roka
+    dospijeće dospijeća dospijeva dospijećem valuta eta"""
 )
 LIMITS = spell("by until till bis do thru through to")  # these may also end a span of time
 # What may stand between a cue and its date.

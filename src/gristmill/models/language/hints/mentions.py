@@ -76,10 +76,10 @@ class Me:
 
 
 def _is_bent(low: str, name: str) -> bool:
-    if len(name) < SHORTEST + 1 or not len(name) - 1 <= len(low) <= len(name) + 2 or low == name:
+    if len(name) < SHORTEST + 1 or not len(name) - 1 <= len(low) <= len(name) + 4 or low == name:
         return False
     stem = name[:-1] if name[-1] in "aeio" else name
-    ends = ("o", "e", "u", "i", "y", "a", "em", "om", "ovi", "ou", "oj")
+    ends = ("ova", "ove", "ovou", "o", "e", "u", "i", "y", "a", "em", "om", "ovi", "ou", "oj")
     if low.startswith(stem) and low[len(stem) :] in ends:
         return True
     shortened = name[:-2] + name[-1] if name[-2] in "e" else ""  # Pavel, Pavle; Marek, Marku

@@ -34,7 +34,7 @@ DEMAND = compile_phrases(
     splatn\w+|k úhradě|uhraďte|uhradit|zaplaťte|zaplatit|o (?:úhradu|platbu)|dlužn\w+|nedoplat\w+|neuhrazen\w*
     variabilní symbol
     rok (?:za )?plaćanja|plaćanja|platiti|platite|uplatite|uplatiti|uplatu|podmirite|podmiriti|podmirenje
-    dospije\w+|dospjel\w+|za platiti|nepodmiren\w*|dugovanj\w*|poziv na broj|iznos za plaćanje
+    dospije\w+|dospjel\w+|plativ[oa]|za platiti|nepodmiren\w*|dugovanj\w*|poziv na broj|iznos za plaćanje
     """
 )
 ORDER_TO_PAY = compile_phrases(
@@ -44,7 +44,7 @@ ORDER_TO_PAY = compile_phrases(
     überweisen sie|bitte (?:\w+ ){0,8}(?:überweisen|begleichen|zahlen|bezahlen|einzahlen)|zahlbar|fällig\w*
     uhraďte|zaplaťte|k úhradě|o úhradu|(?:prosíme|prosím) (?:\w+ ){0,6}(?:uhrad\w+|zaplat\w+)|splatn\w+
     (?:molimo|molim) (?:\w+ ){0,6}(?:uplat\w+|plati\w*|podmir\w+)|uplatite|podmirite|za uplatu|rok plaćanja
-    dospije\w+|iznos za plaćanje
+    dospije\w+|iznos za plaćanje|plativ[oa]|za platiti
     """
 )
 UNPAID = compile_phrases(

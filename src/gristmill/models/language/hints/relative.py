@@ -51,7 +51,10 @@ def read_named_day(words: Words, place: int, calendar: Calendar) -> Read | None:
     after = place + 1
     while words.low(after) in PARTS_OF_DAY and after < place + 3:
         after += 1
-    return Read(place, after, calendar.today + timedelta(days=NAMED_DAYS[low]))
+    day = calendar.today + timedelta(days=NAMED_DAYS[low])
+    if words.low(after) in INTO and (later := read_duration(words, after + 1, calendar)) and later.first == after:
+        return replace(later, first=place, day=later.day + (day - calendar.today))  # heute in einer Woche
+    return Read(place, after, day)
 
 
 def _read_day_after(words: Words, place: int, calendar: Calendar) -> Read | None:

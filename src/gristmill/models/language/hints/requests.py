@@ -13,7 +13,7 @@ SURE, LIKELY = 0.95, 0.8  # scores of what the rules find
 LEARNED = 0.9  # from which score on the model is believed: of the sentences of a mail, few ask for something
 REPLIED = re.compile(r"^\W*(?:re|aw|odp|sv|fwd?|wg|vs|pd|prosl|fw)\b\s?(?:\[\d+\])?\s?:", re.IGNORECASE)
 READ_BY_MANY = frozenset({"wiki", "git", "link"})  # texts for everybody: their questions and orders are to nobody
-WRITTEN_TO_ME = frozenset({"email", "bugtracker", "user_input"})  # here the model was not trained in vain
+LEARNED_OF = frozenset({"email", "user_input"})  # the model was trained on sentences of mails
 
 
 def find_requests(
@@ -34,18 +34,16 @@ def judge_sentence(words: Words, sentence: Sentence, language: str, about: About
     evidence = sentence.get_evidence(words.text)
     if ACTION_ITEMS.search(sentence.low):
         return FoundRequest("request", SURE, evidence)
-    meant = drop_idle_phrases(sentence.low, language)
+    meant = "" if about.type in READ_BY_MANY else drop_idle_phrases(sentence.low, language)
     if not meant:
         return None
     question = meant.endswith("?") or " ? " in meant
     asked = is_asking(meant, language)
-    if about.type in READ_BY_MANY:
-        return FoundRequest("request", LIKELY, evidence) if asked and not question and about.type != "wiki" else None
     if question and (asked or meant.count(" ") >= 2):
         return FoundRequest("question", SURE if asked else LIKELY, evidence)
     if asked:
         return FoundRequest("request", SURE, evidence)
-    if language == "en" and about.type in WRITTEN_TO_ME and meant.count(" ") >= 2:
+    if language == "en" and about.type in LEARNED_OF and meant.count(" ") >= 2:
         score = score_request(evidence.words)
         return FoundRequest("request", round(score, 3), evidence) if score >= LEARNED else None
     return None

@@ -1,0 +1,109 @@
+"""What a graph works with: one run, its words, its toolbox, its questions and its steps."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from gristmill.agents.effects import Ledger
+from gristmill.agents.provenance import Words, listen
+from gristmill.agents.runs import (
+    Answer,
+    Asked,
+    Cost,
+    ReadText,
+    Run,
+    Waiting,
+    ask,
+    begin_step,
+    end_step,
+    hold_run,
+    load_answers,
+    load_texts,
+    note_host,
+)
+from gristmill.agents.tools import Bench, Toolbox
+from gristmill.agents.workspaces import Workspace, find_repository, host_name, open_workspace
+from gristmill.db import Database, Tx
+from gristmill.ids import StepId
+from gristmill.settings import Settings
+
+
+@dataclass
+class Stepping:
+    """A step that is being made; `output` and `cost` are kept when it ends."""
+
+    id: StepId
+    output: Any = None
+    cost: Cost = field(default_factory=Cost)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One run in the hands of one worker. Whatever a graph does for the run, it does here."""
+
+    db: Database
+    run: Run
+    fence: int
+    toolbox: Toolbox
+
+    async def ask(self, *asked: Asked) -> list[Answer]:
+        """The answers of a person, each to its own question; Waiting until all of them are given."""
+        async with self.db.transaction() as tx:
+            await hold_run(tx, self.run.id, self.fence)
+            found = [await ask(tx, self.run.id, one) for one in asked]
+        waiting = [one for one in found if one.state == "open"]
+        if waiting:
+            raise Waiting(f"Question {waiting[0].id} waits for a person: {waiting[0].sentence}")
+        return [Answer(one.key, one.sentence, one.choice or "", one.answer, one.answered_by or "") for one in found]
+
+    @asynccontextmanager
+    async def step(
+        self, node: str, *, title: str = "", input: Any = None, parent: StepId | None = None
+    ) -> AsyncGenerator[Stepping]:
+        """A visit of a node, with what went in, what came out and what it cost; also if it fails or waits."""
+        async with self.db.transaction() as tx:
+            id_ = await begin_step(tx, self.run.id, self.fence, node, title=title, input=input, parent=parent)
+        made = Stepping(id_)
+        try:
+            yield made
+        except Exception as error:
+            async with self.db.transaction() as tx:
+                await end_step(tx, id_, output=made.output, error=str(error) or type(error).__name__, cost=made.cost)
+            raise
+        async with self.db.transaction() as tx:
+            await end_step(tx, id_, output=made.output, cost=made.cost)
+
+
+async def load_words(tx: Tx, run: Run) -> Words:
+    """Who said what to a run: persons in its request and their answers, and the texts that it read."""
+    answers = [one.answer for one in await load_answers(tx, run.id)]
+    read = await load_texts(tx, run.id)
+    if run.asked_by is None:
+        return listen(answers, [ReadText(f"the {run.item_type} that it is done for", run.request), *read])
+    return listen([run.request, *answers], read)
+
+
+class WorkspaceOpener:
+    """Makes the workspace of a run when it is needed first, and remembers on which machine it lies."""
+
+    def __init__(self, db: Database, settings: Settings, run: Run) -> None:
+        self._db = db
+        self._settings = settings
+        self._run = run
+        self._opening = asyncio.Lock()
+        self._opened: Workspace | None = None
+
+    async def open(self) -> Workspace:
+        async with self._opening:
+            if self._opened is None:
+                async with self._db.transaction() as tx:
+                    source = await find_repository(tx, self._run)
+                    await note_host(tx, self._run.id, host_name())
+                self._opened = await open_workspace(self._settings.data, self._run, source)
+            return self._opened
+
+
+def make_toolbox(bench: Bench, fence: int, words: Words, tools: "dict[str, Any]") -> Toolbox:
+    return Toolbox(bench, Ledger(bench.db, bench.run.id, fence), tools.values(), words)

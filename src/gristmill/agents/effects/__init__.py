@@ -1,0 +1,37 @@
+"""Effects: everything that a run changes, written down before it acts and settled after."""
+
+from gristmill.agents.effects.answering import answer_question
+from gristmill.agents.effects.deciding import Allow, Ask, Refuse, Verdict
+from gristmill.agents.effects.ledger import Begun, EffectFailed, Ledger
+from gristmill.agents.effects.model import (
+    EFFECT_STATES,
+    Changes,
+    Effect,
+    EffectRow,
+    EffectState,
+    Result,
+    hash_call,
+)
+from gristmill.agents.effects.store import list_effects, load_effect, question_lost_effects, withdraw_effects
+
+__all__ = [
+    "EFFECT_STATES",
+    "Allow",
+    "Ask",
+    "Begun",
+    "Changes",
+    "Effect",
+    "EffectFailed",
+    "EffectRow",
+    "EffectState",
+    "Ledger",
+    "Refuse",
+    "Result",
+    "Verdict",
+    "answer_question",
+    "hash_call",
+    "list_effects",
+    "load_effect",
+    "question_lost_effects",
+    "withdraw_effects",
+]

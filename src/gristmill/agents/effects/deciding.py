@@ -1,0 +1,80 @@
+"""Decides what becomes of an effect: pure functions of its state, of the verdict of the policy, and of an error."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from gristmill.agents.effects.model import EffectState
+from gristmill.errors import Overloaded, Permanent, Refused, Transient, Unsent
+
+MOST_ATTEMPTS = 5  # of an effect whose other side is not reached, or is busy
+
+
+@dataclass(frozen=True)
+class Allow:
+    """The policy lets it happen."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A person must agree, for these reasons."""
+
+    reasons: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """It never happens, for this reason."""
+
+    reason: str
+
+
+Verdict = Allow | Ask | Refuse
+Move = Literal["approve", "start", "ask", "refuse", "replay", "wait", "doubt"]
+
+
+def choose_move(state: EffectState, *, repeatable: bool, verdict: Verdict) -> Move:
+    """What is to be done with an effect that a run comes to, new or after a restart."""
+    match state:
+        case "done" | "failed":
+            return "replay"
+        case "approved":
+            return "start"
+        case "executing":  # by a worker that is gone: the run is ours
+            return "start" if repeatable else "doubt"
+        case "unknown":
+            return "wait"
+        case "intended":
+            return _apply(verdict)
+        case _:
+            assert_never(state)
+
+
+def _apply(verdict: Verdict) -> Move:
+    match verdict:
+        case Allow():
+            return "approve"
+        case Ask():
+            return "ask"
+        case Refuse():
+            return "refuse"
+        case _:
+            assert_never(verdict)
+
+
+Ending = Literal["failed", "again", "repeat", "doubt"]
+
+
+def judge_error(error: Exception, *, repeatable: bool, attempt: int) -> Ending:
+    """How an attempt ended that raised this.
+
+    `failed`: nothing was changed, and nothing would be by another attempt. `again`: nothing was changed yet. `repeat`:
+    nobody knows, but the other side can be asked again. `doubt`: nobody knows.
+    """
+    if isinstance(error, Permanent | Refused):
+        return "failed"
+    if isinstance(error, Unsent | Overloaded):
+        return "again" if attempt < MOST_ATTEMPTS else "failed"
+    if isinstance(error, Transient) and repeatable:
+        return "repeat"
+    return "repeat" if repeatable else "doubt"

@@ -1,0 +1,278 @@
+"""Who said a value that chooses a recipient, a command, an address or a path: a person, a text, or nobody.
+
+Trust is given strictly: a value is a person's if the very same characters stand by themselves in a person's words.
+Doubt is given generously: a value comes from a text if it can be made of it, whatever the spelling.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from gristmill.agents.disguises import fold, look_at
+from gristmill.agents.runs import ReadText
+from gristmill.documents import split_quoted
+
+TargetKind = Literal["recipient", "command", "url", "path", "branch", "name"]
+Who = Literal["person", "policy", "workspace", "untrusted", "nobody"]
+QUOTED = "a text quoted in the request"
+MOST_SOURCES = 5  # that an origin names
+SHORTEST_PIECE = 4  # characters of a value that was put together from several texts …
+MOST_PIECES = 4  # … of so many pieces
+SHORTEST_WORD = 3  # a shorter value is looked for as a word of its own
+MOST_LOOKED_THROUGH = 1_000_000  # characters of texts in which a value is looked for
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who said a value, where it stands, and what it only looks like."""
+
+    who: Who
+    sources: tuple[str, ...] = ()
+    looks_like: str | None = None  # a value that a person said, in other characters
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.who in ("person", "policy", "workspace")
+
+    def __str__(self) -> str:
+        match self.who:
+            case "person":
+                said = "a person said it"
+            case "policy":
+                said = "the policy names it"
+            case "workspace":
+                said = "it is in the workspace"
+            case "untrusted":
+                said = f"it comes from {_join(self.sources)}"
+            case "nobody":
+                said = "nobody said it: the model made it up"
+        return f"{said}; it looks like {self.looks_like!r}, but is another" if self.looks_like else said
+
+
+def _join(sources: Sequence[str]) -> str:
+    shown = list(sources[:MOST_SOURCES]) + (
+        [f"{len(sources) - MOST_SOURCES} more"] if len(sources) > MOST_SOURCES else []
+    )
+    return " and ".join(shown)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Everything that was said to a run: by persons, and by the texts that it read."""
+
+    person: Sequence[str] = ()
+    read: list[ReadText] = field(default_factory=list[ReadText])  # more come in while it works
+    workspace: frozenset[str] = field(default_factory=frozenset[str])  # files that are there
+
+    def in_workspace(self, files: Iterable[str]) -> "Words":
+        return Words(self.person, self.read, frozenset(files))
+
+
+def listen(person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[str] = ()) -> Words:
+    """What persons said themselves; what they quote was said by somebody else."""
+    own, quoted = list[str](), list[ReadText]()
+    for text in person:
+        parts = split_quoted(text)
+        own.append(parts.new)
+        if parts.quoted.strip():
+            quoted.append(ReadText(QUOTED, parts.quoted))
+    return Words(own, [*quoted, *read], frozenset(workspace))
+
+
+def find_origin(kind: TargetKind, value: str, words: Words) -> Origin:
+    """Who said a value; a person's word counts more than a text that says the same."""
+    if any(is_said(kind, value, text) for text in words.person):
+        return Origin("person")
+    if kind == "path" and _tidy_path(value) in words.workspace:
+        return Origin("workspace")
+    alike = _find_double(kind, value, words.person)
+    if sources := find_sources(kind, value, words.read):
+        return Origin("untrusted", tuple(sources), alike)
+    return Origin("nobody", (), alike)
+
+
+# --- trust: the same characters, by themselves
+
+STOPS = ".,;:!?"
+OPENING, CLOSING = "([{<“„‘«'\"`", ")]}>”“’»'\"`"
+APART = re.compile(r"[\s<>()\[\]{},;:\"'`“”„‘’«»|]+")  # what cannot be in a mail address
+URL = re.compile(r"https?://[^\s<>\"'`“”„‘’«»|]+", re.IGNORECASE)
+COMMAND = re.compile(r"`+([^`\n]+)`+|\"([^\"\n]+)\"|“([^”\n]+)”|„([^“\n]+)“|'([^'\n]+)'")
+UNRESERVED = re.compile(r"%(2[dD]|2[eE]|5[fF]|7[eE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA])")
+
+
+def is_said(kind: TargetKind, value: str, text: str) -> bool:
+    """Whether a value stands in a text by itself, character by character but for the capitals of names of the net."""
+    return _SPELL[kind](value) in {_SPELL[kind](one) for one in _EXTRACT[kind](text)} or (
+        kind == "url" and any(_is_below(value, one) for one in _find_urls(text))
+    )
+
+
+def _find_addresses(text: str) -> Iterator[str]:
+    for word in APART.split(text):
+        if "@" in word:
+            yield word.rstrip(STOPS)
+
+
+def _find_urls(text: str) -> Iterator[str]:
+    for found in URL.finditer(text):
+        url = found[0].rstrip(STOPS)
+        while url.endswith(")") and url.count(")") > url.count("("):
+            url = url[:-1].rstrip(STOPS)
+        yield url
+
+
+def _find_words(text: str) -> Iterator[str]:
+    for word in text.split():
+        yield word
+        yield word.lstrip(OPENING).rstrip(STOPS + CLOSING)
+
+
+def _find_commands(text: str) -> Iterator[str]:
+    """What stands in quotes or on a line of its own: the words of a sentence may break off in front of an option."""
+    for found in COMMAND.finditer(text):
+        yield next(group for group in found.groups() if group is not None)
+    for line in text.splitlines():
+        yield line
+        yield line.strip().removeprefix("$ ")
+
+
+_EXTRACT: Mapping[TargetKind, Callable[[str], Iterator[str]]] = {
+    "recipient": _find_addresses,
+    "url": _find_urls,
+    "command": _find_commands,
+    "path": _find_words,
+    "branch": _find_words,
+    "name": _find_words,
+}
+
+
+def _spell_address(value: str) -> str:
+    return lower_ascii(value.strip())
+
+
+def _spell_url(value: str) -> str:
+    """One spelling of an address, as far as servers agree; one that cannot be read, or hides its host, stays odd."""
+    try:
+        parts = urlsplit(value.strip())
+        port = parts.port
+    except ValueError:
+        return f"unreadable {value}"
+    if parts.username is not None or parts.password is not None or "\\" in value:
+        return f"odd {value}"
+    host = lower_ascii(parts.hostname or "")
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    shown_port = "" if port in (None, default) else f":{port}"
+    path = UNRESERVED.sub(lambda found: unquote(found[0]), parts.path) or "/"
+    return f"{parts.scheme}://{host}{shown_port}{path}{'?' + parts.query if parts.query else ''}"
+
+
+def _is_below(value: str, said: str) -> bool:
+    """Whether an address lies below one that was said, and carries nothing more than a path."""
+    wanted, named = _spell_url(value), _spell_url(said)
+    if "?" in named or "?" in wanted or not named.startswith(("http://", "https://")):
+        return False
+    return wanted.startswith(named if named.endswith("/") else named + "/") and ".." not in wanted.split("/")
+
+
+def _spell_command(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _tidy_path(value: str) -> str:
+    path = posixpath.normpath(value.strip())
+    return path if not path.startswith("../") else value
+
+
+def lower_ascii(text: str) -> str:
+    """Small letters of ASCII alone: other alphabets have capitals whose small letters are those of ASCII."""
+    return re.sub("[A-Z]+", lambda found: found[0].lower(), text)
+
+
+_SPELL: Mapping[TargetKind, Callable[[str], str]] = {
+    "recipient": _spell_address,
+    "url": _spell_url,
+    "command": _spell_command,
+    "path": _tidy_path,
+    "branch": str.strip,
+    "name": str.strip,
+}
+
+
+# --- doubt: whatever it can be made of
+
+
+def find_sources(kind: TargetKind, value: str, read: Sequence[ReadText]) -> list[str]:
+    """The texts that a value stands in, in any spelling, or that it can be put together from."""
+    wanted = fold(value)
+    if not wanted:
+        return []
+    views = [(one.source, look_at(one.text)) for one in _limit(read)]
+    whole = [source for source, view in views if _stands_in(wanted, view)]
+    if whole:
+        return list(dict.fromkeys(whole))
+    if kind in ("recipient", "url", "command"):
+        return _put_together(_leave_out_scheme(wanted), views)
+    return []
+
+
+def _limit(read: Sequence[ReadText]) -> list[ReadText]:
+    """The latest texts, up to a size; of one that is too long its beginning."""
+    left, kept = MOST_LOOKED_THROUGH, list[ReadText]()
+    for one in reversed(read):
+        kept.append(ReadText(one.source, one.text[:left]))
+        left -= len(one.text)
+        if left <= 0:
+            break
+    return kept[::-1]
+
+
+def _stands_in(wanted: str, view: str) -> bool:
+    if len(wanted) >= SHORTEST_WORD:
+        return wanted in view
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", view) is not None
+
+
+def _leave_out_scheme(wanted: str) -> str:
+    return re.sub(r"^https?:?/*(www\.)?", "", wanted)
+
+
+def _put_together(wanted: str, views: Sequence[tuple[str, str]]) -> list[str]:
+    """The texts whose pieces make up a value: each piece as long as possible, none shorter than some letters."""
+    sources, place = list[str](), 0
+    for _ in range(MOST_PIECES):
+        found = max(((_measure(wanted[place:], view), source) for source, view in views), default=(0, ""))
+        length, source = found
+        if length < min(SHORTEST_PIECE, len(wanted) - place) or not length:
+            return []
+        sources.append(source)
+        place += length
+        place += len(wanted[place:]) - len(wanted[place:].lstrip("@./:-_ "))
+        if place >= len(wanted):
+            return list(dict.fromkeys(sources))
+    return []
+
+
+def _measure(wanted: str, view: str) -> int:
+    """How many characters of the beginning stand in a text."""
+    low, high = 0, len(wanted)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if wanted[:middle] in view:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _find_double(kind: TargetKind, value: str, person: Sequence[str]) -> str | None:
+    """A value that a person said and that looks like this one."""
+    wanted = fold(value)
+    for text in person:
+        for one in _EXTRACT[kind](text):
+            if one != value and fold(one) == wanted and _SPELL[kind](one) != _SPELL[kind](value):
+                return one
+    return None

@@ -1,0 +1,31 @@
+"""The room of agents: carries runs, and tidies up behind them."""
+
+from datetime import timedelta
+from functools import partial
+
+from gristmill.agents.course import report_passages
+from gristmill.agents.letters import RunAgent, TidyRuns
+from gristmill.agents.running import RunCarrier
+from gristmill.agents.upkeep import tidy_runs
+from gristmill.queue import Handler, on
+from gristmill.rooms import RecurringLetter, Room, Tools
+
+LONGEST = timedelta(hours=12)  # of a run without an answer of a person in between
+AT_ONCE = 8  # of one worker: a run mostly waits for a model
+EVERY_MINUTE = "* * * * *"
+
+
+def bind_handlers(tools: Tools) -> list[Handler]:
+    carrier = RunCarrier(tools, report_passages)
+    return [
+        on(RunAgent, carrier.carry, timeout=LONGEST, at_once=AT_ONCE),
+        on(TidyRuns, partial(tidy_runs, db=tools.db, settings=tools.settings)),
+    ]
+
+
+ROOM = Room(
+    name="agents",
+    letters=(RunAgent, TidyRuns),
+    handlers=bind_handlers,
+    schedules=(RecurringLetter(TidyRuns.kind, TidyRuns(), EVERY_MINUTE),),
+)

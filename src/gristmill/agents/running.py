@@ -1,0 +1,99 @@
+"""Answers the letter RunAgent: a worker takes a run over, a course carries it on, and its end is written down."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
+from gristmill.agents.effects import withdraw_effects
+from gristmill.agents.letters import RunAgent
+from gristmill.agents.runs import (
+    Run,
+    Waiting,
+    complete_run,
+    fail_run,
+    load_run,
+    rest_run,
+    take_over,
+    withdraw_questions,
+)
+from gristmill.agents.tools import TOOLS, Bench
+from gristmill.agents.workspaces import check_host
+from gristmill.db import Tx
+from gristmill.errors import Permanent, Refused
+from gristmill.ids import RunId
+from gristmill.knowledge import Hits, search
+from gristmill.models import Embedder
+from gristmill.queue import Done, Skip, Snooze, current, list_workers
+from gristmill.rooms import Tools
+from gristmill.scopes import Scope
+from gristmill.sources import Fetcher
+
+ELSEWHERE = timedelta(seconds=20)  # until a run whose workspace is elsewhere is looked at again
+
+Course = Callable[[Desk], Awaitable[str]]  # carries a run on; its report
+
+
+@dataclass(frozen=True)
+class RunCarrier:
+    """Carries runs with the tools of one worker."""
+
+    tools: Tools
+    course: Course
+
+    async def carry(self, letter: RunAgent) -> Done | Skip | Snooze:
+        found = await self._take(letter.run)
+        if not isinstance(found, Desk):
+            return found
+        run, fence = found.run.id, found.fence
+        try:
+            report = await self.course(found)
+        except Waiting:
+            return Done(write=partial(rest_run, id_=run, fence=fence))
+        except (Permanent, Refused) as error:
+            return Done(write=partial(end_in_failure, run=run, fence=fence, error=str(error)))
+        return Done(write=partial(complete_run, id_=run, fence=fence, report=report))
+
+    async def _take(self, id_: RunId) -> Desk | Skip | Snooze:
+        async with self.tools.db.transaction() as tx:
+            run = await load_run(tx, id_)
+            try:
+                if reason := check_host(run, await _list_hosts(tx)):
+                    return Snooze(ELSEWHERE, reason)
+            except Permanent as error:
+                await tx.flush()
+                return Skip(str(error), write=partial(end_in_failure, run=id_, fence=run.fence, error=str(error)))
+            fence = await take_over(tx, id_, current().id)
+            if fence is None:
+                return Skip(f"run {id_} is {run.state}")
+        return await self._open_desk(run, fence)
+
+    async def _open_desk(self, run: Run, fence: int) -> Desk:
+        db = self.tools.db
+        async with db.reading() as tx:
+            words = await load_words(tx, run)
+        return Desk(db, run, fence, make_toolbox(self._make_bench(run), fence, words, TOOLS))
+
+    def _make_bench(self, run: Run) -> Bench:
+        db, settings, models = self.tools.db, self.tools.settings, self.tools.models
+        embedders: Sequence[Embedder] = [models.embedder, models.built_in_embedder]
+
+        async def find(query: str, scope: Scope, *, limit: int = 10) -> Hits:
+            return await search(db, embedders, query, scope, limit=limit, settings=settings.knowledge)
+
+        opener = WorkspaceOpener(db, settings, run)
+        fetcher = Fetcher(settings.fetch)
+        return Bench(db, settings, run, find, embedders, fetcher, models.reading_processes, opener.open)
+
+
+async def _list_hosts(tx: Tx) -> set[str]:
+    """The machines on which a worker is at work."""
+    return {one.name.rpartition(":")[0] or one.name for one in await list_workers(tx) if not one.silent}
+
+
+async def end_in_failure(tx: Tx, run: RunId, fence: int, error: str) -> None:
+    """The run is over, and so is everything that it had not begun."""
+    await fail_run(tx, run, fence, error)
+    await withdraw_effects(tx, run, "Its run failed before it was begun.")
+    await withdraw_questions(tx, run)

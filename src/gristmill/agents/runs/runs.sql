@@ -1,0 +1,119 @@
+-- Runs: how they begin, go on and end.
+
+-- name: add_run
+INSERT INTO agent_run (scope, request, asked_by, item, item_type, repository, foreground, created_at)
+VALUES (%(scope)s, %(request)s, %(asked_by)s, %(item)s, %(item_type)s, %(repository)s, %(foreground)s, clock())
+RETURNING id;
+
+-- name: note_task
+UPDATE agent_run SET task = %(task)s WHERE id = %(id)s;
+
+-- name: load_run
+SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
+       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
+       r.finished_at
+  FROM agent_run r JOIN scope s ON s.id = r.scope WHERE r.id = %(id)s;
+
+-- name: list_runs
+SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
+       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
+       r.finished_at
+  FROM agent_run r JOIN scope s ON s.id = r.scope
+ WHERE (%(before)s::bigint IS NULL OR r.id < %(before)s)
+   AND (%(states)s::text[] IS NULL OR r.state = ANY (%(states)s))
+ ORDER BY r.id DESC LIMIT %(limit)s;
+
+-- name: lock_run
+-- a run is locked before its effects and questions
+SELECT state, fence FROM agent_run WHERE id = %(id)s FOR UPDATE;
+
+-- name: take_over
+-- queued or running -> running; the worker before, if it still lives, begins nothing more
+UPDATE agent_run SET state = 'running', fence = fence + 1, task = coalesce(%(task)s, task),
+                     started_at = coalesce(started_at, clock())
+ WHERE id = %(id)s AND state IN ('queued', 'running') RETURNING fence;
+
+-- name: note_host
+UPDATE agent_run SET host = %(host)s WHERE id = %(id)s;
+
+-- name: complete_run
+-- running -> completed
+UPDATE agent_run SET state = 'completed', report = %(report)s, finished_at = clock()
+ WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s RETURNING id;
+
+-- name: fail_run
+-- running, or queued if its task was lost -> failed
+UPDATE agent_run SET state = 'failed', error = %(error)s, finished_at = clock()
+ WHERE id = %(id)s AND state IN ('queued', 'running') AND fence = %(fence)s RETURNING id;
+
+-- name: rest_run
+-- running -> waiting_for_user
+UPDATE agent_run SET state = 'waiting_for_user'
+ WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s RETURNING id;
+
+-- name: requeue_run
+-- running or waiting_for_user -> queued
+UPDATE agent_run SET state = 'queued' WHERE id = %(id)s AND state IN ('running', 'waiting_for_user');
+
+-- name: stop_run
+-- any open state -> stopped; who holds it begins nothing more
+UPDATE agent_run SET state = 'stopped', stopped_by = %(by)s, fence = fence + 1, finished_at = clock()
+ WHERE id = %(id)s AND finished_at IS NULL RETURNING id;
+
+-- name: has_open_questions
+SELECT EXISTS (SELECT FROM agent_question
+                WHERE run = %(run)s AND answered_at IS NULL AND withdrawn_at IS NULL);
+
+-- name: list_unfinished
+SELECT id, task FROM agent_run
+ WHERE finished_at IS NULL AND state <> 'waiting_for_user' AND task IS NOT NULL ORDER BY id LIMIT 1000;
+
+-- name: abandon_failed
+-- queued or running -> failed, unless another task carries it by now
+UPDATE agent_run SET state = 'failed', error = %(sentence)s, fence = fence + 1, finished_at = clock()
+ WHERE id = %(id)s AND task = %(task)s AND state IN ('queued', 'running') RETURNING id;
+
+-- name: abandon_stopped
+-- queued or running -> stopped, unless another task carries it by now
+UPDATE agent_run SET state = 'stopped', stopped_by = %(sentence)s, fence = fence + 1, finished_at = clock()
+ WHERE id = %(id)s AND task = %(task)s AND state IN ('queued', 'running') RETURNING id;
+
+-- name: list_young
+-- those of these runs that are not over, or have not been for long
+SELECT id FROM agent_run
+ WHERE id = ANY (%(ids)s) AND (finished_at IS NULL OR finished_at > clock() - %(keep)s::interval);
+
+-- name: count_tokens
+UPDATE agent_run SET tokens_in = tokens_in + %(tokens_in)s, tokens_out = tokens_out + %(tokens_out)s WHERE id = %(id)s;
+
+-- name: begin_step
+INSERT INTO agent_step (run, scope, parent, node, title, input, started_at)
+SELECT id, scope, %(parent)s, %(node)s, %(title)s, %(input)s::jsonb, clock() FROM agent_run
+ WHERE id = %(run)s AND fence = %(fence)s RETURNING id;
+
+-- name: end_step
+UPDATE agent_step SET output = %(output)s::jsonb, error = %(error)s, model = %(model)s, tokens_in = %(tokens_in)s,
+                      tokens_out = %(tokens_out)s, finished_at = clock()
+ WHERE id = %(id)s AND finished_at IS NULL RETURNING run;
+
+-- name: list_steps
+SELECT id, parent, node, title, input, output, error, model, tokens_in, tokens_out, started_at, finished_at
+  FROM agent_step WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
+
+-- name: put_context
+INSERT INTO agent_context (run, scope, level, place, summary, detail, updated_at)
+SELECT id, scope, %(level)s, %(place)s, %(summary)s, %(detail)s, clock() FROM agent_run WHERE id = %(run)s
+ON CONFLICT (run, level, place)
+DO UPDATE SET summary = excluded.summary, detail = excluded.detail, updated_at = excluded.updated_at;
+
+-- name: load_contexts
+SELECT level, place, summary, detail, updated_at FROM agent_context
+ WHERE run = %(run)s AND (%(level)s::text IS NULL OR level = %(level)s) ORDER BY updated_at, place;
+
+-- name: keep_text
+INSERT INTO agent_text (run, scope, source, text, hash, read_at)
+SELECT id, scope, %(source)s, %(text)s, %(hash)s, clock() FROM agent_run WHERE id = %(run)s
+ON CONFLICT (run, hash, source) DO NOTHING;
+
+-- name: load_texts
+SELECT source, text FROM agent_text WHERE run = %(run)s ORDER BY id;

@@ -1,0 +1,75 @@
+"""The steps of a run: which node was visited, with what, what came of it, and what it cost."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gristmill.agents.runs.keeping import write_keepable
+from gristmill.agents.runs.store import SQL
+from gristmill.db import Tx
+from gristmill.errors import LeaseLost
+from gristmill.ids import RunId, StepId
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row of `agent_step`."""
+
+    id: StepId
+    parent: StepId | None
+    node: str
+    title: str
+    input: Any
+    output: Any
+    error: str | None
+    model: str | None
+    tokens_in: int
+    tokens_out: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a step used: the model that answered, and the tokens that it read and wrote."""
+
+    model: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+NO_COST = Cost()
+
+
+async def begin_step(
+    tx: Tx, run: RunId, fence: int, node: str, *, title: str = "", input: Any = None, parent: StepId | None = None
+) -> StepId:
+    found = await tx.value(
+        SQL["begin_step"],
+        run=run,
+        fence=fence,
+        node=node,
+        title=title[:500],
+        input=_write_json(input),
+        parent=parent,
+    )
+    if found is None:
+        raise LeaseLost(f"Run {run} is not ours any more: another worker has it, or it was stopped.")
+    return StepId(found)
+
+
+async def end_step(tx: Tx, step: StepId, *, output: Any = None, error: str | None = None, cost: Cost = NO_COST) -> None:
+    """The step is over; its tokens count for its run, once."""
+    counted = {"tokens_in": cost.tokens_in, "tokens_out": cost.tokens_out}
+    run = await tx.value(SQL["end_step"], id=step, output=_write_json(output), error=error, model=cost.model, **counted)
+    if run is not None:
+        await tx.execute(SQL["count_tokens"], id=run, **counted)
+
+
+async def list_steps(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) -> list[Step]:
+    """The steps in the order in which they began."""
+    return await tx.all(SQL["list_steps"], Step, run=run, after=after, limit=limit)
+
+
+def _write_json(value: Any) -> str | None:
+    return None if value is None else write_keepable(value)

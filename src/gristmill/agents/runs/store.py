@@ -1,0 +1,176 @@
+"""How runs begin, go on and end; every change names the state that it comes from, and the worker that makes it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from gristmill.agents.letters import SERIAL_KEY, RunAgent
+from gristmill.agents.runs.model import Run, RunState, Started
+from gristmill.db import Tx, queries
+from gristmill.errors import LeaseLost, Refused, Unknown
+from gristmill.ids import RunId, TaskId
+from gristmill.queue import cancel, send
+from gristmill.queue import get_task as find_task
+from gristmill.scopes import scope_id
+
+SQL = queries("gristmill.agents.runs", "runs.sql")
+LONGEST_REQUEST = 100_000  # characters
+OPEN_STATUSES = frozenset(("pending", "processing"))
+
+
+class Held(NamedTuple):
+    """How a run is while this transaction holds it."""
+
+    state: RunState
+    fence: int
+
+
+class Unfinished(NamedTuple):
+    """A run that a task carries, or should."""
+
+    id: RunId
+    task: TaskId
+
+
+async def start_run(tx: Tx, wanted: Started) -> RunId:
+    """Write a run down and send it on its way."""
+    request = wanted.request.strip()
+    if not request:
+        raise Refused("A run needs a request: say what shall be done.")
+    if len(request) > LONGEST_REQUEST:
+        raise Refused(f"The request has {len(request):,} characters; {LONGEST_REQUEST:,} are the most.")
+    if wanted.asked_by is None and wanted.item_type is None:
+        raise Refused("A run needs somebody who asks for it, or an item that it is done for.")
+    scope = await scope_id(tx, wanted.scope)
+    found = await tx.value(
+        SQL["add_run"],
+        scope=scope,
+        request=request,
+        asked_by=wanted.asked_by,
+        item=wanted.item,
+        item_type=wanted.item_type,
+        repository=wanted.repository,
+        foreground=wanted.foreground,
+    )
+    run = RunId(found)
+    await _send_run(tx, await load_run(tx, run))
+    return run
+
+
+async def _send_run(tx: Tx, run: Run) -> None:
+    task = await send(tx, RunAgent(run.id), foreground=run.foreground, serial_key=SERIAL_KEY, scope=run.scope)
+    await tx.execute(SQL["note_task"], id=run.id, task=task)
+
+
+async def load_run(tx: Tx, id_: RunId) -> Run:
+    found = await tx.one(SQL["load_run"], Run, id=id_)
+    if found is None:
+        raise Unknown(f"There is no run {id_}.")
+    return found
+
+
+async def list_runs(
+    tx: Tx, states: Sequence[RunState] | None = None, *, before: int | None = None, limit: int = 100
+) -> list[Run]:
+    """The newest runs; `before` continues behind the last one of the list before."""
+    return await tx.all(SQL["list_runs"], Run, states=list(states) if states else None, before=before, limit=limit)
+
+
+async def lock_run(tx: Tx, id_: RunId) -> Held:
+    """Hold a run until the transaction ends: whoever changes its effects or questions does so first."""
+    found = await tx.one(SQL["lock_run"], Held, id=id_)
+    if found is None:
+        raise Unknown(f"There is no run {id_}.")
+    return found
+
+
+async def hold_run(tx: Tx, id_: RunId, fence: int) -> None:
+    """As `lock_run`, for the worker with this fence alone: LeaseLost if another has the run, or it was stopped."""
+    held = await lock_run(tx, id_)
+    if held.fence != fence or held.state != "running":
+        raise LeaseLost(f"Run {id_} is not ours any more: another worker has it, or it was stopped.")
+
+
+async def take_over(tx: Tx, id_: RunId, task: TaskId | None = None) -> int | None:
+    """The run is ours from now on; the fence that we work under. None if it waits for a person, or is over."""
+    return await tx.value(SQL["take_over"], id=id_, task=task)
+
+
+async def note_host(tx: Tx, id_: RunId, host: str) -> None:
+    await tx.execute(SQL["note_host"], id=id_, host=host)
+
+
+async def complete_run(tx: Tx, id_: RunId, fence: int, report: str) -> None:
+    _check_moved(await tx.value(SQL["complete_run"], id=id_, fence=fence, report=report), id_)
+
+
+async def fail_run(tx: Tx, id_: RunId, fence: int, error: str) -> None:
+    _check_moved(await tx.value(SQL["fail_run"], id=id_, fence=fence, error=error), id_)
+
+
+def _check_moved(moved: int | None, id_: RunId) -> None:
+    if moved is None:
+        raise LeaseLost(f"Run {id_} is not ours any more: another worker has it, or it was stopped.")
+
+
+async def rest_run(tx: Tx, id_: RunId, fence: int) -> None:
+    """The run waits for a person; if the last answer came a moment ago, it goes on at once."""
+    await hold_run(tx, id_, fence)
+    if await tx.value(SQL["has_open_questions"], run=id_):
+        _check_moved(await tx.value(SQL["rest_run"], id=id_, fence=fence), id_)
+    else:
+        await _requeue(tx, id_)
+
+
+async def continue_run(tx: Tx, id_: RunId) -> bool:
+    """Send a run on that waits for nobody any more; the caller holds it. Whether it goes on."""
+    held = await lock_run(tx, id_)
+    if held.state != "waiting_for_user" or await tx.value(SQL["has_open_questions"], run=id_):
+        return False
+    await _requeue(tx, id_)
+    return True
+
+
+async def _requeue(tx: Tx, id_: RunId) -> None:
+    await tx.execute(SQL["requeue_run"], id=id_)
+    await _send_run(tx, await load_run(tx, id_))
+
+
+async def stop_run(tx: Tx, id_: RunId, by: str) -> bool:
+    """End a run: whoever works on it begins nothing more. False if it was over already."""
+    run = await load_run(tx, id_)
+    # the task is locked before the run, as by a worker that settles it
+    if not run.has_ended and run.task is not None and await _is_open(tx, run.task):
+        await cancel(tx, [run.task], reason=f"the run was stopped by {by}")
+    await lock_run(tx, id_)
+    return await tx.value(SQL["stop_run"], id=id_, by=by) is not None
+
+
+async def _is_open(tx: Tx, task: TaskId) -> bool:
+    try:
+        return (await find_task(tx, task)).status in OPEN_STATUSES
+    except Unknown:  # the janitor has removed it
+        return False
+
+
+async def abandon_runs(tx: Tx) -> int:
+    """End runs that nobody carries any more: their task was cancelled, used its attempts up, or is gone."""
+    ended = 0
+    for row in await tx.all(SQL["list_unfinished"], Unfinished):
+        try:
+            task = await find_task(tx, row.task)
+        except Unknown:  # the janitor has removed it
+            sentence, is_cancelled = "Its task is gone.", False
+        else:
+            if task.status in OPEN_STATUSES:
+                continue
+            sentence, is_cancelled = task.error or f"Its task ended ({task.status}).", task.status == "cancelled"
+        query = SQL["abandon_stopped"] if is_cancelled else SQL["abandon_failed"]
+        ended += await tx.value(query, id=row.id, task=row.task, sentence=sentence) is not None
+    return ended
+
+
+async def list_old_runs(tx: Tx, ids: Sequence[RunId], keep: timedelta) -> list[RunId]:
+    """Those of these runs that have been over for this long, or are not known any more."""
+    young = set(await tx.values(SQL["list_young"], RunId, ids=list(ids), keep=keep))
+    return [run for run in ids if run not in young]

@@ -1,0 +1,176 @@
+"""Runs commands of agents in a sandbox: no network, nothing but the workspace can be written, limits for everything."""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from gristmill.errors import Refused
+from gristmill.settings import AgentsSettings
+
+INSIDE = "/workspace"
+LARGEST_OUTPUT = 400_000  # bytes that are kept, from the end
+LARGEST_FILE = 1 << 30  # bytes of a file that a command writes
+LARGEST_SCRATCH = 256 << 20  # bytes
+ROOMY = 4  # times the memory that is used: many programs reserve more than they use
+LOOK_EVERY = 0.2  # seconds
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SYSTEM_SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs")
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",
+    "USER": "agent",
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+    "CI": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+ADVICE = "commands of agents are not run outside of a sandbox"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and the end of what it said."""
+
+    code: int | None  # None: it was ended
+    said: str
+    reason: str = ""  # why it was ended
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a command and its children may use."""
+
+    seconds: float
+    memory: int
+    processes: int
+
+    @classmethod
+    def of(cls, settings: AgentsSettings) -> "Limits":
+        return cls(settings.command_timeout.total_seconds(), settings.command_memory, settings.command_processes)
+
+
+def write_command(words: Sequence[str], folder: Path, limits: Limits, readable: Sequence[str]) -> list[str]:
+    """The command line of bubblewrap that runs these words in a folder."""
+    return [
+        *("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"),
+        *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
+        *(word for place in (*SYSTEM, *SYSTEM_SETTINGS, *readable) for word in ("--ro-bind-try", place, place)),
+        *("--proc", "/proc", "--dev", "/dev"),
+        # what is written there is memory, which is not counted as any process's
+        *(word for place in ("/tmp", "/dev/shm") for word in ("--size", str(LARGEST_SCRATCH), "--tmpfs", place)),
+        # git's own files are not to be written: our git, outside, obeys the settings in them
+        *("--bind", str(folder), INSIDE, "--ro-bind-try", str(folder / ".git"), f"{INSIDE}/.git"),
+        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", INSIDE, "--"),
+        # inside: outside, the other processes of our user would count, too
+        *("prlimit", f"--as={ROOMY * limits.memory}", f"--nproc={limits.processes}", f"--fsize={LARGEST_FILE}"),
+        *("--core=0", "--nofile=1024", f"--cpu={max(1, int(limits.seconds))}", "--", *words),
+    ]
+
+
+async def run_in_sandbox(words: Sequence[str], folder: Path, limits: Limits, readable: Sequence[str] = ()) -> Ended:
+    """Run a command; Refused if it cannot be kept in a sandbox on this machine."""
+    await check_sandbox()
+    process = await _start(write_command(words, folder, limits, readable))
+    reading = asyncio.create_task(_read_end(process))
+    try:
+        reason = await _watch(process, limits)
+        return Ended(None if reason else process.returncode, (await reading).decode(errors="replace"), reason)
+    finally:
+        reading.cancel()
+        await _end(process)
+
+
+_refusal: dict[str, str] = {}  # found out once, by the way to bubblewrap
+
+
+async def check_sandbox() -> None:
+    """Refused, with a sentence, if this machine has no sandbox."""
+    place = shutil.which("bwrap")
+    if place is None or shutil.which("prlimit") is None:
+        raise Refused(f"bubblewrap is not installed (apt-get install bubblewrap util-linux), and {ADVICE}.")
+    if place not in _refusal:
+        _refusal[place] = await _try_sandbox()
+    if _refusal[place]:
+        raise Refused(f"The kernel does not let bubblewrap make a sandbox ({_refusal[place]}), and {ADVICE}.")
+
+
+async def _try_sandbox() -> str:
+    """Why a sandbox cannot be made; empty if it can."""
+    words = write_command(["true"], Path("/tmp"), Limits(10, 1 << 30, 1_000), ())
+    process = await _start(words)
+    said, _ = await process.communicate()
+    lines = said.decode(errors="replace").strip().splitlines()
+    return "" if process.returncode == 0 else (lines or ["it says nothing"])[-1][:200]
+
+
+async def _start(words: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={"PATH": os.defpath},
+        start_new_session=True,
+    )
+
+
+async def _read_end(process: asyncio.subprocess.Process) -> bytes:
+    """The end of what it says: what failed usually stands there."""
+    assert process.stdout is not None
+    kept = bytearray()
+    while piece := await process.stdout.read(1 << 16):
+        kept += piece
+        if len(kept) > 2 * LARGEST_OUTPUT:
+            del kept[:-LARGEST_OUTPUT]
+    return bytes(kept[-LARGEST_OUTPUT:])
+
+
+async def _watch(process: asyncio.subprocess.Process, limits: Limits) -> str:
+    """Wait for its end; why it was ended before, or nothing.
+
+    Limits of the kernel hold for each process by itself, and some of them not for root: here all are counted together.
+    """
+    began = asyncio.get_running_loop().time()
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_EVERY):
+                await process.wait()
+                return ""
+        reason = find_excess(list(_measure(process.pid)), limits)
+        if not reason and asyncio.get_running_loop().time() - began > limits.seconds:
+            reason = f"It ran longer than {limits.seconds:g} s (agents.command_timeout)."
+        if reason:
+            await _end(process)
+            return reason
+
+
+def find_excess(sizes: Sequence[int], limits: Limits) -> str:
+    """Which limit a command and its children are beyond, by the memory of each; or nothing."""
+    if len(sizes) > limits.processes:
+        return f"It had {len(sizes):,} processes; {limits.processes:,} are allowed (agents.command_processes)."
+    if sum(sizes) > limits.memory:
+        return f"It used {sum(sizes):,} bytes; {limits.memory:,} are allowed (agents.command_memory)."
+    return ""
+
+
+def _measure(pid: int) -> Iterator[int]:
+    with suppress(psutil.Error):
+        for one in psutil.Process(pid).children(recursive=True):
+            with suppress(psutil.Error):
+                yield int(one.memory_info().rss)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End everything of it: with the first process of the sandbox, the kernel ends all others."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

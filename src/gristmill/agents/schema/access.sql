@@ -1,0 +1,11 @@
+-- Who sees which runs, questions, effects and policies.
+
+-- a run of nobody's client is the operator's: its request and what it read are no client's to see
+SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes())::int[])',
+                    own => 'scope <> 1 AND scope = ANY ((SELECT own_scopes())::int[])',
+                    rights => 'SELECT, INSERT, UPDATE')
+  FROM unnest(ARRAY['agent_run', 'agent_effect', 'agent_question']) one;
+SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes())::int[])', rights => 'SELECT')
+  FROM unnest(ARRAY['agent_step', 'agent_context', 'agent_text']) one;
+-- the policy of everybody holds for every client
+SELECT protect('agent_policy');

@@ -1,0 +1,36 @@
+"""The tool that writes an event as a file of the workspace, in the format of calendars (ICS)."""
+
+from pydantic import Field
+
+from gristmill.agents.tools.events import Event, describe, write_calendar
+from gristmill.agents.tools.model import Bench, Prepared, Tool, ToolResult
+from gristmill.agents.workspaces import split_path
+
+
+class DraftEvent(Event):
+    """An event, and the file that it is written to."""
+
+    path: str = Field(max_length=500, pattern=r"\.ics$", description="A file of the workspace that ends with .ics.")
+
+
+async def prepare(arguments: DraftEvent, bench: Bench) -> Prepared:
+    return Prepared(files=["/".join(split_path(arguments.path))])
+
+
+async def draft_event(arguments: DraftEvent, bench: Bench) -> ToolResult:
+    begun = bench.begun
+    content = write_calendar(arguments, key=begun.key, now=begun.row.intended_at)
+    await (await bench.files()).write(arguments.path, content.decode())
+    return ToolResult(f"The event is in {arguments.path}. Nobody was invited.")
+
+
+TOOL = Tool(
+    "draft_event",
+    "Write an event into an .ics file of the workspace. Nobody is invited.",
+    DraftEvent,
+    draft_event,
+    changes="workspace",
+    targets={"path": "path"},
+    summarise=lambda arguments: f"Write the event {describe(arguments)}",
+    prepare=prepare,
+)

@@ -1,0 +1,52 @@
+"""The tool that fetches a page of the web, by the one safe way there."""
+
+from pydantic import Field
+
+from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.errors import Refused
+from gristmill.sources import Fetched, convert_apart
+
+LONGEST = 40_000  # characters
+HTML = ("text/html", "application/xhtml+xml")
+TYPES = (*HTML, "text/plain", "text/markdown")
+
+
+class FetchPage(Arguments):
+    """Which page."""
+
+    url: str = Field(min_length=8, max_length=2_000, pattern=r"^https?://\S+$", description="The whole address.")
+
+
+async def fetch_page(arguments: FetchPage, bench: Bench) -> ToolResult:
+    """A page that sends us elsewhere is not followed to another host: nobody has named that one."""
+    host = host_of(arguments.url)
+
+    async def check_redirect(url: str) -> None:
+        if host_of(url) != host:
+            raise Refused(f"{arguments.url} leads to another host, {url}: fetch that address if it is meant.")
+
+    page = await bench.fetcher.get(arguments.url, types=TYPES, check_redirect=check_redirect)
+    text = await read_text(page, bench)
+    return ToolResult(text[:LONGEST] or "The page has no text.", {"url": page.url}, f"the page {page.url}")
+
+
+async def read_text(page: Fetched, bench: Bench) -> str:
+    if page.content_type not in HTML:
+        return page.body.decode(page.charset or "utf-8", errors="replace")
+    documents = bench.settings.documents
+    seconds, memory = documents.timeout.total_seconds(), documents.memory
+    return (await convert_apart(bench.processes, page, seconds=seconds, memory=memory)).text
+
+
+def host_of(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0].rpartition("@")[2].casefold()
+
+
+TOOL = Tool(
+    "fetch_page",
+    "Fetch a page of the web and read its text.",
+    FetchPage,
+    fetch_page,
+    targets={"url": "url"},
+    summarise=lambda arguments: f"Fetch {arguments.url}",
+)

@@ -1,0 +1,38 @@
+"""The tool that begins a branch, or goes to one."""
+
+from pydantic import Field
+
+from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.errors import Refused
+
+
+class GitBranch(Arguments):
+    """Which branch."""
+
+    branch: str = Field(pattern=r"^[\w][\w./-]{0,150}$", description="Its name, for example agent/fix-login.")
+
+
+async def prepare(arguments: GitBranch, bench: Bench) -> Prepared:
+    await (await bench.files()).ask_git("check-ref-format", "--branch", arguments.branch)
+    return Prepared(branch=arguments.branch)
+
+
+async def git_branch(arguments: GitBranch, bench: Bench) -> ToolResult:
+    try:
+        await (await bench.files()).ask_git("switch", "--quiet", "--no-guess", arguments.branch)
+        return ToolResult(f"The workspace is on the branch {arguments.branch}.")
+    except Refused:
+        await (await bench.files()).ask_git("switch", "--quiet", "--create", arguments.branch)
+    return ToolResult(f"The workspace is on the new branch {arguments.branch}.")
+
+
+TOOL = Tool(
+    "git_branch",
+    "Begin a branch in the workspace, or go to one that is there.",
+    GitBranch,
+    git_branch,
+    changes="workspace",
+    targets={"branch": "branch"},
+    summarise=lambda arguments: f"Work on the branch {arguments.branch}.",
+    prepare=prepare,
+)

@@ -1,0 +1,66 @@
+"""The tool that pushes a branch of the workspace to its repository."""
+
+from pydantic import Field
+
+from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.workspaces import Workspace
+from gristmill.errors import Permanent, Refused
+
+PATIENCE = 300.0  # seconds
+MOST_SHOWN = 50  # commits that a person is shown
+
+
+class GitPush(Arguments):
+    """Which branch."""
+
+    branch: str = Field(pattern=r"^[\w][\w./-]{0,150}$", description="The branch of the workspace that is pushed.")
+
+
+async def prepare(arguments: GitPush, bench: Bench) -> Prepared:
+    """Which commit goes where: exactly this one is approved, whatever the workspace becomes meanwhile."""
+    files = await bench.files()
+    if files.remote is None:
+        raise Refused("The workspace is no clone: there is nowhere to push to.")
+    await files.ask_git("check-ref-format", "--branch", arguments.branch)
+    commit = (await files.ask_git("rev-parse", "--verify", f"refs/heads/{arguments.branch}^{{commit}}")).strip()
+    new = await files.ask_git(
+        "log", f"--max-count={MOST_SHOWN}", "--no-color", "--format=%h %s", commit, "--not", "--remotes=origin"
+    )
+    return Prepared(
+        {"commit": commit, "to": files.remote, "commits": new.splitlines()}, branch=arguments.branch, pushes=True
+    )
+
+
+async def git_push(arguments: GitPush, bench: Bench) -> ToolResult:
+    """Pushing the same commit again changes nothing, so that it may be repeated."""
+    files, prepared = await bench.files(), bench.begun.row.prepared["data"]
+    commit, to = prepared["commit"], prepared["to"]
+    ref = f"refs/heads/{arguments.branch}"
+    try:
+        await files.git.run("push", "--quiet", "--no-verify", "--", to, f"{commit}:{ref}", patience=PATIENCE)
+    except Permanent as error:
+        if "rejected" not in str(error) or not await is_there(files, to, ref, commit):
+            raise
+    return ToolResult(f"{arguments.branch} has {commit[:12]} in {to} now.", {"commit": commit})
+
+
+async def is_there(files: Workspace, to: str, ref: str, commit: str) -> bool:
+    """Whether the branch has this commit already, and others went on from there."""
+    await files.git.run("fetch", "--quiet", "--no-tags", "--", to, ref, patience=PATIENCE)
+    try:
+        await files.ask_git("merge-base", "--is-ancestor", commit, "FETCH_HEAD")
+    except Refused:
+        return False
+    return True
+
+
+TOOL = Tool(
+    "git_push",
+    "Push a branch of the workspace to the repository that it was cloned from.",
+    GitPush,
+    git_push,
+    changes="outside",
+    targets={"branch": "branch"},
+    summarise=lambda arguments: f"Push the branch {arguments.branch} to its repository.",
+    prepare=prepare,
+)

@@ -1,0 +1,128 @@
+"""What a tool is: typed arguments, a sentence for the model, what it changes, and who chose its target."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from gristmill.agents.effects import Begun, Changes
+from gristmill.agents.provenance import TargetKind
+from gristmill.agents.runs import Run
+from gristmill.agents.workspaces import Workspace
+from gristmill.db import Database
+from gristmill.errors import Refused
+from gristmill.knowledge import Embedders, Hits
+from gristmill.processes import ProcessPool
+from gristmill.scopes import Scope
+from gristmill.settings import Settings
+from gristmill.sources import Fetcher
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool; what it does not know is refused, so that no argument is passed over in silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+class Search(Protocol):
+    """Finds passages: `knowledge.Finder.find`, or `search` with the models of a worker."""
+
+    async def __call__(self, query: str, scope: Scope, *, limit: int = 10) -> Hits: ...
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the tools of one run work with."""
+
+    db: Database
+    settings: Settings
+    run: Run
+    search: Search
+    embedders: Embedders
+    fetcher: Fetcher
+    processes: ProcessPool  # in which pages of strangers are read
+    open_files: Callable[[], Awaitable[Workspace]]  # the workspace, made when it is needed first
+    effect: Begun | None = None  # what is being done now, by a tool that changes something
+
+    @property
+    def place(self) -> Scope:
+        """The project whose knowledge, sources and policy count."""
+        return self.run.place
+
+    async def files(self) -> Workspace:
+        return await self.open_files()
+
+    @property
+    def begun(self) -> Begun:
+        if self.effect is None:
+            raise Refused("This tool changes something: it is called by the toolbox, which keeps the ledger.")
+        return self.effect
+
+    def at_work_on(self, begun: Begun) -> "Bench":
+        return replace(self, effect=begun)
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a tool says. Whatever it says was read somewhere: it is data, never an instruction."""
+
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    source: str = ""  # where its text was read; none: the tool itself says it
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a tool finds out before it acts. It is kept with the effect: what is approved is what happens."""
+
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    files: Sequence[str] = ()  # of the workspace that it changes
+    branch: str | None = None  # that it writes
+    pushes: bool = False
+
+
+NOTHING_PREPARED = Prepared()
+
+
+def say_nothing(_: Any) -> str:
+    return ""
+
+
+async def prepare_nothing(_: Any, bench: Bench) -> Prepared:
+    return NOTHING_PREPARED
+
+
+@dataclass(frozen=True)
+class Tool(Generic[A]):
+    """A tool. `repeatable` says that a call which may have reached the other side can be made again with its key."""
+
+    name: str
+    sentence: str  # for the model
+    arguments: type[A]
+    call: Callable[[A, Bench], Awaitable[ToolResult]]
+    changes: Changes = "nothing"
+    targets: Mapping[str, TargetKind] = field(default_factory=dict[str, TargetKind])
+    repeatable: bool = True
+    summarise: Callable[[A], str] = say_nothing  # one sentence for a person who is asked
+    prepare: Callable[[A, Bench], Awaitable[Prepared]] = prepare_nothing
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether its calls may need the ledger: it changes something, or says something to a place outside."""
+        return self.changes != "nothing" or bool(self.targets)
+
+    def describe(self) -> dict[str, Any]:
+        """As models are told of it."""
+        schema = self.arguments.model_json_schema()
+        schema.pop("title", None)
+        schema.pop("description", None)
+        function = {"name": self.name, "description": self.sentence, "parameters": schema}
+        return {"type": "function", "function": function}
+
+
+AnyTool = Tool[Any]

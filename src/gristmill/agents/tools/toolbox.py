@@ -1,0 +1,221 @@
+"""The one seam through which a run acts: arguments are checked, origins found, the policy asked, the ledger kept."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+from pydantic import ValidationError
+
+from gristmill.agents.effects import Allow, Begun, Effect, EffectFailed, EffectRow, Ledger, Result, Verdict
+from gristmill.agents.policy import Policy, Proposal, Target, is_named, judge, load_policy
+from gristmill.agents.provenance import Origin, Words, find_origin
+from gristmill.agents.runs import ReadText, keep_text
+from gristmill.agents.tools.model import AnyTool, Arguments, Bench, Prepared, ToolResult
+from gristmill.errors import Permanent, Refused, Transient, Unreachable
+from gristmill.settings import explain_reason
+
+LONGEST_RESULT = 60_000  # characters that a model is shown
+
+
+@dataclass(frozen=True)
+class PastCall:
+    """A call that a run made at a place of its plan before it was interrupted, and what came of it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    result: ToolResult
+
+
+class Toolbox:
+    """The tools of one run. `at(place)` gives the calls at one place of the plan their keys."""
+
+    def __init__(self, bench: Bench, ledger: Ledger, tools: Iterable[AnyTool], words: Words) -> None:
+        self._bench = bench
+        self._ledger = ledger
+        self._tools = {tool.name: tool for tool in tools}
+        self._words = words
+
+    @property
+    def bench(self) -> Bench:
+        return self._bench
+
+    def select(self, names: Iterable[str]) -> "Toolbox":
+        """The same toolbox with fewer tools, for one specialist; what it reads, all know."""
+        chosen = Toolbox(self._bench, self._ledger, [], self._words)
+        chosen._tools = {name: self._tools[name] for name in names}
+        return chosen
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The tools as models are told of them."""
+        return [tool.describe() for tool in self._tools.values()]
+
+    def at(self, place: str) -> "Calls":
+        return Calls(self, self._ledger, place)
+
+    async def read(self, read: ReadText) -> None:
+        """A text comes in that no person said: from now on its words are nobody's orders."""
+        self._words.read.append(read)
+        async with self._bench.db.transaction() as tx:
+            await keep_text(tx, self._bench.run.id, read)
+
+    def is_watched(self, name: str) -> bool:
+        return name in self._tools and self._tools[name].is_watched
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | str, key: str) -> ToolResult:
+        """Call a tool as a model asks for it. A mistake is a result; what waits for a person raises Waiting."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return _complain(f"There is no tool “{name}”: use one of {', '.join(sorted(self._tools))}.")
+        try:
+            checked = tool.arguments.model_validate(_read_arguments(arguments))
+        except ValidationError as error:
+            return _complain(f"The arguments of {name} are wrong: {'; '.join(_explain_all(error))}.")
+        except ValueError as error:
+            return _complain(f"The arguments of {name} are no JSON object: {error}.")
+        result = await self._call_checked(tool, checked, key)
+        if not result.is_error or result.source:
+            await self.read(ReadText(result.source or f"the result of {name}", result.text))
+        return _shorten(result)
+
+    async def _call_checked(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
+        try:
+            if not tool.is_watched:
+                return await tool.call(arguments, self._bench)
+            return await self._call_watched(tool, arguments, key)
+        except Unreachable:
+            raise  # the database: the run is tried again
+        except EffectFailed as error:
+            return _complain(str(error))
+        except (Refused, Permanent) as error:
+            return _complain(str(error))
+        except Transient as error:
+            if tool.changes != "nothing":
+                raise  # the ledger says how the next attempt goes on
+            return _complain(str(error))
+
+    async def _call_watched(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
+        known = await self._ledger.find(key)
+        prepared = _prepared_before(known) if known else await tool.prepare(arguments, self._bench)
+        async with self._bench.db.reading() as tx:
+            policy = await load_policy(tx, self._bench.place)
+        proposal = Proposal(
+            tool.name,
+            tool.changes,
+            await self._find_targets(tool, arguments, policy),
+            prepared.files,
+            prepared.branch,
+            prepared.pushes,
+        )
+        if known is None and tool.changes == "nothing" and isinstance(judge(proposal, policy), Allow):
+            return await tool.call(arguments, self._bench)
+
+        def decide(changed_before: Sequence[str]) -> Verdict:
+            return judge(proposal, policy, changed_before)
+
+        async def act(begun: Begun) -> Result:
+            found = await tool.call(arguments, self._bench.at_work_on(begun))
+            return Result(found.text, {"data": dict(found.data), "source": found.source})
+
+        effect = _make_effect(tool, arguments, key, prepared, proposal.targets)
+        done = await self._ledger.perform(effect, act, decide)
+        return ToolResult(done.text, done.data.get("data", {}), done.data.get("source", ""))
+
+    async def _find_targets(self, tool: AnyTool, arguments: Arguments, policy: Policy) -> list[Target]:
+        """The values that choose whom or what the call reaches, each with the one who said it."""
+        words = self._words
+        if "path" in tool.targets.values():
+            words = words.in_workspace(await (await self._bench.files()).list_files())
+        found: list[Target] = []
+        for name, kind in tool.targets.items():
+            for value in _list_values(getattr(arguments, name)):
+                target = Target(name, kind, value, find_origin(kind, value, words))
+                is_policys = not target.origin.is_trusted and is_named(target, policy)
+                found.append(Target(name, kind, value, Origin("policy")) if is_policys else target)
+        return found
+
+
+class Calls:
+    """The calls at one place of the plan. Those that may change something are numbered: the number is their key."""
+
+    def __init__(self, toolbox: Toolbox, ledger: Ledger, place: str) -> None:
+        self._toolbox = toolbox
+        self._ledger = ledger
+        self._place = place
+        self._number = 0
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolResult:
+        key = f"{self._place}#{self._number}"
+        if self._toolbox.is_watched(name):
+            self._number += 1
+        return await self._toolbox.call(name, arguments, key)
+
+    async def resume(self) -> list[PastCall]:
+        """The calls that were made here before an interruption, each brought to its end; the next ones come after them.
+
+        For a loop whose model would not ask for exactly the same again: it is told what it has done already.
+        """
+        past: list[PastCall] = []
+        for row in await self._ledger.list_calls(self._place):
+            result = await self._toolbox.call(row.tool, row.arguments, row.key)
+            past.append(PastCall(row.tool, row.arguments, result))
+            self._number = max(self._number, int(row.key.rpartition("#")[2]) + 1)
+        return past
+
+
+def _read_arguments(arguments: Mapping[str, Any] | str) -> Any:
+    return orjson.loads(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
+
+
+def _explain_all(error: ValidationError) -> Iterator[str]:
+    for one in error.errors():
+        yield f"{'.'.join(map(str, one['loc'])) or 'it'}: {explain_reason(one)}"
+
+
+def _list_values(value: Any) -> list[str]:
+    if value is None or value == "":
+        return []
+    return [str(one) for one in cast(list[Any], value)] if isinstance(value, list) else [str(value)]
+
+
+def _complain(sentence: str) -> ToolResult:
+    return ToolResult(sentence, is_error=True)
+
+
+def _shorten(result: ToolResult) -> ToolResult:
+    if len(result.text) <= LONGEST_RESULT:
+        return result
+    text = f"{result.text[:LONGEST_RESULT]}\n… ({len(result.text) - LONGEST_RESULT:,} more characters)"
+    return ToolResult(text, result.data, result.source, result.is_error)
+
+
+def _make_effect(
+    tool: AnyTool, arguments: Arguments, key: str, prepared: Prepared, targets: Sequence[Target]
+) -> Effect:
+    kept = {"data": dict(prepared.data), "branch": prepared.branch, "pushes": prepared.pushes}
+    origins = [
+        {
+            "argument": one.argument,
+            "value": one.value,
+            "who": one.origin.who,
+            "sources": list(one.origin.sources),
+            "sentence": str(one.origin),
+        }
+        for one in targets
+    ]
+    return Effect(
+        key,
+        tool.name,
+        arguments.model_dump(mode="json"),
+        tool.summarise(arguments) or f"{tool.name}.",
+        tool.changes,
+        tool.repeatable,
+        kept,
+        list(prepared.files),
+        origins,
+    )
+
+
+def _prepared_before(row: EffectRow) -> Prepared:
+    kept = row.prepared
+    return Prepared(kept.get("data", {}), list(row.files), kept.get("branch"), bool(kept.get("pushes")))

@@ -1,0 +1,31 @@
+"""Tidies up behind runs: those that nobody carries, effects that nobody settled, workspaces that nobody needs."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+from gristmill.agents.effects import question_lost_effects
+from gristmill.agents.letters import TidyRuns
+from gristmill.agents.runs import abandon_runs, list_old_runs, withdraw_stale_questions
+from gristmill.agents.workspaces import list_workspaces, remove_workspace
+from gristmill.db import Database
+from gristmill.settings import Settings
+
+LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may take to end
+
+
+async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> None:
+    async with db.transaction() as tx:
+        await abandon_runs(tx)
+        await question_lost_effects(tx, LOST_AFTER)
+        await withdraw_stale_questions(tx)
+    await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
+
+
+async def _remove_workspaces(db: Database, data: Path, keep: timedelta) -> None:
+    """Of this machine: whoever tidies up on another one sees to those there."""
+    there = await asyncio.to_thread(list_workspaces, data)
+    async with db.reading() as tx:
+        old = await list_old_runs(tx, there, keep) if there else []
+    for run in old:
+        await remove_workspace(data, run)

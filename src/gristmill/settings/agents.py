@@ -1,0 +1,32 @@
+"""What agents may use: time and memory of their commands, a server for their mail, room for their workspaces."""
+
+from datetime import timedelta
+
+from pydantic import Field
+
+from gristmill.settings.mail_server import MailServer
+from gristmill.settings.values import Bytes, Duration, Slice
+
+
+class AgentsSettings(Slice):
+    """What agents may use."""
+
+    command_timeout: Duration = Field(
+        default=timedelta(minutes=10), description="How long a command in the sandbox may run."
+    )
+    command_memory: Bytes = Field(
+        default=2 * 1024**3, ge=1, description="The memory that a command in the sandbox and its children may use."
+    )
+    command_processes: int = Field(
+        default=200, ge=1, description="How many processes a command in the sandbox may have at once."
+    )
+    readable: tuple[str, ...] = Field(
+        default=(), description="Folders that commands in the sandbox may read beside /usr: compilers, packages."
+    )
+    keep_workspaces: Duration = Field(
+        default=timedelta(days=7), description="How long the workspace of a run that is over is kept."
+    )
+    smtp: MailServer | None = Field(
+        default=None,
+        description="The server that sends mail for agents, as a table in gristmill.toml.",
+    )

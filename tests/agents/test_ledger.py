@@ -1,0 +1,335 @@
+"""The ledger: an effect is written down before it acts, done once, and asked about when nobody knows its end."""
+
+import asyncio
+
+import pytest
+from desk_work import (
+    Outside,
+    allow,
+    answer,
+    ask_first,
+    begin_run,
+    make_effect,
+    questions,
+    refuse,
+    state_of,
+    states,
+    take_again,
+)
+
+from gristmill.agents.effects import Begun, EffectFailed, Ledger, Result
+from gristmill.agents.effects.deciding import MOST_ATTEMPTS, Allow, Ask, choose_move, judge_error
+from gristmill.agents.effects.deciding import Refuse as Refusing
+from gristmill.agents.runs import Waiting, rest_run, stop_run, take_over
+from gristmill.db import Database
+from gristmill.errors import LeaseLost, Overloaded, Permanent, Transient, Unsent
+from gristmill.queue.letters import FARTHEST
+
+BUSY = Overloaded("come later", FARTHEST)
+
+
+@pytest.fixture
+def outside() -> Outside:
+    return Outside()
+
+
+# --- decisions
+
+
+@pytest.mark.parametrize(
+    ("state", "repeatable", "verdict", "move"),
+    [
+        ("intended", False, Allow(), "approve"),
+        ("intended", True, Ask(("why",)), "ask"),
+        ("intended", True, Refusing("no"), "refuse"),
+        ("approved", False, Refusing("no"), "start"),
+        ("executing", True, Allow(), "start"),
+        ("executing", False, Allow(), "doubt"),
+        ("unknown", True, Allow(), "wait"),
+        ("done", False, Refusing("no"), "replay"),
+        ("failed", True, Allow(), "replay"),
+    ],
+)
+def test_what_becomes_of_an_effect_follows_from_its_state(state, repeatable, verdict, move) -> None:
+    assert choose_move(state, repeatable=repeatable, verdict=verdict) == move
+
+
+@pytest.mark.parametrize(
+    ("error", "repeatable", "attempt", "ending"),
+    [
+        (Permanent("no"), False, 1, "failed"),
+        (Unsent("away"), False, 1, "again"),
+        (Unsent("away"), False, MOST_ATTEMPTS, "failed"),
+        (BUSY, True, 1, "again"),
+        (Transient("cut off"), True, 1, "repeat"),
+        (Transient("cut off"), False, 1, "doubt"),
+        (KeyError("a bug"), False, 1, "doubt"),
+        (KeyError("a bug"), True, 1, "repeat"),
+    ],
+)
+def test_only_what_surely_did_not_happen_is_begun_again(error, repeatable, attempt, ending) -> None:
+    assert judge_error(error, repeatable=repeatable, attempt=attempt) == ending
+
+
+# --- one worker
+
+
+async def test_an_effect_is_in_the_database_as_begun_before_it_acts(db: Database) -> None:
+    run, fence = await begin_run(db)
+    seen: list[str] = []
+
+    async def act(begun: Begun) -> Result:
+        seen.extend(await states(db, run))
+        return Result("done")
+
+    await Ledger(db, run, fence).perform(make_effect(), act, allow)
+    assert seen == ["executing"]
+    assert await states(db, run) == ["done"]
+
+
+async def test_a_done_effect_is_not_repeated_but_its_result_is_given_again(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    first = await Ledger(db, run, fence).perform(make_effect(), outside.act, allow)
+    again = await (await take_again(db, run)).perform(make_effect(), outside.act, allow)
+    assert again == first == Result("sent 1", {"n": 1})
+    assert len(outside.seen) == 1
+
+
+async def test_another_call_under_the_same_key_is_refused(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    await ledger.perform(make_effect(to="anna@example.org"), outside.act, allow)
+    with pytest.raises(Permanent, match="other arguments"):
+        await ledger.perform(make_effect(to="eve@example.org"), outside.act, allow)
+    assert len(outside.seen) == 1
+
+
+async def test_what_the_policy_refuses_never_happens_and_stays_refused(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    for judge in (refuse, allow):
+        with pytest.raises(EffectFailed, match="The policy forbids it"):
+            await ledger.perform(make_effect(), outside.act, judge)
+    assert outside.seen == []
+    assert await states(db, run) == ["failed"]
+
+
+async def test_an_effect_that_a_person_approves_happens_when_the_run_comes_back(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    with pytest.raises(Waiting):
+        await Ledger(db, run, fence).perform(make_effect(), outside.act, ask_first)
+    assert (await states(db, run), outside.seen) == (["intended"], [])
+    async with db.transaction() as tx:
+        await rest_run(tx, run, fence)
+    assert (await state_of(db, run)).state == "waiting_for_user"
+    await answer(db, run, "approve")
+    assert (await state_of(db, run)).state == "queued"
+    await (await take_again(db, run)).perform(make_effect(), outside.act, ask_first)
+    assert (await states(db, run), len(outside.seen)) == (["done"], 1)
+
+
+async def test_an_effect_that_a_person_refuses_fails_with_the_words_of_this_person(
+    db: Database, outside: Outside
+) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    with pytest.raises(Waiting):
+        await ledger.perform(make_effect(), outside.act, ask_first)
+    await answer(db, run, "refuse", "not to customers")
+    with pytest.raises(EffectFailed, match="anna said no: not to customers"):
+        await ledger.perform(make_effect(), outside.act, allow)
+    assert outside.seen == []
+
+
+async def test_a_policy_that_is_widened_meanwhile_withdraws_the_question(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    with pytest.raises(Waiting):
+        await ledger.perform(make_effect(), outside.act, ask_first)
+    await ledger.perform(make_effect(), outside.act, allow)
+    assert await questions(db, run) == []
+
+
+async def test_an_other_side_that_was_not_reached_is_asked_again_and_no_person(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    outside.before = Unsent("not reached")
+    with pytest.raises(Unsent):
+        await ledger.perform(make_effect(), outside.act, allow)
+    assert await states(db, run) == ["approved"]
+    outside.before = None
+    await ledger.perform(make_effect(), outside.act, allow)
+    assert len(outside.seen) == 1
+
+
+async def test_an_other_side_that_is_never_reached_fails_in_the_end(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    outside.before = Unsent("not reached")
+    for _ in range(MOST_ATTEMPTS - 1):
+        with pytest.raises(Unsent):
+            await ledger.perform(make_effect(), outside.act, allow)
+    with pytest.raises(EffectFailed):
+        await ledger.perform(make_effect(), outside.act, allow)
+
+
+async def test_an_answer_that_was_cut_off_becomes_a_question_unless_it_can_be_asked_again(
+    db: Database, outside: Outside
+) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    outside.fault = Transient("cut off")
+    with pytest.raises(Waiting):
+        await ledger.perform(make_effect("1#0"), outside.act, allow)
+    with pytest.raises(Transient):
+        await ledger.perform(make_effect("1#1", repeatable=True), outside.act, allow)
+    assert await states(db, run) == ["unknown", "executing"]
+    outside.fault = None
+    await ledger.perform(make_effect("1#1", repeatable=True), outside.act, allow)
+    first, second, third = outside.seen
+    assert second == third != first
+
+
+@pytest.mark.parametrize(
+    ("choice", "end", "reached"), [("done", "done", 1), ("not_done", "done", 2), ("leave", "failed", 1)]
+)
+async def test_a_person_says_what_became_of_an_effect_that_nobody_settled(
+    db: Database, outside: Outside, choice: str, end: str, reached: int
+) -> None:
+    run, fence = await begin_run(db)
+    outside.fault = Transient("cut off")
+    with pytest.raises(Waiting):
+        await Ledger(db, run, fence).perform(make_effect(), outside.act, allow)
+    outside.fault = None
+    await answer(db, run, choice)
+    ledger = await take_again(db, run)
+    if end == "failed":
+        with pytest.raises(EffectFailed, match="anna left it"):
+            await ledger.perform(make_effect(), outside.act, allow)
+    else:
+        await ledger.perform(make_effect(), outside.act, allow)
+    assert (await states(db, run), len(outside.seen)) == ([end], reached)
+
+
+async def test_an_interrupted_effect_is_finished_before_the_interruption(db: Database) -> None:
+    run, fence = await begin_run(db)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def act(_: Begun) -> Result:
+        begun.set()
+        await go_on.wait()
+        return Result("done")
+
+    performing = asyncio.create_task(Ledger(db, run, fence).perform(make_effect(), act, allow))
+    await begun.wait()
+    performing.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await performing
+    assert await states(db, run) == ["done"]
+
+
+async def test_an_effect_that_does_not_end_is_cut_off_and_nobody_takes_it_for_done(db: Database) -> None:
+    run, fence = await begin_run(db)
+    begun = asyncio.Event()
+
+    async def act(_: Begun) -> Result:
+        begun.set()
+        await asyncio.Event().wait()
+        return Result("never")
+
+    performing = asyncio.create_task(Ledger(db, run, fence, grace=0).perform(make_effect(), act, allow))
+    await begun.wait()
+    performing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await performing
+    assert await states(db, run) == ["executing"]
+    with pytest.raises(Waiting):
+        await (await take_again(db, run)).perform(make_effect(), act, allow)
+    assert await states(db, run) == ["unknown"]
+
+
+# --- two workers
+
+
+async def test_a_worker_that_lost_the_run_begins_nothing_more(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    old = Ledger(db, run, fence)
+    new = await take_again(db, run)
+    with pytest.raises(LeaseLost):
+        await old.perform(make_effect(), outside.act, allow)
+    assert (outside.seen, await states(db, run)) == ([], [])
+    await new.perform(make_effect(), outside.act, allow)
+    assert len(outside.seen) == 1
+
+
+async def test_a_worker_that_lost_the_run_while_it_acted_still_says_what_it_knows(db: Database) -> None:
+    """The new worker has asked a person already: the question is withdrawn, and the run goes on by itself."""
+    run, fence = await begin_run(db)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    reached: list[str] = []
+
+    async def act(one: Begun) -> Result:
+        reached.append(one.key)
+        begun.set()
+        await go_on.wait()
+        return Result("sent")
+
+    slow = asyncio.create_task(Ledger(db, run, fence).perform(make_effect(), act, allow))
+    await begun.wait()
+    async with db.transaction() as tx:
+        second = await take_over(tx, run)
+    assert second is not None
+    with pytest.raises(Waiting):
+        await Ledger(db, run, second).perform(make_effect(), act, allow)
+    async with db.transaction() as tx:
+        await rest_run(tx, run, second)
+    go_on.set()
+    assert await slow == Result("sent")
+    assert await states(db, run) == ["done"]
+    assert await questions(db, run) == []
+    assert (await state_of(db, run)).state == "queued"
+    assert await (await take_again(db, run)).perform(make_effect(), act, allow) == Result("sent")
+    assert len(reached) == 1
+
+
+async def test_of_two_attempts_with_one_key_only_the_later_one_settles(db: Database) -> None:
+    run, fence = await begin_run(db)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow_act(_: Begun) -> Result:
+        begun.set()
+        await go_on.wait()
+        return Result("late")
+
+    async def act(_: Begun) -> Result:
+        return Result("in time")
+
+    effect = make_effect(repeatable=True)
+    slow = asyncio.create_task(Ledger(db, run, fence).perform(effect, slow_act, allow))
+    await begun.wait()
+    assert await (await take_again(db, run)).perform(effect, act, allow) == Result("in time")
+    go_on.set()
+    with pytest.raises(LeaseLost):
+        await slow
+    assert await (await take_again(db, run)).perform(effect, act, allow) == Result("in time")
+
+
+async def test_two_workers_at_once_on_one_run_reach_the_outside_once(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    async with db.transaction() as tx:
+        second = await take_over(tx, run)
+    assert second is not None
+    racing = [Ledger(db, run, one).perform(make_effect(), outside.act, allow) for one in (fence, second)]
+    ends = await asyncio.gather(*racing, return_exceptions=True)
+    assert [type(one) for one in ends] == [LeaseLost, Result]
+    assert len(outside.seen) == 1
+
+
+async def test_a_stopped_run_begins_nothing_more(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    async with db.transaction() as tx:
+        assert await stop_run(tx, run, "anna")
+    with pytest.raises(LeaseLost):
+        await Ledger(db, run, fence).perform(make_effect(), outside.act, allow)
+    assert outside.seen == []

@@ -1,0 +1,319 @@
+"""The tools of agents on real things: files, git, commands, mails, pages and documents."""
+
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+from desk_work import answer, questions, states
+from workbench import Workbench, run_git
+
+from gristmill.agents.runs import Waiting
+from gristmill.agents.tools import TOOLS
+from gristmill.agents.workspaces import read_text, write_text
+from gristmill.errors import Refused
+from gristmill.scopes import Scope
+
+NEW = "def add(a, b):\n    return a + b\n"
+
+
+# --- the registry
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_a_tool_tells_a_model_what_it_does_and_takes(tool) -> None:
+    described = tool.describe()["function"]
+    assert described["name"] == tool.name
+    assert described["description"].endswith(".")
+    assert described["parameters"]["additionalProperties"] is False
+    for name, field in described["parameters"]["properties"].items():
+        assert field.get("description"), name
+    assert set(tool.targets) <= set(described["parameters"]["properties"])
+
+
+def test_every_tool_that_changes_something_says_it_in_a_sentence_for_a_person() -> None:
+    silent = [tool.name for tool in TOOLS.values() if tool.is_watched and tool.summarise.__name__ == "say_nothing"]
+    assert silent == []
+
+
+def test_every_tool_is_a_file_of_its_name() -> None:
+    folder = Path(__file__).parents[2] / "src/gristmill/agents/tools"
+    files = {path.stem for path in folder.glob("*.py") if "\nTOOL = Tool(" in path.read_text()}
+    assert files == set(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [("{", "no JSON object"), ({"path": "x", "more": 1}, "more"), ({}, "path"), ({"path": 7}, "path")],
+)
+async def test_wrong_arguments_are_told_to_the_model(bench: Workbench, arguments, said: str) -> None:
+    await bench.begin("Look at it.")
+    result = await bench.box.call("read_file", arguments, "1#0")
+    assert result.is_error
+    assert said in result.text
+    assert (await bench.box.call("dance", {}, "1#0")).text.startswith("There is no tool “dance”")
+
+
+# --- files
+
+
+async def test_files_are_listed_read_found_written_and_patched(bench: Workbench) -> None:
+    await bench.begin("Mend main.py.")
+    assert (await bench.call("list_files", pattern="*.py")).text == "main.py"
+    assert "return a - b" in (await bench.call("read_file", path="main.py")).text
+    assert (await bench.call("search_files", pattern="a - b", is_literal=True)).text == "main.py:2:    return a - b"
+    assert (await bench.call("search_files", pattern="nowhere")).text == "Nothing was found."
+    patched = await bench.call("patch_file", "1#0", path="main.py", old="a - b", new="a + b")
+    assert "+    return a + b" in patched.text
+    await bench.call("write_file", "1#1", path="docs/new.md", text="new\n")
+    assert (bench.folder / "main.py").read_text() == NEW
+    assert (bench.folder / "docs/new.md").read_text() == "new\n"
+    assert await states(bench.db, bench.run) == ["done", "done"]
+
+
+async def test_a_script_that_is_written_stays_one(bench: Workbench) -> None:
+    await bench.begin("Change run.sh.")
+    await bench.call("write_file", path="run.sh", text="#!/bin/sh\necho milled\n")
+    assert (bench.folder / "run.sh").stat().st_mode & 0o111
+
+
+async def test_words_that_do_not_stand_there_exactly_once_are_not_replaced(bench: Workbench) -> None:
+    await bench.begin("Mend main.py.")
+    missing = await bench.call("patch_file", "1#0", path="main.py", old="nowhere", new="x")
+    twice = await bench.call("patch_file", "1#0", path="main.py", old="a", new="x")
+    assert "do not stand" in missing.text
+    assert "times" in twice.text
+    assert await states(bench.db, bench.run) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/passwd", ".git/config", "a/../../x", ".GIT/hooks/x", "a\\b", "", "x\n", "docs/.git/config"]
+)
+async def test_no_path_leads_out_of_the_workspace_or_into_git(bench: Workbench, path: str) -> None:
+    await bench.begin(f"Write {path}")
+    assert (await bench.call("read_file", path=path)).is_error
+    assert (await bench.call("write_file", path=path, text="x")).is_error
+    assert await states(bench.db, bench.run) == []
+
+
+def test_links_are_followed_nowhere(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    (outside / "secret").write_text("secret")
+    (inside / "folder").symlink_to(outside)
+    (inside / "file").symlink_to(outside / "secret")
+    for path in ("folder/secret", "file"):
+        with pytest.raises(Refused, match="links are not followed"):
+            read_text(inside, path)
+    with pytest.raises(Refused):
+        write_text(inside, "folder/new", "x")
+    write_text(inside, "file", "mine")
+    assert (outside / "secret").read_text() == "secret"
+    assert list(outside.iterdir()) == [outside / "secret"]
+
+
+async def test_a_file_that_the_policy_forbids_is_not_written(bench: Workbench) -> None:
+    await bench.begin("Write .env")
+    result = await bench.call("write_file", path=".env", text="KEY=1")
+    assert result.is_error
+    assert "forbids" in result.text
+    assert not (bench.folder / ".env").exists()
+
+
+# --- git
+
+
+async def test_a_change_is_committed_on_a_branch_and_pushed_when_a_person_agrees(bench: Workbench) -> None:
+    await bench.begin("Mend main.py on the branch agent/mend and push it.")
+    assert "agent/mend" in (await bench.call("git_branch", "1#0", branch="agent/mend")).text
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    assert " M main.py" in (await bench.call("git_status")).text
+    assert "+    return a + b" in (await bench.call("git_diff")).text
+    committed = await bench.call("git_commit", "1#2", message="Add instead of subtracting")
+    assert "Add instead of subtracting" in (await bench.call("git_log", count=1)).text
+    with pytest.raises(Waiting):
+        await bench.call("git_push", "1#3", branch="agent/mend")
+    (question,) = await questions(bench.db, bench.run)
+    assert question.details["prepared"]["data"]["commit"] == committed.data["commit"]
+    assert "agent/mend" not in bench.upstream("branch")
+    await answer(bench.db, bench.run, "approve")
+    await bench.again()
+    await bench.call("git_push", "1#3", branch="agent/mend")
+    assert bench.upstream("rev-parse", "agent/mend").strip() == committed.data["commit"]
+    assert bench.upstream("show", "agent/mend:main.py") == NEW
+
+
+async def test_what_is_pushed_is_what_was_approved_whatever_was_committed_since(bench: Workbench) -> None:
+    await bench.begin("Push agent/mend.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    first = await bench.call("git_commit", "1#2", message="First")
+    with pytest.raises(Waiting):
+        await bench.call("git_push", "1#3", branch="agent/mend")
+    await bench.call("write_file", "1#4", path="main.py", text="import os\n")
+    await bench.call("git_commit", "1#5", message="Second")
+    await answer(bench.db, bench.run, "approve")
+    await bench.call("git_push", "1#3", branch="agent/mend")
+    assert bench.upstream("rev-parse", "agent/mend").strip() == first.data["commit"]
+
+
+async def test_branches_that_the_policy_does_not_name_are_not_written(bench: Workbench) -> None:
+    await bench.begin("Commit to main and push main.")
+    assert "does not let agents write the branch main" in (await bench.call("git_branch", "1#0", branch="main")).text
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    assert (await bench.call("git_commit", "1#2", message="On main")).is_error
+    await bench.allow(auto_push=True)
+    assert (await bench.call("git_push", "1#3", branch="main")).is_error
+    assert bench.upstream("log", "--format=%s", "main") == "Begin\n"
+
+
+async def test_a_branch_that_may_be_pushed_by_itself_is_pushed(bench: Workbench) -> None:
+    await bench.allow(auto_push=True)
+    await bench.begin("Mend it.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    await bench.call("git_commit", "1#2", message="Mend")
+    assert not (await bench.call("git_push", "1#3", branch="agent/mend")).is_error
+    assert "agent/mend" in bench.upstream("branch")
+
+
+async def test_a_commit_that_was_made_before_a_kill_is_not_made_again(bench: Workbench) -> None:
+    await bench.begin("Mend it.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    first = await bench.call("git_commit", "1#2", message="Mend")
+    async with bench.db.transaction() as tx:  # as if the worker had been killed before it settled
+        await tx.execute(
+            "UPDATE agent_effect SET state = 'executing', result = NULL, settled_at = NULL WHERE key = '1#2'"
+        )
+    await bench.again()
+    again = await bench.call("git_commit", "1#2", message="Mend")
+    assert again.data == first.data
+    assert (await bench.call("git_log")).text.count("Mend") == 1
+
+
+async def test_a_push_to_a_branch_that_went_elsewhere_fails_and_one_that_went_on_is_done(bench: Workbench) -> None:
+    await bench.allow(auto_push=True)
+    await bench.begin("Mend it.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    await bench.call("git_commit", "1#2", message="Mend")
+    await bench.call("git_push", "1#3", branch="agent/mend")
+    other = bench.repository.parent / "other"
+    run_git(bench.repository.parent, "clone", "--quiet", "--branch", "agent/mend", str(bench.repository), str(other))
+    (other / "more.py").write_text("x = 1\n")
+    run_git(other, "add", ".")
+    run_git(other, "commit", "--quiet", "-m", "More")
+    run_git(other, "push", "--quiet")
+    assert not (await bench.call("git_push", "1#4", branch="agent/mend")).is_error
+    await bench.call("write_file", "1#5", path="main.py", text="import os\n")
+    await bench.call("git_commit", "1#6", message="Apart")
+    assert "does not take it" in (await bench.call("git_push", "1#7", branch="agent/mend")).text
+
+
+async def test_a_repository_within_the_workspace_runs_nothing_of_its_own(bench: Workbench) -> None:
+    """Its settings name programs that git would start: a hook, a monitor of files, a filter."""
+    await bench.begin("Look at it.")
+    await bench.call("list_files")
+    inner, trace = bench.folder / "inner", bench.folder.parent / "trace"
+    inner.mkdir()
+    run_git(inner, "init", "--quiet")
+    (inner / "file").write_text("x")
+    run_git(inner, "add", ".")
+    run_git(inner, "commit", "--quiet", "-m", "Inner")
+    with (inner / ".git/config").open("a") as config:
+        config.write(f'[core]\n\tfsmonitor = "touch {trace}; false"\n')
+    await bench.call("git_branch", "1#0", branch="agent/x")
+    await bench.call("write_file", "1#1", path="main.py", text=NEW)
+    for tool in ("git_status", "git_diff", "list_files"):
+        await bench.call(tool)
+    await bench.call("git_commit", "1#2", message="Mend")
+    assert not trace.exists()
+    assert run_git(bench.folder, "show", "--name-only", "--format=").split() == ["main.py"]
+
+
+async def test_without_a_repository_a_run_has_an_empty_workspace(bench: Workbench) -> None:
+    async with bench.db.transaction() as tx:
+        await tx.execute("DELETE FROM source")
+    await bench.begin("Write notes.md")
+    await bench.call("git_branch", "1#0", branch="agent/x")
+    await bench.call("write_file", "1#1", path="notes.md", text="x\n")
+    assert not (await bench.call("git_commit", "1#2", message="Notes")).is_error
+    assert "nowhere to push to" in (await bench.call("git_push", "1#3", branch="agent/x")).text
+
+
+# --- documents, mails, pages
+
+
+async def test_a_document_and_a_draft_are_kept_and_found(bench: Workbench) -> None:
+    await bench.begin("Write it down.")
+    kept = await bench.call("write_document", "1#0", title="Millstones", text="The millstone weighs 700 kg.")
+    await bench.call("draft_mail", "1#1", to=["eve@evil.example"], subject="Stones", text="They weigh 700 kg.")
+    assert bench.mail.mails == []
+    found = await bench.call("search_knowledge", query="millstone weighs")
+    assert "700 kg" in found.text
+    read = await bench.call("read_document", document=kept.data["document"])
+    assert "The millstone weighs 700 kg." in read.text
+    await bench.begin("Read it.", scope=Scope("beta"))
+    assert "There is no document" in (await bench.call("read_document", document=kept.data["document"])).text
+
+
+async def test_a_mail_is_sent_once_after_approval_with_an_id_made_of_its_key(bench: Workbench) -> None:
+    await bench.begin("Send the figures to anna@acme.example.")
+    mail = {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"}
+    with pytest.raises(Waiting):
+        await bench.call("send_mail", **mail)
+    (question,) = await questions(bench.db, bench.run)
+    assert question.details["origins"][0]["sentence"] == "a person said it"
+    assert bench.mail.mails == []
+    await answer(bench.db, bench.run, "approve")
+    for _ in range(2):
+        await bench.again()
+        sent = await bench.call("send_mail", **mail)
+    (mail_sent,) = bench.mail.mails
+    assert message_from_bytes(mail_sent)["Message-ID"] == sent.data["message_id"]
+    assert bench.mail.recipients == ["TO:<anna@acme.example>"]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "end"),
+    [({"RCPT": "550 nobody"}, "failed"), ({"MAIL": "451 later"}, "approved"), ({"END": "554 no"}, "failed")],
+)
+async def test_a_mail_that_the_server_refuses_was_not_sent(bench: Workbench, refusal: dict[str, str], end: str) -> None:
+    await bench.allow(recipients=("anna@acme.example",))
+    await bench.begin("Send it.")
+    bench.mail.refuse = refusal
+    mail = {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"}
+    if end == "approved":
+        with pytest.raises(Exception, match="451"):
+            await bench.call("send_mail", **mail)
+    else:
+        assert (await bench.call("send_mail", **mail)).is_error
+    assert await states(bench.db, bench.run) == [end]
+
+
+@pytest.mark.parametrize(
+    "to", ["anna@acme.example\nBcc: eve@evil.example", "Anna <anna@acme.example>", "a@b@c", "a", "änna@acme.example"]
+)
+async def test_a_recipient_is_a_bare_address(bench: Workbench, to: str) -> None:
+    await bench.begin("Send it.")
+    assert (await bench.call("send_mail", to=[to], subject="x", text="y")).is_error
+    assert (await bench.call("send_mail", to=["a@b.example"], subject="x\nBcc: e@evil.example", text="y")).is_error
+
+
+async def test_a_page_that_a_person_named_is_fetched_as_text(bench: Workbench) -> None:
+    bench.web.serve("/stones", "<html><body><article><p>The millstone weighs 700 kg.</p></article></body></html>")
+    url = bench.web.at("/stones")
+    await bench.begin(f"Read {url}")
+    assert "700 kg" in (await bench.call("fetch_page", url=url)).text
+    with pytest.raises(Waiting):
+        await bench.call("fetch_page", "1#1", url=bench.web.at("/other"))
+    assert bench.web.paths == ["/stones"]
+
+
+async def test_a_page_that_leads_to_another_host_is_not_followed(bench: Workbench) -> None:
+    bench.web.redirect("/a", f"http://evil.example:{bench.web.port}/steal")
+    url = bench.web.at("/a")
+    await bench.begin(f"Read {url}")
+    assert "leads to another host" in (await bench.call("fetch_page", url=url)).text
+    assert bench.web.paths == ["/a"]

@@ -1,0 +1,126 @@
+"""A workbench for tests: a run with all of its tools on real things: a repository, a mail server, pages of the web."""
+
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from desk_work import PROJECT, begin_run, take_again
+
+from gristmill.agents.desk import WorkspaceOpener, load_words, make_toolbox
+from gristmill.agents.effects import Ledger
+from gristmill.agents.policy import set_policy
+from gristmill.agents.runs import Run, load_run
+from gristmill.agents.tools import TOOLS, Bench, Toolbox, ToolResult
+from gristmill.db import Database
+from gristmill.ids import RunId
+from gristmill.knowledge import Hits, search
+from gristmill.models import FakeEmbedder
+from gristmill.processes import ProcessPool
+from gristmill.scopes import Scope
+from gristmill.settings import Settings
+from gristmill.sources import Wanted, add_source
+from smtp_server import MailServer, run_mail_server
+from web_server import Names, WebServer, make_fetcher, run_web_server
+
+GIT = ("git", "-c", "user.name=Anna", "-c", "user.email=anna@acme.example", "-c", "init.defaultBranch=main")
+EVIL = "evil.example"
+
+
+def run_git(folder: Path, *words: str) -> str:
+    return subprocess.run([*GIT, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def make_repository(folder: Path) -> Path:
+    """A bare repository with one commit, as a server has it."""
+    work, bare = folder / "upstream-work", folder / "upstream.git"
+    work.mkdir()
+    run_git(work, "init", "--quiet")
+    (work / "main.py").write_text("def add(a, b):\n    return a - b\n")
+    (work / "README.md").write_text("# Mill\n")
+    (work / "run.sh").write_text("#!/bin/sh\necho ground\n")
+    (work / "run.sh").chmod(0o755)
+    run_git(work, "add", ".")
+    run_git(work, "commit", "--quiet", "-m", "Begin")
+    run_git(folder, "clone", "--quiet", "--bare", str(work), str(bare))
+    return bare
+
+
+@dataclass
+class Workbench:
+    """One run at a time, as a worker has it; `again` is the next worker."""
+
+    db: Database
+    settings: Settings
+    mail: MailServer
+    web: WebServer
+    repository: Path
+    processes: ProcessPool
+    run: RunId = field(default=RunId(0))
+    box: Toolbox = field(init=False)
+    bench: Bench = field(init=False)
+
+    async def begin(self, request: str, **more: Any) -> None:
+        """Begin a run that a person asks for."""
+        self.run, fence = await begin_run(self.db, request, **more)
+        await self._open(fence)
+
+    async def again(self) -> None:
+        """Another worker takes the run over, and knows what is in the database alone."""
+        ledger = await take_again(self.db, self.run)
+        await self._open(ledger._fence)  # pyright: ignore[reportPrivateUsage]
+
+    async def _open(self, fence: int) -> None:
+        async with self.db.reading() as tx:
+            run = await load_run(tx, self.run)
+            words = await load_words(tx, run)
+        self.bench = self._make_bench(run)
+        self.box = make_toolbox(self.bench, fence, words, TOOLS)
+        self.ledger = Ledger(self.db, self.run, fence)
+
+    def _make_bench(self, run: Run) -> Bench:
+        embedders = [FakeEmbedder()]
+
+        async def find(query: str, scope: Scope, *, limit: int = 10) -> Hits:
+            return await search(self.db, embedders, query, scope, limit=limit)
+
+        names = Names({EVIL: ["127.0.0.1"], "docs.acme.example": ["127.0.0.1"], "127.0.0.1": ["127.0.0.1"]})
+        fetcher = make_fetcher(
+            names=names, allowed_hosts=("127.0.0.0/8", EVIL, "docs.acme.example"), ports=(self.web.port,)
+        )
+        opener = WorkspaceOpener(self.db, self.settings, run)
+        return Bench(self.db, self.settings, run, find, embedders, fetcher, self.processes, opener.open)
+
+    async def call(self, tool: str, place: str = "1#0", **arguments: Any) -> ToolResult:
+        return await self.box.call(tool, arguments, place)
+
+    async def allow(self, **policy: Any) -> None:
+        async with self.db.transaction() as tx:
+            await set_policy(tx, PROJECT, "anna", **policy)
+
+    @property
+    def folder(self) -> Path:
+        return self.settings.data / "workspaces" / str(self.run) / "repository"
+
+    def upstream(self, *words: str) -> str:
+        return run_git(self.repository, *words)
+
+
+@asynccontextmanager
+async def open_workbench(db: Database, folder: Path, sources: Sequence[Wanted] = ()) -> AsyncIterator[Workbench]:
+    """Everything outside is on loopback, and counts what reaches it."""
+    repository = make_repository(folder)
+    async with db.transaction() as tx:
+        await add_source(tx, Wanted("code", "git", {"url": str(repository)}, PROJECT))
+        for one in sources:
+            await add_source(tx, one)
+    async with run_mail_server() as mail, run_web_server() as web:
+        smtp = {"host": "127.0.0.1", "port": mail.port, "security": "none", "sender": "agent@acme.example"}
+        settings = Settings(data=folder / "data", agents={"smtp": smtp, "command_timeout": "20s"})  # pyright: ignore[reportArgumentType]
+        processes = ProcessPool(1)
+        try:
+            yield Workbench(db, settings, mail, web, repository, processes)
+        finally:
+            await processes.close()
