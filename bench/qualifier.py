@@ -23,7 +23,7 @@ from datetime import datetime, timedelta  # noqa: E402
 from statistics import median  # noqa: E402
 from typing import Any  # noqa: E402
 
-from bench.reading import ME, find_false_dates, load_rows, make_about, measure_dates  # noqa: E402
+from bench.reading_texts import ME, find_false_dates, load_rows, make_about, measure_dates  # noqa: E402
 from bench.train_intent import measure_intent  # noqa: E402
 
 from gristmill.db import Database, Embedded, open_database  # noqa: E402
