@@ -90,3 +90,13 @@ def test_a_replay_shows_what_would_differ(cli, item):
     told = json.loads(cli("qualify", "replay", "--client", "acme", "--json").out)
     assert [one["now"]["route"] for one in told["differences"]] == ["handled"]
     assert json.loads(cli("qualify", "replay", "--client", "globex", "--json").out)["looked_at"] == 0
+
+
+def test_why_prints_the_rules_and_marks_their_words(cli, item):
+    said = cli("item", "why", str(item)).out
+    assert "by rules: now, normal" in said
+    assert "1. The text asks for something. (actionable)" in said
+    assert "»Could you please send us the signed contract?«¹" in said
+    told = json.loads(cli("item", "why", str(item), "--json").out)
+    assert [one["rule"] for one in told["path"]] == ["actionable", "no_deadline"]
+    assert cli("item", "why", "999").code == 1

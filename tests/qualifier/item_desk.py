@@ -18,6 +18,7 @@ from gristmill.qualifier.model import Item
 from gristmill.qualifier.qualification import qualify_many
 from gristmill.qualifier.store import NewItem, get_item, make_item
 from gristmill.qualifier.texts import load_item_texts
+from gristmill.queue import send_many
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import LlmSettings, Settings
@@ -62,6 +63,7 @@ class ItemDesk:
             assert not isinstance(found, Exception), found
             async with self.db.transaction() as tx:
                 await found.write(tx)
+                await send_many(tx, found.then)
 
     async def qualify(self, text: str, **more: Any) -> Item:
         id_ = await self.make(text, **more)

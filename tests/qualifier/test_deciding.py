@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 from cases import (
+    AMOUNT,
     GREETING,
     INVOICE,
     MENTION,
@@ -62,6 +63,13 @@ def rules_of(case: Case) -> list[str]:
         (make_case(facts={"mentions": (MENTION,)}), "now", "normal", ["mention", "no_deadline"]),
         (make_case(facts={"mentions": (MENTION,), "noise": (NOISE,)}), "now", "normal", ["mention", "no_deadline"]),
         (make_case(facts={"mentions": (GREETING,)}), "info_only", "normal", ["information"]),
+        (
+            make_case(facts={"amounts": (AMOUNT,), "references": (INVOICE,)}, deadline=in_days(14)),
+            "later",
+            "normal",
+            ["maybe_bill", "deadline_far"],
+        ),
+        (make_case(facts={"amounts": (AMOUNT,)}, deadline=in_days(14)), "info_only", "normal", ["information"]),
         (make_case(is_wish=True), "now", "normal", ["wish", "no_deadline"]),
         (
             make_case(asks=True, deadline=in_days(9), is_due=True),

@@ -43,6 +43,7 @@ class Verdict:
 
     item: Item
     route: Route
+    then: tuple[()] = ()
 
     async def write(self, tx: Tx) -> None:
         await apply_route(tx, self.item, self.route, decision=None, why=f"It says {self.route.to}.", by="rules")

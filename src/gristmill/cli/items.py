@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gristmill.cli.output import Json, Misused, emit, make_facts, make_table, out, shorten
 from gristmill.cli.output import say as say_line
+from gristmill.cli.reasons import describe_reasons, show_reasons
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
 from gristmill.cli.session import Session, blame_options, name_user, parse_instant, run, session
 from gristmill.db import Tx
@@ -22,6 +23,7 @@ from gristmill.qualifier import (
     UNDECIDED,
     URGENCIES,
     Event,
+    Explanation,
     Item,
     ItemResult,
     ItemState,
@@ -31,6 +33,7 @@ from gristmill.qualifier import (
     add_item,
     answer,
     cancel_item,
+    explain_item,
     find_item_of,
     get_item,
     list_events,
@@ -108,6 +111,11 @@ def add(
     emit(json, found, lambda: _show_table([found]))
 
 
+async def _load_why(id_: WorkItemId) -> Explanation:
+    async with session() as at, at.db.reading() as tx:
+        return await explain_item(tx, id_)
+
+
 def _choose(value: str, allowed: Sequence[Any], what: str) -> Any:
     if value not in allowed:
         raise Misused(f"“{value}” is no {what} of an item: choose one of {', '.join(allowed)}.")
@@ -143,6 +151,16 @@ def show(id: Id, json: Json = False) -> None:
     """
     found = run(_show(WorkItemId(id)))
     emit(json, found, lambda: _show_details(found))
+
+
+@app.command()
+def why(id: Id, json: Json = False) -> None:
+    """Why an item was decided so: the rules that spoke, and the text with the words that they went by.
+
+    Example: gristmill item why 7
+    """
+    found = run(_load_why(WorkItemId(id)))
+    emit(json, describe_reasons(found), lambda: show_reasons(found))
 
 
 @app.command()

@@ -18,7 +18,7 @@ from gristmill.qualifier.conventions import (
 from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import load_moment
 from gristmill.qualifier.executor import AskedFor, Checkpoint, Citation, Executor, Question, Result
-from gristmill.qualifier.explaining import Explanation, explain_item
+from gristmill.qualifier.explaining import Excerpt, Explanation, explain_item
 from gristmill.qualifier.idle import RequestNotes
 from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
@@ -74,6 +74,7 @@ __all__ = [
     "Convention",
     "ConventionVersion",
     "Event",
+    "Excerpt",
     "Executor",
     "Explanation",
     "Fate",

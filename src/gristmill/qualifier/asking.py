@@ -15,7 +15,7 @@ from gristmill.qualifier.letters import AskLlm
 from gristmill.qualifier.llm_pass import Consultation, consult
 from gristmill.qualifier.llm_tools import Desk
 from gristmill.qualifier.moving import move_item
-from gristmill.qualifier.qualification import Prepared, decide_and_write, load_customs, prepare
+from gristmill.qualifier.qualification import Prepared, decide_and_write, list_letters, load_customs, prepare
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.queue import Done, Skip
 from gristmill.rooms import Tools
@@ -36,7 +36,9 @@ async def ask_llm(letter: AskLlm, *, tools: Tools, llm: Llm) -> Done | Skip:
         raise
     except Exception as error:  # noqa: BLE001 the item shows it, and everything else goes on
         return Done(partial(_fail, item=letter.item, why=f"{type(error).__name__}: {error}"))
-    return Done(partial(_write, prepared=prepared, found=found))
+    own = make_node_key(prepared.item)
+    has_atom = any(call.nodeKey == own for _, call in found.desk.notes)
+    return Done(partial(_write, prepared=prepared, found=found), () if has_atom else list_letters(prepared))
 
 
 async def _prepare(item: WorkItemId, tools: Tools) -> Prepared | None:
@@ -63,12 +65,8 @@ async def _consult(prepared: Prepared, tools: Tools, llm: Llm) -> Consultation:
 
 
 async def _write(tx: Tx, *, prepared: Prepared, found: Consultation) -> None:
-    own = make_node_key(prepared.item)
-    stored = any(call.nodeKey == own for _, call in found.desk.notes)
     chunks = await found.desk.write(tx)
-    await decide_and_write(
-        tx, prepared=prepared, advice=found.advice, summary=found.summary, asked=True, has_atom=stored
-    )
+    await decide_and_write(tx, prepared=prepared, advice=found.advice, summary=found.summary, asked=True)
     keys = [*(call.nodeKey for _, call in found.desk.notes), *(call.nodeKey for call in found.desk.nodes)]
     await remember_chunks(tx, prepared.item.id, keys, chunks)
 

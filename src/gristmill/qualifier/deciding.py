@@ -163,10 +163,12 @@ def decide_by_tree(case: Case) -> _View:
         view = view.say(*floor)
     elif (noise := find_noise(case.facts)) is not None:
         return _call_noise(view, noise)
-    elif not case.hints.has_actionable_content.value:
-        return _call_information(view, case)
-    else:
+    elif case.hints.has_actionable_content.value:
         view = view.say("actionable", *_say_requests(case))
+    elif _may_be_bill(case.facts):
+        view = view.say("maybe_bill", *_say_bill(case.facts))
+    else:
+        return _call_information(view, case)
     return _find_time(view, case)
 
 
@@ -212,6 +214,16 @@ def _call_information(view: _View, case: Case) -> _View:
 def _say_requests(case: Case) -> tuple[str, tuple[Words, ...]]:
     hint = case.hints.has_actionable_content
     return "The text asks for something.", words_of(hint.evidence[:SHOWN_REQUESTS])
+
+
+def _may_be_bill(facts: Facts) -> bool:
+    """A net under the rules of payments: an amount, a deadline, and the number of an invoice or of an account."""
+    return bool(facts.amounts and facts.deadline) and any(one.kind in ("invoice", "iban") for one in facts.references)
+
+
+def _say_bill(facts: Facts) -> tuple[str, tuple[Words, ...]]:
+    found = [facts.amounts[0].evidence, facts.deadline.evidence if facts.deadline else None]
+    return "An amount, a deadline and the number of a bill are named: it may be one.", words_of(found)
 
 
 def _find_time(view: _View, case: Case) -> _View:

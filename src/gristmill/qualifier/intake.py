@@ -16,7 +16,7 @@ from gristmill.qualifier.model import UNDECIDED, Item, ItemText
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.store import hold_item
 from gristmill.qualifier.texts import load_item_texts
-from gristmill.queue import Answer, Done, Skip, send
+from gristmill.queue import Answer, Done, Envelope, Letter, Skip, send
 from gristmill.tasks import DocumentRead
 
 NOT_ALL_READ = Done()  # the last document of the family brings the letter that decides
@@ -29,6 +29,9 @@ class Decision(Protocol):
 
     @property
     def write(self) -> Callable[[Tx], Awaitable[None]]: ...
+
+    @property
+    def then(self) -> Sequence[Letter | Envelope]: ...
 
 
 Qualify = Callable[[Sequence[ItemText]], Awaitable[Sequence[Decision | Exception]]]
@@ -114,7 +117,7 @@ def _settle(item: Item, noted: Noted | None, decision: Decision | Exception) -> 
     if isinstance(decision, Exception):
         reason = f"It cannot be decided: {decision}"
         return Skip(reason, write=partial(_fail, item=item, reason=reason))
-    return Done(write=partial(_write_decision, item=item, noted=noted, decision=decision))
+    return Done(write=partial(_write_decision, item=item, noted=noted, decision=decision), then=decision.then)
 
 
 async def _write_decision(tx: Tx, *, item: Item, noted: Noted | None, decision: Decision) -> None:

@@ -27,7 +27,7 @@ from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.profiles import Profile, find_identity, find_lead_of, load_profiles
 from gristmill.qualifier.reading import Terms, Wording
 from gristmill.qualifier.routing import apply_route
-from gristmill.queue import send
+from gristmill.queue import Envelope, Letter, send
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
 from gristmill.settings import QualifierSettings
@@ -52,6 +52,7 @@ class Qualified:
 
     item: Item
     write: Callable[[Tx], Awaitable[None]]
+    then: Sequence[Letter | Envelope] = ()  # letters that are sent with those of many others
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,18 @@ def prepare(text: ItemText, terms: Terms) -> Prepared:
 
 def _qualify(prepared: Prepared, *, has_llm: bool) -> Qualified:
     """An LLM is asked about items that are new here. A decision that is made again is made by rules: it only rises."""
-    ask = has_llm and prepared.item.state in UNDECIDED and not is_settled(prepared.case)
-    return Qualified(prepared.item, partial(_ask_llm if ask else decide_and_write, prepared=prepared))
+    if has_llm and prepared.item.state in UNDECIDED and not is_settled(prepared.case):
+        return Qualified(prepared.item, partial(_ask_llm, prepared=prepared))
+    return Qualified(prepared.item, partial(decide_and_write, prepared=prepared), list_letters(prepared))
+
+
+def list_letters(prepared: Prepared) -> list[Envelope]:
+    """The atomic chunk is kept later, and by others: an urgent item does not wait for vectors."""
+    atom, item = prepared.atom, prepared.item
+    is_first = item.decision is None and item.origin is None and item.parent is None
+    if not is_first or not prepared.wording.has_text:
+        return []
+    return [Envelope(KeepAtom(item.id, atom.node_key, atom.node_type, atom.text), scope=item.scope)]
 
 
 async def _ask_llm(tx: Tx, *, prepared: Prepared) -> None:
@@ -126,11 +137,10 @@ async def decide_and_write(
     advice: Advice | None = None,
     summary: str = "",
     asked: bool = False,
-    has_atom: bool = False,
 ) -> None:
     """Decide, now that other items are known, and write the decision with everything that follows from it.
 
-    An LLM that was `asked` and gave no advice is a silent one. With `has_atom`, it has kept the item's chunk itself.
+    An LLM that was `asked` and gave no advice is a silent one.
     """
     item, facts = prepared.item, prepared.case.facts
     identifiers = find_identifiers(facts)
@@ -145,22 +155,12 @@ async def decide_and_write(
     await save_memory(tx, item.id, make_memory(prepared, verdict, summary))
     reason = explain_briefly(verdict)
     await apply_route(tx, item, verdict.route, decision=decision, why=reason, by=verdict.author)
-    if not has_atom:
-        await _keep_atom(tx, prepared)
 
 
 async def _count(tx: Tx, case: Case) -> None:
     if case.firings:
         await count_firings(tx, [one.id for one in case.firings])
         await fold_firings(tx)
-
-
-async def _keep_atom(tx: Tx, prepared: Prepared) -> None:
-    """Later, and by others: an urgent item does not wait for vectors."""
-    atom, item = prepared.atom, prepared.item
-    is_first = item.decision is None and item.origin is None and item.parent is None
-    if prepared.wording.has_text and is_first:
-        await send(tx, KeepAtom(item.id, atom.node_key, atom.node_type, atom.text), scope=item.scope)
 
 
 def explain_briefly(verdict: Verdict) -> str:

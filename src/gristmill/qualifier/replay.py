@@ -13,8 +13,8 @@ from gristmill.processes import ProcessPool
 from gristmill.qualifier.casework import make_case, word_item
 from gristmill.qualifier.deciding import Verdict, decide
 from gristmill.qualifier.decisions import Decision, Inputs, read_inputs
-from gristmill.qualifier.model import RouteTo, Urgency
-from gristmill.qualifier.qualification import load_customs
+from gristmill.qualifier.model import ItemText, RouteTo, Urgency
+from gristmill.qualifier.qualification import Customs, load_customs
 from gristmill.qualifier.reading import Terms, Wording
 from gristmill.qualifier.reasons import Step
 from gristmill.qualifier.texts import load_item_texts
@@ -163,16 +163,14 @@ async def _load_portions(
     db: Database, settings: QualifierSettings, wish: ReplayWish, seen_from: Viewpoint | None
 ) -> AsyncIterator[tuple[list[_Job], int]]:
     """Jobs, and how many items of the portion have no words any more."""
-    async with db.reading(seen_from=seen_from) as tx:
-        first = await tx.value(SQL["first_decision"], since=wish.since)
-    left = wish.most
-    while first is not None and left > 0:
+    since, after, left = wish.since, 0, wish.most
+    while left > 0:
         async with db.reading(seen_from=seen_from) as tx:
             decisions = await tx.all(
                 SQL["portion_of_decisions"],
                 Decision,
-                first=first,
-                since=wish.since,
+                since=since,
+                after=after,
                 client=wish.client,
                 project=wish.project,
                 limit=min(PORTION, left),
@@ -181,29 +179,28 @@ async def _load_portions(
                 return
             texts = {one.item.id: one for one in await load_item_texts(tx, [one.item for one in decisions])}
             customs = await load_customs(tx, [one.item.client for one in texts.values()])
-        jobs: list[_Job] = []
-        for one in decisions:
-            if (text := texts.get(one.item)) is not None:
-                item = text.item
-                terms = customs.find_terms(item.client, item.project, settings, one.decided_at)
-                jobs.append(
-                    _Job(
-                        one.id,
-                        item.id,
-                        item.title,
-                        item.client,
-                        item.project,
-                        one.decided_at,
-                        _read_outcome(one),
-                        one.digest,
-                        word_item(text, terms.me),
-                        terms,
-                        read_inputs(one),
-                    )
-                )
+        jobs = [_make_job(one, texts[one.item], customs, settings) for one in decisions if one.item in texts]
         left -= len(decisions)
-        first = decisions[-1].id + 1
+        since, after = decisions[-1].decided_at, decisions[-1].id
         yield jobs, len(decisions) - len(jobs)
+
+
+def _make_job(one: Decision, text: ItemText, customs: Customs, settings: QualifierSettings) -> _Job:
+    item = text.item
+    terms = customs.find_terms(item.client, item.project, settings, one.decided_at)
+    return _Job(
+        one.id,
+        item.id,
+        item.title,
+        item.client,
+        item.project,
+        one.decided_at,
+        _read_outcome(one),
+        one.digest,
+        word_item(text, terms.me),
+        terms,
+        read_inputs(one),
+    )
 
 
 def _read_outcome(one: Decision) -> ReplayedOutcome:

@@ -8,17 +8,14 @@ SELECT count(*)::int FROM (
      AND (%(project)s::text IS NULL OR s.project = %(project)s)
    LIMIT %(most)s) r;
 
--- name: first_decision
-SELECT id FROM decision WHERE decided_at >= %(since)s ORDER BY decided_at LIMIT 1;
-
 -- name: portion_of_decisions
 -- the last decision of each item: those before it do not hold any more
 SELECT d.id, d.item, d.scope, d.decided_at, d.author, d.route, d.standing, d.urgency, d.deadline, d.scheduled_at, d.target, d.assign,
        d.conventions, d.rules, d.characters, d.digest, d.silent, d.inputs, d.path
   FROM decision d JOIN item i ON i.decision = d.id JOIN scope s ON s.id = d.scope
- WHERE d.id >= %(first)s AND d.decided_at >= %(since)s AND (%(client)s::text IS NULL OR s.client = %(client)s)
+ WHERE (d.decided_at, d.id) > (%(since)s, %(after)s) AND (%(client)s::text IS NULL OR s.client = %(client)s)
    AND (%(project)s::text IS NULL OR s.project = %(project)s)
- ORDER BY d.id LIMIT %(limit)s;
+ ORDER BY d.decided_at, d.id LIMIT %(limit)s;
 
 -- name: newest_decisions
 SELECT d.id, d.item, d.scope, d.decided_at, d.author, d.route, d.standing, d.urgency, d.deadline, d.scheduled_at, d.target, d.assign,
