@@ -10,8 +10,8 @@ from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
 from gristmill.settings.loading import load, unknown_names
 from gristmill.settings.log import LogSettings
-from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.mail_server import MailServer
+from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.records import RecordsSettings
 from gristmill.settings.references import Reference, read_reference
