@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from smtp_server import MailServer, make_certificate, run_mail_server
 
 from gristmill.alarms import AlarmId, list_alarms, list_deliveries, try_channel
 from gristmill.alarms.channels import Message, tell_channel
@@ -27,6 +26,7 @@ from gristmill.errors import Permanent, Refused, Transient, Unknown
 from gristmill.queue import Done, Skip
 from gristmill.settings import AlarmSettings, CommandChannel, EmailChannel, FetchSettings, Settings, WebhookChannel
 from gristmill.telemetry import Finding
+from smtp_server import MailServer, make_certificate, run_mail_server
 
 AT = datetime(2026, 11, 17, 12, tzinfo=UTC)
 ALARM = Alarm(

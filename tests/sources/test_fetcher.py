@@ -10,7 +10,6 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
-from web_server import Names, Turns, WebServer, make_fetcher, run_web_server
 
 from gristmill.db import Database
 from gristmill.errors import NoTurn, Overloaded, Permanent, Transient, Unsafe
@@ -20,6 +19,7 @@ from gristmill.sources import Fetcher, NotThere
 from gristmill.sources.fetch.answers import read_retry_after
 from gristmill.sources.fetch.location import read_location
 from gristmill.sources.fetch.resolving import look_up, pin_connector
+from web_server import Names, Turns, WebServer, make_fetcher, run_web_server
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from web_server import Names, Turns, WebServer, run_web_server
 
 from gristmill.db import Database, Tx
 from gristmill.documents import Item, remove_source, take_in
@@ -33,6 +32,7 @@ from gristmill.sources import (
 from gristmill.sources.link.fetching import LinkFetcher
 from gristmill.sources.link.letters import FetchLink, ReviewLinks
 from gristmill.sources.link.reviewing import PORTION, review_links
+from web_server import Names, Turns, WebServer, run_web_server
 
 ACME, BETA = Scope("acme"), Scope("beta")
 ARTICLE = (
