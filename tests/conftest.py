@@ -50,6 +50,7 @@ LONGEST = (
     "test_cli_worker",
     "test_cli_documents",
     "test_killed",
+    "test_killed_runs",
     "router",
 )
 # what loads the same model, or starts the same processes, runs in the same process, which does so once

@@ -77,7 +77,7 @@ class Workbench:
             run = await load_run(tx, self.run)
             words = await load_words(tx, run)
         self.bench = self._make_bench(run)
-        self.box = make_toolbox(self.bench, fence, words, TOOLS)
+        self.box = make_toolbox(self.bench, fence, words, TOOLS.values())
         self.ledger = Ledger(self.db, self.run, fence)
 
     def _make_bench(self, run: Run) -> Bench:

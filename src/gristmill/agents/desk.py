@@ -1,7 +1,7 @@
 """What a graph works with: one run, its words, its toolbox, its questions and its steps."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ from gristmill.agents.runs import (
     load_texts,
     note_host,
 )
-from gristmill.agents.tools import Bench, Toolbox
+from gristmill.agents.tools import AnyTool, Bench, Toolbox
 from gristmill.agents.workspaces import Workspace, find_repository, host_name, open_workspace
 from gristmill.db import Database, Tx
 from gristmill.ids import StepId
@@ -105,5 +105,5 @@ class WorkspaceOpener:
             return self._opened
 
 
-def make_toolbox(bench: Bench, fence: int, words: Words, tools: "dict[str, Any]") -> Toolbox:
-    return Toolbox(bench, Ledger(bench.db, bench.run.id, fence), tools.values(), words)
+def make_toolbox(bench: Bench, fence: int, words: Words, tools: Iterable[AnyTool]) -> Toolbox:
+    return Toolbox(bench, Ledger(bench.db, bench.run.id, fence), tools, words)

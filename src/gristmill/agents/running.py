@@ -1,7 +1,7 @@
 """Answers the letter RunAgent: a worker takes a run over, a course carries it on, and its end is written down."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
@@ -18,7 +18,7 @@ from gristmill.agents.runs import (
     take_over,
     withdraw_questions,
 )
-from gristmill.agents.tools import TOOLS, Bench
+from gristmill.agents.tools import TOOLS, AnyTool, Bench
 from gristmill.agents.workspaces import check_host
 from gristmill.db import Tx
 from gristmill.errors import Permanent, Refused
@@ -41,6 +41,7 @@ class RunCarrier:
 
     tools: Tools
     course: Course
+    kit: Mapping[str, AnyTool] = field(default_factory=lambda: TOOLS)  # what the run may use
 
     async def carry(self, letter: RunAgent) -> Done | Skip | Snooze:
         found = await self._take(letter.run)
@@ -73,7 +74,7 @@ class RunCarrier:
         db = self.tools.db
         async with db.reading() as tx:
             words = await load_words(tx, run)
-        return Desk(db, run, fence, make_toolbox(self._make_bench(run), fence, words, TOOLS))
+        return Desk(db, run, fence, make_toolbox(self._make_bench(run), fence, words, self.kit.values()))
 
     def _make_bench(self, run: Run) -> Bench:
         db, settings, models = self.tools.db, self.tools.settings, self.tools.models

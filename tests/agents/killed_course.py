@@ -1,0 +1,196 @@
+"""A process that carries runs in copies of itself, and lets a copy be killed at a given await.
+
+It reads a line for each copy: the run, the number of the await at which it is killed (-1: never), and whether it is
+killed when it begins to wait there or when it would go on. It answers with the way in which the copy ended. The copies
+are real processes that end by SIGKILL; what they import is imported once.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Coroutine, Generator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from pydantic import Field
+
+from gristmill.agents.desk import Desk
+from gristmill.agents.letters import RunAgent
+from gristmill.agents.running import RunCarrier
+from gristmill.agents.tools import TOOLS, Arguments, Bench, Tool, ToolResult
+from gristmill.db import Database
+from gristmill.errors import Transient, Unsent
+from gristmill.ids import RunId, TaskId
+from gristmill.models import ModelPool
+from gristmill.queue.context import ChildMember, Running, set_current
+from gristmill.queue.outcome import Done
+from gristmill.rooms import Tools
+from gristmill.settings import Settings
+
+OUTSIDE = os.environ.get("OUTSIDE", "")
+
+
+class Post(Arguments):
+    """Something for the outside."""
+
+    what: str = Field(description="What is said.")
+
+
+async def post(arguments: Post, bench: Bench) -> ToolResult:
+    headers = {"Idempotency-Key": bench.begun.key}
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(OUTSIDE, data=f"{bench.run.id}/{arguments.what}", headers=headers) as response,
+        ):
+            return ToolResult(await response.text())
+    except aiohttp.ClientConnectorError as error:
+        raise Unsent("not reached") from error
+    except aiohttp.ClientError as error:
+        raise Transient("cut off") from error
+
+
+def make_tool(name: str, *, repeatable: bool) -> Tool[Post]:
+    return Tool(
+        name,
+        "Say something to the outside.",
+        Post,
+        post,
+        changes="outside",
+        targets={"what": "name"},
+        repeatable=repeatable,
+        summarise=lambda arguments: f"Say {arguments.what}.",
+    )
+
+
+KIT = {
+    **TOOLS,
+    "post_known": make_tool("post_known", repeatable=True),
+    "post_blind": make_tool("post_blind", repeatable=False),
+}
+
+
+async def say_twelve_things(desk: Desk) -> str:
+    """Six to a provider that knows idempotency keys, six to one that does not."""
+    calls = desk.toolbox.at("1")
+    said = [await calls.call("post_known" if n % 2 else "post_blind", {"what": f"thing-{n}"}) for n in range(12)]
+    return ", ".join(one.text for one in said)
+
+
+async def change_twelve_things(desk: Desk) -> str:
+    """With the real tools: files, git, mail, and a provider."""
+    calls = desk.toolbox.at("1")
+    branch = f"agent/{desk.run.id}"
+    said = [
+        await calls.call("git_branch", {"branch": branch}),
+        await calls.call("write_file", {"path": "notes.md", "text": "one\n"}),
+        await calls.call("patch_file", {"path": "main.py", "old": "a - b", "new": "a + b"}),
+        await calls.call("git_commit", {"message": "Mend"}),
+        await calls.call("patch_file", {"path": "notes.md", "old": "one", "new": "one two"}),
+        await calls.call("git_commit", {"message": "Note"}),
+        await calls.call("git_push", {"branch": branch}),
+        await calls.call("post_known", {"what": "thing-1"}),
+        await calls.call("send_mail", {"to": ["anna@acme.example"], "subject": f"Run {desk.run.id}", "text": "done"}),
+        await calls.call("post_blind", {"what": "thing-0"}),
+        await calls.call("write_file", {"path": "more.md", "text": "more\n"}),
+        await calls.call("git_commit", {"message": "More"}),
+    ]
+    assert not any(one.is_error for one in said), said
+    return str(len(said))
+
+
+COURSES = {"say": say_twelve_things, "change": change_twelve_things}
+
+
+class Killing:
+    """Counts every await of every task of this process, and kills the process at one of them."""
+
+    def __init__(self, at: int, when: str) -> None:
+        self.count = 0
+        self._at = at
+        self._when = when
+
+    def make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
+        return asyncio.Task(self._watch(coroutine), loop=loop, **more)
+
+    async def _watch(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return await _Watched(self, coroutine)
+
+    def reach(self) -> bool:
+        """Whether the process ends when this wait is over."""
+        self.count += 1
+        is_here = self.count - 1 == self._at
+        if is_here and self._when == "waiting":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return is_here
+
+
+class _Watched:
+    def __init__(self, killing: Killing, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._killing = killing
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step, value = self._coroutine.send, None
+        while True:
+            try:
+                awaited = step(value)
+            except StopIteration as done:
+                return done.value
+            ends = self._killing.reach()
+            try:
+                value, step = (yield awaited), self._coroutine.send
+            except BaseException as error:  # noqa: BLE001 whatever it is, the coroutine must see it
+                value, step = error, self._coroutine.throw
+            if ends:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def carry(url: str, settings: Settings, course: str, run: int) -> None:
+    """As a worker does it: the handler, then its answer in one transaction."""
+    set_current(Running([ChildMember(TaskId(run), 1)], lambda *_: None))
+    db = await Database(url).__aenter__()  # nobody closes it: the process ends
+    carrier = RunCarrier(Tools(db, settings, ModelPool(settings)), COURSES[course], KIT)
+    answer = await carrier.carry(RunAgent(RunId(run)))
+    if isinstance(answer, Done) and answer.write is not None:
+        async with db.transaction() as tx:
+            await answer.write(tx)
+
+
+def live(url: str, settings: Settings, course: str, order: dict[str, Any], report: int) -> None:
+    """The life of a copy."""
+    killing = Killing(order["at"], order["when"])
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.set_task_factory(killing.make_task)
+    loop.run_until_complete(carry(url, settings, course, order["run"]))
+    os.write(report, json.dumps({"awaits": killing.count}).encode())
+
+
+def main() -> None:
+    url, data, course, agents = sys.argv[1:]
+    settings = Settings(data=Path(data), agents=json.loads(agents))
+    for line in sys.stdin:
+        order = json.loads(line)
+        reading, writing = os.pipe()
+        copy = os.fork()
+        if copy == 0:
+            os.close(reading)
+            try:
+                live(url, settings, course, order, writing)
+            except BaseException as error:  # noqa: BLE001 it is told to the test
+                os.write(writing, json.dumps({"error": repr(error)}).encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as report:
+            said = report.read()
+        _, status = os.waitpid(copy, 0)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        print(json.dumps({"killed": killed, **json.loads(said or "{}")}), flush=True)  # noqa: T201 the answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Runs whose process is killed at every await: nothing is done twice, nothing is lost, the end is the same."""
+
+import asyncio
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from desk_work import PROJECT, questions, state_of
+from workbench import make_repository, run_git
+
+from gristmill.agents import Started, answer_question, list_effects, start_run
+from gristmill.agents.policy import set_policy
+from gristmill.agents.runs import Question
+from gristmill.db import Database
+from gristmill.ids import RunId
+from gristmill.sources import Wanted, add_source
+from smtp_server import MailServer, run_mail_server
+
+SAMPLES = 12  # kill points of the run with real tools
+MOST_ROUNDS = 6
+
+
+@dataclass
+class Provider:
+    """Counts what reached it; the same idempotency key is the same request, where a tool is said to know them."""
+
+    url: str = ""
+    reached: Counter[str] = field(default_factory=Counter[str])
+    known: dict[str, str] = field(default_factory=dict[str, str])
+    is_idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.is_idle.clear()
+        try:
+            what, key = await request.text(), request.headers["Idempotency-Key"]
+            if not (int(what.rpartition("-")[2]) % 2 and key in self.known):
+                self.reached[what] += 1
+                self.known[key] = what.rpartition("/")[2]
+            return web.Response(text=self.known[key])
+        finally:
+            self.is_idle.set()
+
+
+@asynccontextmanager
+async def run_provider() -> AsyncIterator[Provider]:
+    provider = Provider()
+    provider.is_idle.set()
+    app = web.Application()
+    app.router.add_post("/", provider.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    provider.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    try:
+        yield provider
+    finally:
+        await runner.cleanup()
+
+
+@dataclass
+class World:
+    """A database, everything outside, and a process whose copies carry runs."""
+
+    db: Database
+    provider: Provider
+    mail: MailServer
+    process: asyncio.subprocess.Process
+    repository: Path
+    kills: int = 0
+    asked: int = 0
+
+    async def begin(self) -> RunId:
+        words = " ".join(f"thing-{n}" for n in range(12))
+        async with self.db.transaction() as tx:
+            return await start_run(tx, Started(f"Say {words} to anna@acme.example.", "anna", PROJECT))
+
+    async def carry(self, run: RunId, at: int = -1, when: str = "waiting") -> dict[str, Any]:
+        """Let a copy carry a run, and be killed at an await."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"run": run, "at": at, "when": when}).encode() + b"\n")
+        await self.process.stdin.drain()
+        return json.loads(await self.process.stdout.readline())
+
+    async def carry_to_its_end(self, run: RunId) -> None:
+        """Other workers go on, until the run is over; a person answers what nobody else can know."""
+        for _ in range(MOST_ROUNDS):
+            ended = await self.carry(run)
+            assert "error" not in ended, ended
+            state = (await state_of(self.db, run)).state
+            if state == "completed":
+                return
+            assert state == "waiting_for_user"
+            for question in await questions(self.db, run):
+                await self._answer(question)
+        raise AssertionError("it never came to its end")
+
+    async def _answer(self, question: Question) -> None:
+        """A person looks there, and says what is so."""
+        assert question.kind == "unknown_effect", question
+        self.asked += 1
+        arguments = question.details["arguments"]
+        if question.details["tool"] == "send_mail":
+            was_done = any(arguments["subject"].encode() in mail for mail in self.mail.mails)
+        else:
+            was_done = self.provider.reached[f"{question.run}/{arguments['what']}"] > 0
+        async with self.db.transaction() as tx:
+            await answer_question(tx, question.id, choice="done" if was_done else "not_done", by="anna")
+
+    async def look(self, run: RunId) -> dict[str, Any]:
+        """Everything that is to be the same with kills and without."""
+        async with self.db.reading() as tx:
+            effects = await list_effects(tx, run)
+        prefix = f"{run}/"
+        return {
+            "state": (await state_of(self.db, run)).state,
+            "effects": [(one.key, one.tool, one.state) for one in effects],
+            "reached": {
+                what.removeprefix(prefix): n for what, n in self.provider.reached.items() if what.startswith(prefix)
+            },
+            "mails": sum(f"Subject: Run {run}\r\n".encode() in mail for mail in self.mail.mails),
+        }
+
+    def look_at_branch(self, run: RunId) -> list[str]:
+        """The commits that reached the repository, and what is in them."""
+        branch = f"agent/{run}"
+        return run_git(self.repository, "log", "-p", "--format=%s", branch).splitlines()
+
+
+@asynccontextmanager
+async def open_world(db: Database, url: str, folder: Path, course: str) -> AsyncIterator[World]:
+    repository = make_repository(folder)
+    async with db.transaction() as tx:
+        await add_source(tx, Wanted("code", "git", {"url": str(repository)}, PROJECT))
+        policy: dict[str, Any] = {"auto_push": True, "recipients": ("anna@acme.example",)}
+        await set_policy(tx, PROJECT, "anna", tools=("post_known", "post_blind"), **policy)
+    async with run_provider() as provider, run_mail_server() as mail:
+        smtp = {"host": "127.0.0.1", "port": mail.port, "security": "none", "sender": "agent@acme.example"}
+        words = [Path(__file__).with_name("killed_course.py"), url, folder / "data", course, json.dumps({"smtp": smtp})]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *map(str, words),
+            env=os.environ | {"OUTSIDE": provider.url, "GRISTMILL_LOG_LEVEL": "error"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            yield World(db, provider, mail, process, repository)
+        finally:
+            process.kill()
+            await process.wait()
+
+
+async def kill_and_compare(world: World, at: int, when: str, calm: dict[str, Any]) -> bool:
+    """One run that is killed there, and carried to its end by others. False if there was no such await."""
+    run = await world.begin()
+    ended = await world.carry(run, at, when)
+    assert "error" not in ended, ended
+    world.kills += ended["killed"]
+    await world.provider.is_idle.wait()
+    if ended["killed"]:
+        await world.carry_to_its_end(run)
+    assert await world.look(run) == calm, f"killed at await {at}, {when}"
+    return ended["killed"]
+
+
+async def carry_calmly(world: World) -> tuple[dict[str, Any], int]:
+    run = await world.begin()
+    ended = await world.carry(run)
+    assert "error" not in ended, ended
+    calm = await world.look(run)
+    assert calm["state"] == "completed"
+    assert [state for _, _, state in calm["effects"]] == ["done"] * 12
+    return calm, ended["awaits"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("when", "every"), [("waiting", 1), ("going on", 3)])
+async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(
+    db: Database, url: str, tmp_path: Path, when: str, every: int
+) -> None:
+    """Where it begins to wait, its request is sent and not answered; where it goes on, it is answered."""
+    async with open_world(db, url, tmp_path, "say") as world:
+        calm, awaits = await carry_calmly(world)
+        assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+        at = 0
+        while await kill_and_compare(world, at, when, calm):
+            at += every
+        assert world.kills >= 0.9 * awaits / every
+        assert world.asked > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["waiting", "going on"])
+async def test_a_run_with_real_tools_survives_kills(db: Database, url: str, tmp_path: Path, when: str) -> None:
+    """Files, commits, a push, a mail: spread over the whole run."""
+    async with open_world(db, url, tmp_path, "change") as world:
+        calm, awaits = await carry_calmly(world)
+        first = RunId(1)
+        assert calm["mails"] == 1
+        for n in range(SAMPLES):
+            at = (awaits * n + n) // SAMPLES
+            await kill_and_compare(world, at, when, calm)
+            branch = [line.replace(f"agent/{first + n + 1}", "") for line in world.look_at_branch(RunId(first + n + 1))]
+            assert _leave_out_times(branch) == _leave_out_times(world.look_at_branch(first))
+        assert world.kills > SAMPLES // 2
+
+
+def _leave_out_times(lines: list[str]) -> list[str]:
+    return [line for line in lines if not line.startswith("index ")]
