@@ -699,3 +699,23 @@ async def test_senders_of_one_serial_key_agree_on_its_head(db: Database) -> None
 
 def test_the_sentence_about_a_nul_is_not_shown_for_its_escaped_name() -> None:
     assert json.loads(encode(Note("\\u0000"), 1000))["text"] == "\\u0000"
+
+
+async def test_letters_of_many_owners_and_groups_are_sent_as_if_one_by_one(db: Database) -> None:
+    async with db.transaction() as tx:
+        groups = [await open_group(tx) for _ in range(4)]
+        sent = [
+            Envelope(Grind(n), parent=groups[n % 4], owner=f"document:{n}", priority=n % 3, foreground=n % 2 == 0)
+            for n in range(12)
+        ]
+        ids = await send_many(tx, sent)
+        rows = [await task(tx, id_) for id_ in ids]
+        assert ids == sorted(ids)
+        assert [(row.payload["grain"], row.parent, row.owner, row.priority, row.foreground) for row in rows] == [
+            (n, groups[n % 4], f"document:{n}", n % 3, n % 2 == 0) for n in range(12)
+        ]
+        assert len(await ground(tx, 12)) == 12
+        for group in groups:
+            await seal(tx, group)
+            assert await status(tx, group) == "completed"
+        await audit(tx)

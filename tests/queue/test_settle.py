@@ -1,7 +1,7 @@
 """Settling: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -29,7 +29,7 @@ from engine import (
 from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost, Permanent, Refused
 from gristmill.ids import TaskId, WorkerId
-from gristmill.queue import Envelope, Skip, Snooze, Unique, open_group, seal, send, send_many
+from gristmill.queue import Envelope, JointWrite, Skip, Snooze, Unique, open_group, seal, send, send_many
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
 from gristmill.queue.fingerprint import fingerprint
@@ -448,6 +448,35 @@ async def test_a_write_that_fails_on_the_last_of_its_own_attempts_is_buried(db: 
     async with db.transaction() as tx:
         assert set((await statuses(tx)).values()) == {"failed"}
         assert await entries(tx) == []
+        await audit(tx)
+
+
+async def writes_all(tx: Tx, parts: Sequence[Any]) -> None:
+    """One entry for all parts; a part that is no number cannot be written."""
+    await tx.execute("INSERT INTO ledger VALUES (%(entry)s)", entry="+".join(str(10 // part) for part in parts))
+
+
+async def test_answers_that_are_written_together_are_written_in_one_call(db: Database, ledger: str) -> None:
+    worker, (a, b, c) = await _three(db)
+    joint = [
+        (a, Done(JointWrite(writes_all, 1))),
+        (b, Done(writes("alone"))),
+        (c, Skip("x", JointWrite(writes_all, 2))),
+    ]
+    await flushed(db, worker, *joint)
+    async with db.transaction() as tx:
+        assert await entries(tx) == ["10+5", "alone"]
+        await audit(tx)
+
+
+async def test_of_answers_that_are_written_together_a_bad_one_fails_alone(db: Database, ledger: str) -> None:
+    worker, (a, b, c) = await _three(db, max_attempts=1)
+    await flushed(
+        db, worker, *((claim, Done(JointWrite(writes_all, part))) for claim, part in ((a, 1), (b, 0), (c, 5)))
+    )
+    async with db.transaction() as tx:
+        assert [await status(tx, one.id) for one in (a, b, c)] == ["completed", "failed", "completed"]
+        assert await entries(tx) == ["10", "2"]
         await audit(tx)
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
+import orjson
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import AsyncRowFactory, RowMaker, TupleRow, namedtuple_row, tuple_row
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Row = Any  # a named tuple of the columns that a query selects
 R = TypeVar("R")
+COPY_FROM = 20  # rows from which COPY pays
 PORTION = 16 * 2**20  # characters or bytes of rows that one statement carries
 
 
@@ -104,6 +106,22 @@ class Tx:
             for piece in pieces:
                 await copy.write(piece)
 
+    async def add_rows(self, copying: Query, inserting: Query, rows: Sequence[NamedTuple]) -> None:
+        """Write whole rows: by COPY, or by an INSERT from JSON where COPY does not pay or is not allowed.
+
+        PostgreSQL has no COPY for a client that is bound by row-level security.
+        """
+        if self.seen_from is not None or len(rows) < COPY_FROM:
+            if rows:
+                await self.execute(
+                    inserting, rows=orjson.dumps([row._asdict() for row in rows], default=_to_hex).decode()
+                )
+            return
+        await self.flush()
+        async with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+            for row in rows:
+                await copy.write_row(row)
+
     async def flush(self) -> None:
         """Send the collected statements."""
         if not self._collected:
@@ -124,6 +142,13 @@ class Tx:
         await self.flush()
         rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
         return await self._connection.cursor(row_factory=rows).execute(query, params)
+
+
+def _to_hex(value: object) -> str:
+    """Bytes as PostgreSQL reads them from text."""
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    raise TypeError(f"{type(value).__name__} is no value of a row")
 
 
 def _records_of(kind: type[Any]) -> AsyncRowFactory[Any]:

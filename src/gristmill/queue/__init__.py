@@ -51,9 +51,10 @@ from gristmill.queue.operate.search import Found, Spot, TaskFilter, find_tasks, 
 from gristmill.queue.operate.trends import Point, Spark, read_sparks, read_trend
 from gristmill.queue.operate.why import Why, why
 from gristmill.queue.operate.workers import WorkerReport, list_workers
-from gristmill.queue.outcome import Answer, Done, Skip, Snooze
+from gristmill.queue.outcome import Answer, Done, JointWrite, Skip, Snooze
 from gristmill.queue.rates import Rate
 from gristmill.queue.send import send, send_many
+from gristmill.queue.trees import Branch, Follower, Leaf, Planted, Tree, plant_trees
 from gristmill.queue.upkeep.cron import check_zone
 from gristmill.queue.upkeep.cron import parse as check_cron
 from gristmill.queue.upkeep.janitor import Cleaned, clean, forget_owners
@@ -79,22 +80,27 @@ __all__ = [
     "Action",
     "Answer",
     "BoundedRun",
+    "Branch",
     "Bulk",
     "Cancelling",
     "Cleaned",
     "Done",
     "Envelope",
     "Event",
+    "Follower",
     "Found",
     "GroupProgress",
     "Handler",
     "Handlers",
     "HealthPort",
     "InLine",
+    "JointWrite",
+    "Leaf",
     "Letter",
     "Limit",
     "LimiterStatus",
     "Limiters",
+    "Planted",
     "Point",
     "Preview",
     "QueueCounts",
@@ -115,6 +121,7 @@ __all__ = [
     "Task",
     "TaskFilter",
     "Thresholds",
+    "Tree",
     "Unique",
     "Why",
     "Worker",
@@ -158,6 +165,7 @@ __all__ = [
     "open_groups",
     "own_scopes",
     "pause",
+    "plant_trees",
     "preview_bulk",
     "put_in_line",
     "read_clock",

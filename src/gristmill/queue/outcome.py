@@ -13,6 +13,20 @@ Write = Callable[[Tx], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class JointWrite:
+    """A write that answers make together: `run` gets the parts of all that are settled in one transaction, in one call.
+
+    Answers that cannot be settled together are settled one by one: then `run` gets the part of each alone.
+    """
+
+    run: Callable[[Tx, Sequence[Any]], Awaitable[None]]
+    part: Any
+
+    async def __call__(self, tx: Tx) -> None:
+        await self.run(tx, [self.part])
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """It is done: `write` and the letters in `then` commit together with the completion, or not at all.
 

@@ -56,7 +56,7 @@ class _Holder(NamedTuple):
 
 
 class _Reserved(NamedTuple):
-    """Ids for new tasks, and the moment at which they are sent."""
+    """The row of `reserve_ids`."""
 
     ids: list[TaskId]
     now: datetime
@@ -86,7 +86,7 @@ async def send_many(tx: Tx, letters: Iterable[Letter | Envelope], *, max_payload
     if _pays_to_copy(tx, given) and len(kinds := set(map(type, given))) == 1 and _is_bare(kinds.pop()):
         return await _send_bare(tx, cast(list[Letter], given), terms)
     envelopes = [enclose(letter) for letter in given]
-    await ensure_queues(tx, _check_names({_queue(one) for one in envelopes}))
+    await ensure_queues(tx, check_names({_queue(one) for one in envelopes}))
     # tasks before groups: the order in which settling locks them, too
     await _lock_prerequisites(tx, envelopes)
     await _join_parents(tx, envelopes)
@@ -110,6 +110,13 @@ def _is_bare(kind: type[Letter | Envelope]) -> bool:
     return not issubclass(kind, Envelope) and has_fixed_queue(kind)
 
 
+async def reserve_ids(tx: Tx, n: int) -> tuple[list[TaskId], datetime]:
+    """Ids for new tasks, and the moment at which they are sent."""
+    row = await tx.one(SQL["reserve_ids"], _Reserved, n=n)
+    assert row is not None
+    return row.ids, row.now
+
+
 async def ensure_queues(tx: Tx, names: Sequence[str]) -> None:
     """Make the queues among these that do not exist yet."""
     await tx.execute(SQL["ensure_queues"], names=list(names))
@@ -124,7 +131,8 @@ def _queue(envelope: Envelope) -> str:
     return envelope.queue or queue_of(envelope.letter)
 
 
-def _check_names(queues: Iterable[str]) -> list[str]:
+def check_names(queues: Iterable[str]) -> list[str]:
+    """The names of queues, sorted; refused if one cannot be one."""
     for queue in queues:
         if not NAME.fullmatch(queue):
             raise Refused(f"“{queue}” is no name for a queue: use small letters, digits, dots, dashes, at most 63.")
@@ -141,14 +149,16 @@ async def _join_parents(tx: Tx, envelopes: Sequence[Envelope]) -> None:
 async def _send_bare(tx: Tx, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     """Letters of one kind with nothing on the outside: no envelope each, just one for all."""
     head = Envelope(letters[0])
-    await ensure_queues(tx, _check_names({_queue(head)}))
+    await ensure_queues(tx, check_names({_queue(head)}))
     return await _copy_alike(tx, head, letters, terms)
 
 
 async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> list[TaskId]:
+    runs = [list(run) for _, run in groupby(envelopes, key=lambda one: _likeness(one, terms))]
+    if len(runs) > 1 and len(envelopes) < COPY_FROM * len(runs):  # few of each
+        return await _insert_each(tx, envelopes, terms)
     ids: list[TaskId] = []
-    for _, run in groupby(envelopes, key=lambda one: _likeness(one, terms)):
-        alike = list(run)
+    for alike in runs:
         letters = [one.letter for one in alike]
         ids += await (_copy_alike if _pays_to_copy(tx, letters) else _insert_alike)(tx, alike[0], letters, terms)
     return ids
@@ -171,17 +181,37 @@ async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms
     )
 
 
+async def _insert_each(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> list[TaskId]:
+    """Letters of many documents, say, a few of each: one statement for all, and not one for each document."""
+    ids: list[TaskId] = []
+    for start in range(0, len(envelopes), AT_ONCE):
+        some = envelopes[start : start + AT_ONCE]
+        ids += await tx.value(
+            SQL["enqueue_each"],
+            payloads=[encode(one.letter, terms.limit).decode() for one in some],
+            queues=[_queue(one) for one in some],
+            kinds=[one.letter.kind for one in some],
+            lanes=array([lane(one) for one in some]),
+            priorities=array([one.priority for one in some]),
+            foregrounds=[one.foreground for one in some],
+            parents=[one.parent for one in some],
+            scopes=array([terms.scope_of(one) for one in some]),
+            max_attempts=[one.max_attempts for one in some],
+            owners=[one.owner for one in some],
+        )
+    return ids
+
+
 async def _copy_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     """COPY writes whole pages at a time: three times faster than INSERT for thousands."""
     bodies = encode_all(letters, terms.limit)  # before the first is sent: a refusal must not end the COPY
-    row = await tx.one(SQL["reserve_ids"], _Reserved, n=len(letters))
-    assert row is not None
-    ids, where, queue = row.ids, lane(head), _queue(head)
+    ids, now = await reserve_ids(tx, len(letters))
+    where, queue = lane(head), _queue(head)
     outside = "\t".join(
         _copy_text(value)
         for value in (
             "",
-            row.now.isoformat(),
+            now.isoformat(),
             head.parent,
             terms.scope_of(head),
             where,

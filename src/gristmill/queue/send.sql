@@ -22,6 +22,26 @@ SELECT array_agg(id ORDER BY place) AS ids,
        pg_notify('gristmill', 'ready ' || %(queue)s || ' ' || %(lane)s || ' ' || min(id)) AS told
   FROM given;
 
+-- name: enqueue_each
+-- nothing -> pending: letters that can be claimed at once, each with an outside of its own
+WITH given AS MATERIALIZED (
+  SELECT nextval('task_id') AS id, r.*
+    FROM unnest(%(payloads)b::text[], %(queues)b::text[], %(kinds)b::text[], %(lanes)s::int[], %(priorities)s::smallint[],
+                %(foregrounds)s::boolean[], %(parents)s::bigint[], %(scopes)s::int[], %(max_attempts)s::int[], %(owners)s::text[])
+         WITH ORDINALITY AS r (payload, queue, kind, lane, priority, foreground, parent, scope, max_attempts, owner, place)
+), written AS (
+  INSERT INTO task (id, created_at, parent, scope, lane, priority, foreground, max_attempts, queue, kind, owner, payload)
+  SELECT id, (SELECT clock()), parent, scope, lane, priority, foreground, max_attempts, queue, kind, owner, payload::jsonb
+    FROM given
+), entered AS (
+  INSERT INTO ticket (id, seq, lane, queue) SELECT id, id, lane, queue FROM given
+), counted AS (
+  INSERT INTO queue_depth (queue, scope, opened) SELECT queue, scope, count(*) FROM given GROUP BY queue, scope
+)
+SELECT (SELECT array_agg(id ORDER BY place) FROM given) AS ids,
+       (SELECT count(pg_notify('gristmill', 'ready ' || queue || ' ' || lane || ' ' || first)::text)
+          FROM (SELECT queue, lane, min(id) AS first FROM given GROUP BY queue, lane) f) AS told;
+
 -- name: reserve_ids
 SELECT array_agg(nextval('task_id')) AS ids, clock() AS now FROM generate_series(1, %(n)s);
 

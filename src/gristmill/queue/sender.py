@@ -18,9 +18,9 @@ def enter_scopes(scopes: Collection[ScopeId]) -> None:
 
 
 @contextmanager
-def sending_for(scope: ScopeId) -> Generator[None]:
-    """Letters that are sent inside belong to this scope, unless their envelopes name another."""
-    token = _senders.set(frozenset((scope,)))
+def sending_for(scopes: Collection[ScopeId]) -> Generator[None]:
+    """Letters that are sent inside belong to this scope, unless their envelopes name another: of several, they must."""
+    token = _senders.set(frozenset(scopes))
     try:
         yield
     finally:

@@ -1,9 +1,9 @@
 """Settles answers: rows, letters, counters and completion commit together, fenced by the lease, or not at all."""
 
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, assert_never
 
 from psycopg import DatabaseError
@@ -15,7 +15,7 @@ from gristmill.queue.claim import Claim
 from gristmill.queue.fingerprint import fingerprint
 from gristmill.queue.groups import seal
 from gristmill.queue.letters import Envelope, Letter, to_json
-from gristmill.queue.outcome import BARE, Bury, Done, Outcome, Retry, Skip, Snooze, Stop
+from gristmill.queue.outcome import BARE, Bury, Done, JointWrite, Outcome, Retry, Skip, Snooze, Stop, Write
 from gristmill.queue.send import MAX_PAYLOAD, send_many
 from gristmill.queue.sender import sending_for
 from gristmill.scopes import GLOBAL_ID
@@ -78,14 +78,36 @@ async def settle(
     if rest:
         await tx.execute(SQL["tally"], worker=worker, rows=to_json(count_outcomes(rest)))
     await run_fenced(tx.flush())
-    for claim, outcome in batch:
-        if isinstance(outcome, Done | Skip) and outcome.write is not None:
-            with sending_for(claim.scope):
-                await outcome.write(tx)
+    for scopes, write in _gather_writes(batch):
+        with sending_for(scopes):
+            await write(tx)
     if letters:
         await send_many(tx, letters, max_payload=max_payload)
     for group in seals:
         await seal(tx, group)
+
+
+def _gather_writes(batch: Sequence[Settled]) -> list[tuple[set[ScopeId], Write]]:
+    """The writes of all answers with the scopes that they work for; those that are made together are one."""
+    gathered: list[tuple[set[ScopeId], Write]] = []
+    joint: dict[Any, tuple[set[ScopeId], list[Any]]] = {}
+    for claim, outcome in batch:
+        if not isinstance(outcome, Done | Skip) or outcome.write is None:
+            continue
+        if not isinstance(outcome.write, JointWrite):
+            gathered.append(({claim.scope}, outcome.write))
+            continue
+        run = outcome.write.run
+        if run not in joint:
+            joint[run] = set(), []
+            gathered.append((joint[run][0], partial(_write_together, run=run, parts=joint[run][1])))
+        joint[run][0].add(claim.scope)
+        joint[run][1].append(outcome.write.part)
+    return gathered
+
+
+async def _write_together(tx: Tx, *, run: Callable[[Tx, Sequence[Any]], Awaitable[None]], parts: Sequence[Any]) -> None:
+    await run(tx, parts)
 
 
 def _letters_of(claim: Claim, outcome: Outcome) -> list[Letter | Envelope]:
