@@ -17,7 +17,7 @@ from gristmill.cli.background import open_worker_log
 from gristmill.db import Tx
 from gristmill.documents import load_documents
 from gristmill.documents.reading import Part
-from gristmill.documents.take_in import add_part
+from gristmill.documents.take_in import add_parts
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
 from gristmill.ids import DocumentId
 
@@ -171,7 +171,7 @@ def test_a_part_that_failed_is_shown_with_the_reason(cli, folder, url):
 
     async def add(tx):
         (document,) = (await load_documents(tx, [DocumentId(1)])).values()
-        await add_part(tx, document, Part("log.txt", b"", "attachment=1", why))
+        await add_parts(tx, [(document, Part("log.txt", b"", "attachment=1", why), ORDINARY)])
         died = (
             "UPDATE task SET outcome = 'failed', wait = NULL, finished_at = clock(), died_at = clock(), error = %(why)s"
             " WHERE id = (SELECT opening FROM document WHERE id = 2)"
@@ -370,7 +370,7 @@ def test_a_mail_with_parts_is_named_with_their_number(cli, folder, url):
 
     async def attach(tx: Tx) -> None:
         (mail,) = (await load_documents(tx, [DocumentId(1)])).values()
-        await add_part(tx, mail, Part("plan.md", b"# Plan", "attachment=1"))
+        await add_parts(tx, [(mail, Part("plan.md", b"# Plan", "attachment=1"), ORDINARY)])
 
     within(url, attach)
     said = cli("document", "rm", 1)

@@ -34,7 +34,8 @@ from gristmill.documents import (
 from gristmill.documents.letters import BuildGraph, OpenDocument, ReadPage
 from gristmill.documents.parsers import Parsers
 from gristmill.documents.reading import PageText, Part
-from gristmill.documents.take_in import add_part
+from gristmill.documents.take_in import add_parts
+from gristmill.documents.urgency import ORDINARY
 from gristmill.errors import Overloaded, Permanent, Refused
 from gristmill.ids import DocumentId
 from gristmill.knowledge import keys, lexicon
@@ -340,7 +341,7 @@ async def test_parts_that_come_while_their_container_is_removed_go_with_it(mill:
     async with mill.db.transaction() as settling:
         (document,) = (await load_documents(settling, [added.document])).values()
         await settling.all("SELECT FROM task WHERE id = %(id)s FOR UPDATE", id=opening.id)
-        await add_part(settling, document, Part("plan.md", NOTE.encode(), "attachment=1"))
+        await add_parts(settling, [(document, Part("plan.md", NOTE.encode(), "attachment=1"), ORDINARY)])
         await settling.flush()
         removing = asyncio.create_task(_removed(mill, added.document))
         while not await mill.rows(SOMEBODY_WAITS):  # noqa: ASYNC110 only the server knows

@@ -74,10 +74,10 @@ async def test_the_program_brings_three_phases_that_are_shown_and_one_that_is_no
     async with db.transaction() as tx:
         found = await list_phases(tx)
     assert found == [
-        Phase("ocr", "ocr", "page", "ocr.read", True),
-        Phase("split", "split", "page", "vector.split", False),
-        Phase("vector", "vector", "chunk", "vector.embed", True),
-        Phase("graph", "graph", "chunk", "graph.build", True),
+        Phase("ocr", 10, "ocr", "page", "ocr.read", True),
+        Phase("split", 20, "split", "page", "vector.split", False),
+        Phase("vector", 30, "vector", "chunk", "vector.embed", True),
+        Phase("graph", 40, "graph", "chunk", "graph.build", True),
     ]
     assert [phase.queue for phase in found] == ["ocr", "vector", "vector", "graph"]
 

@@ -12,7 +12,8 @@ from gristmill.documents import Item, Removed, Staged, add_again, add_file, load
 from gristmill.documents.blobs import hash_of
 from gristmill.documents.phases import opening
 from gristmill.documents.reading import Part
-from gristmill.documents.take_in import add_part
+from gristmill.documents.take_in import add_parts
+from gristmill.documents.urgency import ORDINARY
 from gristmill.errors import Refused, Transient
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
@@ -78,7 +79,7 @@ async def test_a_part_made_anew_while_its_container_is_replaced_lies_in_the_new_
     old = await added(db, tmp_path / "mail.eml", "Subject: Plan")
     async with db.transaction() as tx:
         (document,) = (await load_documents(tx, [old])).values()
-        await add_part(tx, document, Part("plan.md", b"# Plan", "attachment=1"))
+        await add_parts(tx, [(document, Part("plan.md", b"# Plan", "attachment=1"), ORDINARY)])
         part: DocumentId = await tx.value("SELECT id FROM document WHERE container IS NOT NULL")
     new = await added(db, tmp_path / "mail.eml", "Subject: The plan")
     async with db.transaction() as tx:
@@ -149,7 +150,7 @@ async def test_removing_a_mail_takes_its_locks_in_the_order_in_which_workers_set
     mail = await added(db, tmp_path / "mail.eml", "Subject: Plan")
     async with db.transaction() as tx:
         (document,) = (await load_documents(tx, [mail])).values()
-        await add_part(tx, document, Part("plan.md", b"# Plan", "attachment=1"))
+        await add_parts(tx, [(document, Part("plan.md", b"# Plan", "attachment=1"), ORDINARY)])
     async with db.transaction() as settling:
         first, second = [row.opening for row in await settling.all("SELECT opening FROM document ORDER BY id")]
         await settling.all(HOLD, id=first)

@@ -34,7 +34,7 @@ async def test_a_file_is_opened_once_for_all_its_pages_however_often_it_is_asked
     mill: Mill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openings: list[str] = []
-    monkeypatch.setattr(plain.tables, "_open_path", lambda path: openings.append(path) or plain._table(path))
+    monkeypatch.setattr(plain.tables, "_open_file", lambda path: openings.append(path) or plain._table(path))
     await mill.add("stock.csv", TABLE)
     spool = Spool(mill.db, mill.folder / "spool", limit=1 << 20)
     path = await spool.fetch(hash_of(TABLE.encode()), len(TABLE))

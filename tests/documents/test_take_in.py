@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import AsyncCursor
 from psycopg.conninfo import make_conninfo
 
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
 from gristmill.documents import (
     Item,
+    Limits,
     Note,
     Staged,
     Taken,
     WholeText,
     blobs,
+    read_ahead,
     remove,
     remove_source,
     stage,
@@ -34,7 +37,7 @@ from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import search_hybrid
 from gristmill.models import FakeEmbedder, ModelPool
-from gristmill.scopes import GLOBAL, Scope
+from gristmill.scopes import GLOBAL, Scope, scope_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ACME = Scope("acme")
@@ -408,3 +411,89 @@ async def test_a_source_is_removed_with_all_its_versions_and_says_what_went(mill
             assert (await remove_source(tx, scope, urn)).documents == 0
     assert await rows(mill.db, "SELECT scope FROM document") == [(1,)]
     assert len(await rows(mill.db, "SELECT hash FROM blob")) == 1
+
+
+def read(item: Item) -> Item:
+    """The same item, read before it is taken in."""
+    content = item.content.encode() if isinstance(item.content, str) else item.content
+    assert isinstance(content, bytes)
+    ahead = read_ahead(content, item.name, item.type, Limits())
+    assert ahead is not None
+    return replace(item, ahead=ahead)
+
+
+STANDING = """
+SELECT d.urn, d.version, d.type, d.title, d.meta, d.pages, s.status, s.ocr_status, s.ocr_completed_pages,
+       (SELECT array_agg((p.number, p.method, p.text, encode(p.key, 'hex'))::text ORDER BY p.number)
+          FROM page p WHERE p.document = d.id) AS texts,
+       (SELECT array_agg((g.page_number, g.ocr_status, g.ocr_error)::text ORDER BY g.page_number)
+          FROM page_status g WHERE g.document_id = d.id) AS units,
+       (SELECT array_agg((t.kind, t.outcome, t.error)::text ORDER BY t.kind) FROM task t
+         WHERE t.owner = 'document:' || d.id AND t.kind IN ('documents.open', 'ocr.read', 'vector.split')) AS tasks
+  FROM document d JOIN document_status s USING (id) WHERE d.urn LIKE %(urn)s ORDER BY d.urn, d.version
+"""
+
+
+async def standing(mill: Mill, urn: str) -> list[Any]:
+    async with mill.db.transaction() as tx:
+        return [tuple(row)[1:] for row in await tx.all(STANDING, urn=urn)]
+
+
+@pytest.mark.parametrize(
+    ("type_", "content"),
+    [
+        ("markdown", "# A plan\n\nThe mill grinds all night."),
+        ("mail", "From: bo@example.com\r\nSubject: Flour\r\nDate: Mon, 2 Mar 2026 10:00:00 +0000\r\n\r\nSend flour."),
+        ("text", "word " * 20_000),
+    ],
+)
+async def test_what_was_read_ahead_ends_as_if_it_had_been_opened_and_read(mill: Mill, type_: str, content: str) -> None:
+    plain = Item("plain:1", "one.txt", content, ACME, type=type_, metadata={"folder": "Inbox"})
+    await taken(mill.db, plain)
+    await mill.grind()
+    await taken(mill.db, read(replace(plain, urn="ahead:1")))
+    await mill.grind()
+    assert await standing(mill, "ahead:%") == await standing(mill, "plain:%")
+    assert (await standing(mill, "ahead:%"))[0][5] == "completed"
+
+
+async def test_a_document_that_was_read_ahead_is_replaced_like_any_other(mill: Mill) -> None:
+    await taken(mill.db, read(TICKET))
+    await mill.grind()
+    assert (await taken(mill.db, read(TICKET))).status == "unchanged"
+    assert (await taken(mill.db, read(replace(TICKET, content="Bo Berg signed it in Kiel.")))).status == "changed"
+    await mill.grind()
+    assert await rows(mill.db, "SELECT version, completed_at IS NOT NULL FROM document") == [(2, True)]
+
+
+async def test_a_client_takes_in_what_it_has_read_ahead(mill: Mill) -> None:
+    items = [read(replace(TICKET, urn=f"tracker:{n}", content=f"Text {n}.")) for n in range(30)]
+    async with mill.db.transaction() as tx:
+        await scope_id(tx, ACME)
+    async with mill.db.transaction(seen_from=ACME) as tx:
+        assert {one.status for one in await take_in_many(tx, items)} == {"added"}
+    await mill.grind()
+    done = await rows(mill.db, "SELECT urn FROM document WHERE completed_at IS NOT NULL")
+    assert len(done) == 30
+
+
+async def test_many_items_take_a_handful_of_statements(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def count(n: int) -> int:
+        sent = 0
+
+        async def execute(self: AsyncCursor[Any], *args: Any, **more: Any) -> Any:
+            nonlocal sent
+            sent += 1
+            return await plain(self, *args, **more)
+
+        plain = AsyncCursor.execute
+        items = [replace(TICKET, urn=f"tracker:{n}/{place}", content=f"Text {n} {place}.") for place in range(n)]
+        async with db.transaction() as tx:
+            with monkeypatch.context() as patched:
+                patched.setattr(AsyncCursor, "execute", execute)
+                await take_in_many(tx, items)
+                await tx.flush()
+        return sent
+
+    await count(1)  # which makes the scope
+    assert await count(200) <= await count(2) <= 20

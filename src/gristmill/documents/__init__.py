@@ -48,6 +48,7 @@ from gristmill.documents.pages import (
     load_pages,
     load_surroundings,
 )
+from gristmill.documents.parsers import make_limits
 from gristmill.documents.phases.definition import Phase, list_phases
 from gristmill.documents.phases.passing import on_phase
 from gristmill.documents.progress import (
@@ -74,21 +75,24 @@ from gristmill.documents.progress import (
     names_of,
 )
 from gristmill.documents.reading import (
+    Limits,
     MailSummary,
     MailText,
     PlacedSpan,
+    ReadAhead,
     Span,
     find_new_spans,
     find_time_span,
     has_picture,
     parse_transcript,
+    read_ahead,
     read_message_id,
     split_quoted,
     summarize_mail,
 )
 from gristmill.documents.removal import Removed, preview_removal, remove, remove_in_portions, remove_source
 from gristmill.documents.spool import Spool, clear_copies, load_piece
-from gristmill.documents.store import OPEN, load_documents, load_texts, retry, retry_unit
+from gristmill.documents.store import OPEN, load_documents, load_texts, lock_sources, retry, retry_unit
 from gristmill.documents.take_in import Item, Note, Taken, WholeText, add_again, say_reindex, take_in, take_in_many
 from gristmill.documents.urgency import ORDINARY, Urgency, of_arrival
 from gristmill.documents.versions import SourceVersion, list_versions, load_version_pages
@@ -111,6 +115,7 @@ __all__ = [
     "ImageSize",
     "IngestText",
     "Item",
+    "Limits",
     "Link",
     "ListPlace",
     "Look",
@@ -132,6 +137,7 @@ __all__ = [
     "Progress",
     "ProgressEvent",
     "ProgressWatcher",
+    "ReadAhead",
     "Removed",
     "Skipped",
     "SourceVersion",
@@ -191,7 +197,9 @@ __all__ = [
     "load_surroundings",
     "load_texts",
     "load_version_pages",
+    "lock_sources",
     "make_event",
+    "make_limits",
     "name_image",
     "name_of",
     "names_of",
@@ -205,6 +213,7 @@ __all__ = [
     "prepare_text",
     "preview_removal",
     "put_chunk",
+    "read_ahead",
     "read_message_id",
     "remove",
     "remove_in_portions",

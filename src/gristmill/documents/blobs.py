@@ -2,10 +2,11 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import BinaryIO, NamedTuple
+from itertools import groupby
+from typing import BinaryIO, NamedTuple, cast
 from uuid import UUID
 
 from gristmill.db import Database, Tx, queries
@@ -35,8 +36,8 @@ class _Begun(NamedTuple):
     blob: int
 
 
-def hash_of(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
+def hash_of(content: Staged | bytes) -> bytes:
+    return content.hash if isinstance(content, Staged) else hashlib.sha256(content).digest()
 
 
 def digest(file: BinaryIO) -> tuple[bytes, int]:
@@ -121,11 +122,35 @@ async def _finish_staging(tx: Tx, staged: Staged, begun: _Begun) -> None:
     await tx.execute(SQL["drop_staging"], staged=begun.blob)
 
 
-async def keep_bytes(tx: Tx, content: Staged | bytes) -> None:
-    """Let these bytes be there when a document of this transaction refers to them."""
-    if isinstance(content, bytes):
-        await tx.one(SQL["keep_bytes"], content=content)
-    elif not await tx.value(SQL["claim"], pin=content.pin, hash=content.hash) and not await _hold_seen(tx, content):
+async def keep_bytes(tx: Tx, *contents: Staged | bytes) -> None:
+    """Let these bytes be there when a document of this transaction refers to them.
+
+    In the order of their hashes: every transaction takes its locks in this order.
+    """
+    for is_staged, run in groupby(sorted(contents, key=hash_of), key=lambda one: isinstance(one, Staged)):
+        if is_staged:
+            for content in run:
+                await _claim(tx, cast(Staged, content))
+            continue
+        for some in _divide_by_size(cast(Iterable[bytes], run)):
+            await tx.one(SQL["keep_bytes"], contents=some)
+
+
+def _divide_by_size(contents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Contents that one statement carries."""
+    some, size = list[bytes](), 0
+    for content in contents:
+        if some and size + len(content) > PORTION * PIECE:
+            yield some
+            some, size = [], 0
+        some.append(content)
+        size += len(content)
+    if some:
+        yield some
+
+
+async def _claim(tx: Tx, content: Staged) -> None:
+    if not await tx.value(SQL["claim"], pin=content.pin, hash=content.hash) and not await _hold_seen(tx, content):
         raise Transient(LEFT_TOO_LONG)
 
 

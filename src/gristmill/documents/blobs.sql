@@ -1,7 +1,7 @@
 -- The bytes of documents: staged in many small transactions, kept once for each content.
 
 -- name: keep_bytes
-SELECT keep_bytes(%(content)b);
+SELECT keep_all_bytes(%(contents)b);
 
 -- name: pin
 -- bytes that are here already need not be brought again

@@ -1,24 +1,46 @@
 -- The statements of documents: versions of sources, their pages and phases, and how far they are.
 
--- name: lock_source
+-- name: lock_sources
 -- whoever adds a version of a source keeps others from doing so
-SELECT pg_advisory_xact_lock(hashtextextended(%(urn)s, %(scope)s));
+SELECT pg_advisory_xact_lock(hashtextextended(urn, scope)) FROM unnest(%(scopes)s::int[], %(urns)b::text[]) AS s (scope, urn);
 
 -- name: latest
-SELECT d.id, d.version, d.hash, d.completed_at, d.given,
-       b.size = 0 OR EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id) AS has_bytes,
-       c.version AS container_version, c.hash AS container_hash
-  FROM document d JOIN blob b ON b.hash = d.hash LEFT JOIN document c ON c.id = d.container
- WHERE d.scope = %(scope)s AND d.urn = %(urn)s
- ORDER BY d.version DESC LIMIT 1;
+SELECT l.*
+  FROM unnest(%(scopes)s::int[], %(urns)b::text[]) AS s (scope, urn)
+ CROSS JOIN LATERAL (
+   SELECT d.scope, d.urn, d.id, d.version, d.hash, d.completed_at, d.given,
+          b.size = 0 OR EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id) AS has_bytes,
+          c.version AS container_version, c.hash AS container_hash
+     FROM document d JOIN blob b ON b.hash = d.hash LEFT JOIN document c ON c.id = d.container
+    WHERE d.scope = s.scope AND d.urn = s.urn
+    ORDER BY d.version DESC LIMIT 1) l;
 
--- name: insert_document
--- the source's own words about it are shown before it is opened, and stand above those of its content afterwards
-INSERT INTO document (scope, urn, version, hash, container, name, given, title, written_at, meta, task, opening)
-SELECT %(scope)s, %(urn)s, %(version)s, %(hash)s, %(container)s, %(name)s, g.given, g.given ->> 'title',
-       (g.given ->> 'written_at')::timestamptz, coalesce(g.given -> 'metadata', '{}'), 0, 0
-  FROM (SELECT %(given)s::jsonb AS given) g
-RETURNING id;
+-- name: reserve_documents
+SELECT reserve_documents(%(n)s);
+
+-- name: copy_documents
+COPY document (id, scope, urn, version, hash, container, name, given, type, title, written_at, meta, pages, task, opening) FROM STDIN;
+
+-- name: insert_documents
+INSERT INTO document (id, scope, urn, version, hash, container, name, given, type, title, written_at, meta, pages, task, opening)
+OVERRIDING SYSTEM VALUE
+SELECT id, scope, urn, version, hash, container, name, (given #>> '{}')::jsonb, type, title, written_at, (meta #>> '{}')::jsonb,
+       pages, task, opening
+  FROM json_populate_recordset(NULL::document, %(rows)s::json);
+
+-- name: copy_phases
+COPY phase (document, ordinal, name, unit, shown, scope, task) FROM STDIN;
+
+-- name: insert_phases
+INSERT INTO phase (document, ordinal, name, unit, shown, scope, task)
+SELECT document, ordinal, name, unit, shown, scope, task FROM json_populate_recordset(NULL::phase, %(rows)s::json);
+
+-- name: copy_pages
+COPY page (document, number, scope, method, text, key, words) FROM STDIN;
+
+-- name: insert_pages
+INSERT INTO page (document, number, scope, method, text, key, words)
+SELECT document, number, scope, method, text, key, words FROM json_populate_recordset(NULL::page, %(rows)s::json);
 
 -- name: describe
 -- the same bytes, of which the source says something else; the metadata that it gave before goes first
@@ -29,20 +51,12 @@ UPDATE document
        written_at = coalesce((%(given)s::jsonb ->> 'written_at')::timestamptz, written_at)
  WHERE id = %(id)s;
 
--- name: find_container
-SELECT d.scope, s.client, s.project, d.version, d.hash
-  FROM document d JOIN scope s ON s.id = d.scope WHERE d.id = %(id)s;
+-- name: find_containers
+SELECT d.id, d.scope, s.client, s.project, d.version, d.hash
+  FROM document d JOIN scope s ON s.id = d.scope WHERE d.id = ANY (%(ids)s);
 
 -- name: versions
 SELECT id FROM document WHERE scope = %(scope)s AND urn = %(urn)s ORDER BY id;
-
--- name: set_tasks
-UPDATE document SET task = %(task)s, opening = %(opening)s WHERE id = %(id)s;
-
--- name: insert_phases
-INSERT INTO phase (document, ordinal, name, unit, shown, scope, task)
-SELECT %(document)s, k.ordinal, k.name, k.unit, k.shown, %(scope)s, p.task
-  FROM unnest(%(names)s::text[], %(tasks)s::bigint[]) AS p (name, task) JOIN phase_kind k USING (name);
 
 -- name: documents
 SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.container, d.name, d.type, d.title, d.meta,

@@ -1,15 +1,12 @@
 """Opens, reads and divides documents in child processes, each call with a limit of time and memory."""
 
 import asyncio
-import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
-
-import orjson
 
 from gristmill.documents import child_failures, reading
 from gristmill.documents.child_failures import CHILD_FAILURES, ChildFailure
@@ -22,7 +19,6 @@ from gristmill.processes import Crashed, ProcessPool, TimedOut, tell
 from gristmill.settings import DocumentSettings
 
 MOMENT = 0.1  # seconds: pages that are read within it are read in one call, and settled together
-PICTURES = ("pdf", "image")  # types whose pages may be pictures
 
 
 def make_limits(settings: DocumentSettings) -> Limits:
@@ -193,16 +189,12 @@ class Parsers:
 
     def page_key(self, document: Document, number: int) -> bytes:
         """Everything that the text of a page depends on: bytes, page, program, limits and the reader of pictures."""
-        eyes = describe_engines() if document.type in PICTURES else ""
-        return _key(document.hash.hex(), document.type, number, reading.VERSION, self._limits.pixels, eyes)
+        eyes = describe_engines() if document.type in reading.PICTURES else ""
+        return reading.make_page_key(document.hash, document.type, number, self._limits.pixels, eyes)
 
     def split_key(self, text: str, title: str) -> bytes:
         """Everything that the chunks of a page depend on: text, title, program and the longest chunk that fits."""
-        return _key(text, title, chunks.VERSION, self._longest)
-
-
-def _key(*means: str | int | None) -> bytes:
-    return hashlib.sha256(orjson.dumps(means)).digest()
+        return reading.make_key(text, title, chunks.VERSION, self._longest)
 
 
 def read_pages(wanted: Sequence[tuple[str, str, int]], limits: Limits, careful: bool) -> None:

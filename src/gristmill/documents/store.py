@@ -1,23 +1,35 @@
 """Keeps documents: their rows, their groups of work, their pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, array, queries
 from gristmill.documents.blobs import hold_bytes
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document, PhaseGroup, owner_of
-from gristmill.documents.phases.definition import list_phases
-from gristmill.documents.reading import Bookmark, Inspection, Method, PageText
-from gristmill.documents.urgency import ORDINARY, SCAN, Urgency
+from gristmill.documents.phases.definition import Phase, list_phases, write_letter
+from gristmill.documents.reading import Bookmark, Inspection, Method, PageText, ReadAhead
+from gristmill.documents.urgency import ORDINARY, SCAN, Urgency, of_unit
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.knowledge import Piece, chunks
-from gristmill.queue import Envelope, Revived, open_group, open_groups, retry_tasks, seal, send, send_many
+from gristmill.queue import (
+    Branch,
+    Follower,
+    Leaf,
+    Planted,
+    Revived,
+    Tree,
+    plant_trees,
+    retry_tasks,
+    seal,
+    send,
+    send_many,
+)
 
 SQL = queries("gristmill.documents", "documents.sql")
 OPEN = "open"  # the opening, which comes before the phases, where a phase is asked for
@@ -36,12 +48,15 @@ class Version:
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])  # type, title, time and metadata from its source
     urgency: Urgency = ORDINARY
     refusal: str = ""
+    ahead: ReadAhead | None = None
 
 
 @dataclass(frozen=True)
 class Latest:
     """The newest version of a source, as `take_in` looks at it before it adds another."""
 
+    scope: ScopeId
+    urn: str
     id: DocumentId
     version: int
     hash: bytes
@@ -52,43 +67,138 @@ class Latest:
     container_hash: bytes | None
 
 
-async def create(tx: Tx, version: Version) -> DocumentId:
-    """A new version of a source, and the work on it.
+async def create(tx: Tx, versions: Sequence[Version]) -> list[DocumentId]:
+    """New versions of sources, and the work on them.
 
-    Its group has the opening and one group per phase; a phase is sealed when the one before is completed, and the
-    version is finished when all of them are. The letters that seal and finish belong to no group: they lock downwards.
-    All of it is as urgent as the opening, which fails with the `refusal` if there is one.
+    The group of a version has the opening and one group per phase; a phase is sealed when the one before is completed,
+    and the version is finished when all of them are. The letters that seal and finish belong to no group: they lock
+    downwards. All of it is as urgent as the opening, which fails with the `refusal` if there is one. Of a version that
+    was read ahead, the opening and the first phase are done, and the second one may be sealed at once.
     """
-    given = version.given
-    id_: DocumentId = await tx.value(
-        SQL["insert_document"],
-        scope=version.scope,
-        urn=version.urn,
-        version=version.number,
-        hash=version.hash,
-        container=version.container,
-        name=version.name,
-        given=orjson.dumps(dict(given)).decode(),
+    if not versions:
+        return []
+    ids = await tx.values(SQL["reserve_documents"], DocumentId, n=len(versions))
+    phases = await list_phases(tx)
+    kinds = [(phase.ordinal, phase.name, phase.unit, phase.shown) for phase in phases]
+    planted = await plant_trees(tx, [plan_work(*one, phases) for one in zip(ids, versions, strict=True)])
+    made = list(zip(ids, versions, planted, strict=True))
+    await tx.add_rows(SQL["copy_documents"], SQL["insert_documents"], [_make_row(*one) for one in made])
+    groups = [
+        _PhaseRow(id_, *one, version.scope, group)
+        for id_, version, tree in made
+        for one, group in zip(kinds, tree.branches, strict=True)
+    ]
+    await tx.add_rows(SQL["copy_phases"], SQL["insert_phases"], groups)
+    pages = [row for id_, version in zip(ids, versions, strict=True) for row in _make_pages(id_, version)]
+    await tx.add_rows(SQL["copy_pages"], SQL["insert_pages"], pages)
+    return ids
+
+
+class _NewRow(NamedTuple):
+    """A new row of `document`; in the order of `copy_documents`."""
+
+    id: DocumentId
+    scope: ScopeId
+    urn: str
+    version: int
+    hash: bytes
+    container: DocumentId | None
+    name: str
+    given: str
+    type: str | None
+    title: str | None
+    written_at: datetime | str | None
+    meta: str
+    pages: int | None
+    task: TaskId
+    opening: TaskId
+
+
+class _PhaseRow(NamedTuple):
+    """A row of `phase`; in the order of `copy_phases`."""
+
+    document: DocumentId
+    ordinal: int
+    name: str
+    unit: str
+    shown: bool
+    scope: ScopeId
+    task: TaskId
+
+
+class _PageRow(NamedTuple):
+    """A row of `page`; in the order of `copy_pages`."""
+
+    document: DocumentId
+    number: int
+    scope: ScopeId
+    method: str
+    text: str
+    key: bytes
+    words: bytes | None
+
+
+def _make_row(id_: DocumentId, version: Version, tree: Planted) -> _NewRow:
+    """What its source says of a document is shown before it is opened, and stands above what its content says."""
+    given, seen = version.given, version.ahead and version.ahead.seen
+    return _NewRow(
+        id_,
+        version.scope,
+        version.urn,
+        version.number,
+        version.hash,
+        version.container,
+        version.name,
+        orjson.dumps(dict(given)).decode(),
+        seen and seen.type,
+        given.get("title", seen and seen.title),
+        given.get("written_at", seen and seen.written_at),
+        orjson.dumps({**(seen.meta if seen else {}), **given.get("metadata", {})}).decode(),
+        seen and seen.pages,
+        tree.root,
+        tree.leaves[0],
     )
-    owner = owner_of(id_)
-    place: dict[str, Any] = {**asdict(version.urgency), "scope": version.scope}
-    root = await open_group(tx, owner=owner, label=version.name, scope=version.scope)
-    phases = [phase.name for phase in await list_phases(tx)]
-    groups = await open_groups(tx, phases, parent=root, owner=owner, scope=version.scope)
-    await tx.execute(SQL["insert_phases"], document=id_, scope=version.scope, names=phases, tasks=groups)
-    opening = await send(tx, OpenDocument(id_, refusal=version.refusal), parent=root, owner=owner, **place)
-    await tx.execute(SQL["set_tasks"], id=id_, task=root, opening=opening)
-    await send_many(
-        tx,
-        [
-            *(
-                Envelope(SealPhase(id_, phase), after=before, owner=owner, **place)
-                for before, phase in zip(groups[:-1], phases[1:], strict=True)
-            ),
-            Envelope(FinishDocument(id_), after=root, owner=owner, **place),
-        ],
+
+
+def _make_pages(id_: DocumentId, version: Version) -> list[_PageRow]:
+    if version.ahead is None:
+        return []
+    pages = zip(version.ahead.pages, version.ahead.keys, strict=True)
+    return [
+        _PageRow(id_, number, version.scope, page.method, page.text, key, page.words or None)
+        for number, (page, key) in enumerate(pages, 1)
+    ]
+
+
+def plan_work(id_: DocumentId, version: Version, phases: Sequence[Phase]) -> Tree:
+    """All tasks about a version of a document, as far as they are known when it comes."""
+    urgency, ahead = version.urgency, version.ahead
+    place: dict[str, Any] = {"priority": urgency.priority, "foreground": urgency.foreground}
+    opening = Leaf(OpenDocument(id_, refusal=version.refusal), **place, outcome="completed" if ahead else None)
+    branches = [Branch(phase.name) for phase in phases]
+    if ahead is not None:
+        branches[0] = Branch(phases[0].name, _list_read_pages(id_, urgency, phases[0].kind, ahead), sealed=True)
+        if len(phases) > 1:
+            units = [_make_unit(id_, urgency, phases[1].kind, page) for page in range(1, ahead.seen.pages + 1)]
+            branches[1] = Branch(phases[1].name, units)
+    seals = [Follower(SealPhase(id_, phase.name), before, **place) for before, phase in enumerate(phases[1:])]
+    end = Follower(FinishDocument(id_), **place)
+    return Tree(
+        version.name, owner_of(id_), version.scope, [opening], branches, [*seals, end], sealed=ahead is not None
     )
-    return id_
+
+
+def _make_unit(id_: DocumentId, urgency: Urgency, kind: str, page: int) -> Leaf:
+    own = of_unit(urgency, page)
+    return Leaf(write_letter(kind, id_, page, None), own.priority, own.foreground)
+
+
+def _list_read_pages(id_: DocumentId, urgency: Urgency, kind: str, ahead: ReadAhead) -> list[Leaf]:
+    reasons = [page.find_skip_reason(ahead.seen.type) for page in ahead.pages]
+    return [
+        replace(_make_unit(id_, urgency, kind, number), outcome="skipped" if reason else "completed", reason=reason)
+        for number, reason in enumerate(reasons, 1)
+    ]
 
 
 class _DocumentRow(NamedTuple):
@@ -261,15 +371,31 @@ async def save_chunks(tx: Tx, document: Document, number: int, pieces: Sequence[
     await tx.execute(SQL["set_divided"], document=document.id, number=number, key=key)
 
 
+async def lock_sources(tx: Tx, sources: Iterable[tuple[ScopeId, str]]) -> None:
+    """Keep others from adding versions of these sources, or removing them by their URNs, until the transaction ends.
+
+    In one order for all callers. A lock that this transaction holds already costs nothing.
+    """
+    wanted = sorted(set(sources))
+    scopes, urns = [scope for scope, _ in wanted], [urn for _, urn in wanted]
+    await tx.all(SQL["lock_sources"], scopes=array(scopes), urns=urns)
+
+
 async def lock_source(tx: Tx, scope: ScopeId, urn: str) -> None:
-    """Keep others from adding a version of this source, or removing it by its URN, until the transaction ends."""
-    await tx.one(SQL["lock_source"], scope=scope, urn=urn)
+    await lock_sources(tx, [(scope, urn)])
+
+
+async def load_latest(tx: Tx, sources: Sequence[tuple[ScopeId, str]]) -> dict[tuple[ScopeId, str], Latest]:
+    """The newest versions of these sources, as far as they have any."""
+    scopes, urns = [scope for scope, _ in sources], [urn for _, urn in sources]
+    rows = await tx.all(SQL["latest"], Latest, scopes=array(scopes), urns=urns)
+    return {(row.scope, row.urn): row for row in rows}
 
 
 async def find_latest(tx: Tx, scope: ScopeId, urn: str) -> Latest | None:
     """The newest version of a source; nobody else can add one until the transaction ends."""
     await lock_source(tx, scope, urn)
-    return await tx.one(SQL["latest"], Latest, scope=scope, urn=urn)
+    return (await load_latest(tx, [(scope, urn)])).get((scope, urn))
 
 
 async def reload_held(tx: Tx, document: Document) -> Document | None:
@@ -291,7 +417,8 @@ async def make_anew(tx: Tx, document: Document, *, number: int, urgency: Urgency
         given=document.given,
         urgency=urgency,
     )
-    return await create(tx, version)
+    (made,) = await create(tx, [version])
+    return made
 
 
 async def mend_parts(tx: Tx, container: Document) -> None:

@@ -1,7 +1,8 @@
 """The one way in: everything that becomes a document is taken in here, inside the transaction of the caller."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -13,7 +14,7 @@ from gristmill.documents import blobs, store, written
 from gristmill.documents.blobs import Staged
 from gristmill.documents.model import Document
 from gristmill.documents.progress import list_failures, load_progress
-from gristmill.documents.reading import TYPES, Part
+from gristmill.documents.reading import TYPES, Part, ReadAhead
 from gristmill.documents.store import SQL, Latest, Version
 from gristmill.documents.urgency import ORDINARY, Urgency
 from gristmill.documents.written import Searchable
@@ -23,6 +24,7 @@ from gristmill.scopes import GLOBAL, Scope, scope_id
 
 LONGEST_URN = 2_000  # bytes, since the parts of a document add their places to its URN …
 LONGEST_PART_URN = 2_600  # … and an index takes 2,700
+Source = tuple[ScopeId, str]  # the scope and the URN of a document
 WRITTEN_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # in JSON; behind an escaped backslash it is plain text
 
 
@@ -45,6 +47,7 @@ class Item:
     container: DocumentId | None = None  # the document that it lies in, and goes with
     urgency: Urgency = ORDINARY
     refusal: str = ""  # why its bytes could not be had: opening it fails with this sentence
+    ahead: ReadAhead | None = None  # what somebody has read in its bytes already, if they are few
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class Taken:
 
 
 class _Container(NamedTuple):
+    id: DocumentId
     scope: ScopeId
     client: str
     project: str
@@ -102,13 +106,52 @@ async def take_in(tx: Tx, item: Item | WholeText | Note) -> Taken:
     callers with the same items in another order would wait for each other, and the database would end one of them
     (`DeadlockDetected`, which workers retry and `plainly` tells as Transient).
     """
-    name = item.name if isinstance(item, Item) else written.name_of(item)
-    if reason := find_refusal(item):
-        return Taken(name, item.urn, None, "refused", reason)
-    if isinstance(item, Item):
-        return await (_take_in_file(tx, item) if item.container is None else _take_in_part(tx, item, item.container))
-    own = await scope_id(tx, item.scope)
-    await store.lock_source(tx, own, item.urn)
+    (taken,) = await take_in_many(tx, [item])
+    return taken
+
+
+async def take_in_many(tx: Tx, items: Sequence[Item | WholeText | Note]) -> list[Taken]:
+    """Take in several items, in their order; all URNs are locked before, in one order for all callers.
+
+    However many files there are, they take a handful of statements together.
+    """
+    taken = [_refuse(item, reason) if (reason := find_refusal(item)) else None for item in items]
+    wanted = {place: item for place, item in enumerate(items) if taken[place] is None}
+    scopes = {scope: await scope_id(tx, scope) for scope in dict.fromkeys(item.scope for item in wanted.values())}
+    sources = {place: (scopes[item.scope], item.urn) for place, item in wanted.items()}
+    await store.lock_sources(tx, sources.values())
+    for places in _divide_by_source(sources):
+        files = {place: item for place in places if isinstance(item := wanted[place], Item)}
+        for place, answer in (await _take_in_files(tx, files, sources)).items():
+            taken[place] = answer
+        for place in places:
+            if not isinstance(item := wanted[place], Item):
+                taken[place] = await _take_in_written(tx, item, scopes[item.scope])
+    return [answer for answer in taken if answer is not None]
+
+
+def _refuse(item: Item | WholeText | Note, reason: str) -> Taken:
+    return Taken(_name_of(item), item.urn, None, "refused", reason)
+
+
+def _name_of(item: Item | WholeText | Note) -> str:
+    return item.name if isinstance(item, Item) else written.name_of(item)
+
+
+def _divide_by_source(sources: Mapping[int, Source]) -> list[list[int]]:
+    """The places of items in rounds: of several with one URN, each is compared with the one before it."""
+    rounds: list[list[int]] = []
+    seen: Counter[Source] = Counter()
+    for place, source in sources.items():
+        if seen[source] == len(rounds):
+            rounds.append([])
+        rounds[seen[source]].append(place)
+        seen[source] += 1
+    return rounds
+
+
+async def _take_in_written(tx: Tx, item: WholeText | Note, own: ScopeId) -> Taken:
+    name = written.name_of(item)
     last = await written.find_written(tx, own, item.urn)
     if last and last.from_file:
         return Taken(name, item.urn, None, "refused", _say_from_file(item.urn, last.id))
@@ -117,14 +160,6 @@ async def take_in(tx: Tx, item: Item | WholeText | Note) -> Taken:
     else:
         document, is_new = await written.put_note(tx, own, item, last)
     return Taken(name, item.urn, document, _status(last is not None, is_new))
-
-
-async def take_in_many(tx: Tx, items: Sequence[Item | WholeText | Note]) -> list[Taken]:
-    """Take in several items, in their order; all URNs are locked before, in one order for all callers."""
-    sources = {(item.scope.client, item.scope.project, item.urn) for item in items if not find_refusal(item)}
-    for client, project, urn in sorted(sources):
-        await store.lock_source(tx, await scope_id(tx, Scope(client, project)), urn)
-    return [await take_in(tx, item) for item in items]
 
 
 def find_refusal(item: Item | WholeText | Note) -> str | None:
@@ -182,51 +217,92 @@ def _is_json(metadata: Mapping[str, Any]) -> bool:
     return WRITTEN_NUL.search(written_down) is None
 
 
-async def _take_in_file(tx: Tx, item: Item) -> Taken:
-    own = await scope_id(tx, item.scope)
-    last = await store.find_latest(tx, own, item.urn)
-    content = _bytes_of(item.content)
-    hash_ = _hash_of(content)
-    if last is not None and _is_same(last, item, hash_):
-        if isinstance(content, Staged):
-            await blobs.keep_bytes(tx, content)  # its pin is not needed any more
-        return await _describe_known(tx, item, last)
-    return await _add_version(tx, item, own, content, last)
+@dataclass(frozen=True)
+class _Arrived:
+    """A file that is to be taken in, and what is known of its source."""
+
+    item: Item
+    scope: ScopeId
+    content: Staged | bytes
+    hash: bytes
+    last: Latest | None
 
 
-async def _take_in_part(tx: Tx, item: Item, container: DocumentId) -> Taken:
-    """A part is ground again with its container, unless only the rest of the container has changed."""
-    holder = await tx.one(SQL["find_container"], _Container, id=container)
+async def _take_in_files(tx: Tx, items: Mapping[int, Item], sources: Mapping[int, Source]) -> dict[int, Taken]:
+    """What became of each of these, by its place; no two have the same source."""
+    if not items:
+        return {}
+    latest = await store.load_latest(tx, [sources[place] for place in items])
+    holders = await _load_containers(tx, items.values())
+    taken: dict[int, Taken] = {}
+    new: dict[int, _Arrived] = {}
+    for place, item in items.items():
+        content = _bytes_of(item.content)
+        one = _Arrived(item, sources[place][0], content, blobs.hash_of(content), latest.get(sources[place]))
+        known = (
+            await _find_known(tx, one)
+            if item.container is None
+            else await _find_known_part(tx, one, holders.get(item.container))
+        )
+        if known is None:
+            new[place] = one
+        else:
+            taken[place] = known
+    await blobs.keep_bytes(tx, *(one.content for one in new.values()))
+    ids = await store.create(tx, [_make_version(one) for one in new.values()])
+    for (place, one), id_ in zip(new.items(), ids, strict=True):
+        taken[place] = Taken(one.item.name, one.item.urn, id_, _status(one.last is not None, True))
+    return taken
+
+
+async def _load_containers(tx: Tx, items: Iterable[Item]) -> dict[DocumentId, _Container]:
+    ids = {item.container for item in items if item.container is not None}
+    if not ids:
+        return {}
+    return {row.id: row for row in await tx.all(SQL["find_containers"], _Container, ids=sorted(ids))}
+
+
+async def _find_known(tx: Tx, one: _Arrived) -> Taken | None:
+    """The answer if nothing would come out differently than it did; None if it is new or has changed."""
+    if one.last is None or not _is_same(one.last, one.item, one.hash):
+        return None
+    if isinstance(one.content, Staged):
+        await blobs.keep_bytes(tx, one.content)  # its pin is not needed any more
+    return await _describe_known(tx, one.item, one.last)
+
+
+async def _find_known_part(tx: Tx, one: _Arrived, holder: _Container | None) -> Taken | None:
+    """The same for a part: it is ground again with its container, unless only the rest of the container has changed."""
+    item, last = one.item, one.last
     if holder is None or Scope(holder.client, holder.project) != item.scope:
-        return Taken(item.name, item.urn, None, "refused", f"There is no document {container} that it could lie in.")
-    content = _bytes_of(item.content)
-    last = await store.find_latest(tx, holder.scope, item.urn)
+        reason = f"There is no document {item.container} that it could lie in."
+        return Taken(item.name, item.urn, None, "refused", reason)
     if last and (last.container_version or 0) > holder.version:
-        if isinstance(content, Staged):
-            await blobs.release(tx, content)
+        if isinstance(one.content, Staged):
+            await blobs.release(tx, one.content)
         return Taken(item.name, item.urn, last.id, "unchanged", "a newer version of its container has a newer one")
-    if last and _is_kept(last, item, _hash_of(content), holder.hash) and await _goes_on(tx, last):
-        await tx.execute(SQL["keep_part"], container=container, urn=item.urn, scope=holder.scope)
-        if isinstance(content, Staged):
-            await blobs.keep_bytes(tx, content)  # its pin is not needed any more
+    if last and _is_kept(last, item, one.hash, holder.hash) and await _goes_on(tx, last):
+        await tx.execute(SQL["keep_part"], container=item.container, urn=item.urn, scope=holder.scope)
+        if isinstance(one.content, Staged):
+            await blobs.keep_bytes(tx, one.content)  # its pin is not needed any more
         return Taken(item.name, item.urn, last.id, "unchanged", f"its content is that of document {last.id}")
-    return await _add_version(tx, item, holder.scope, content, last)
+    return None
 
 
-async def _add_version(tx: Tx, item: Item, scope: ScopeId, content: Staged | bytes, last: Latest | None) -> Taken:
-    await blobs.keep_bytes(tx, content)
-    version = Version(
-        scope,
+def _make_version(one: _Arrived) -> Version:
+    item = one.item
+    return Version(
+        one.scope,
         item.urn,
-        last.version + 1 if last else 1,
-        _hash_of(content),
+        one.last.version + 1 if one.last else 1,
+        one.hash,
         item.name,
         container=item.container,
         given=_given_by(item),
         urgency=item.urgency,
         refusal=item.refusal,
+        ahead=item.ahead,
     )
-    return Taken(item.name, item.urn, await store.create(tx, version), _status(last is not None, True))
 
 
 def _status(is_known: bool, is_new: bool) -> Literal["added", "changed", "unchanged"]:
@@ -237,10 +313,6 @@ def _status(is_known: bool, is_new: bool) -> Literal["added", "changed", "unchan
 
 def _bytes_of(content: Staged | bytes | str) -> Staged | bytes:
     return content.encode() if isinstance(content, str) else content
-
-
-def _hash_of(content: Staged | bytes) -> bytes:
-    return content.hash if isinstance(content, Staged) else blobs.hash_of(content)
 
 
 def _given_by(item: Item) -> dict[str, Any]:
@@ -325,8 +397,12 @@ def _unknown(document: DocumentId) -> Unknown:
     return Unknown(f"There is no document {document}: gristmill documents lists them.")
 
 
-async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = ORDINARY) -> Taken:
-    """Take in a part of a document, an attachment or a mail of a mailbox, as a document of its own."""
+async def add_parts(tx: Tx, parts: Sequence[tuple[Document, Part, Urgency]]) -> list[Taken]:
+    """Take in parts of documents, attachments or mails of a mailbox, as documents of their own."""
+    return await take_in_many(tx, [_make_part(*one) for one in parts])
+
+
+def _make_part(container: Document, part: Part, urgency: Urgency) -> Item:
     item = Item(
         f"{container.urn}#{part.suffix}",
         part.name,
@@ -338,4 +414,4 @@ async def add_part(tx: Tx, container: Document, part: Part, urgency: Urgency = O
     )
     if reason := find_refusal(item):  # or it would be lost, and nobody would notice
         raise Permanent(reason)
-    return await take_in(tx, item)
+    return item

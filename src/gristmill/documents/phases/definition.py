@@ -20,6 +20,7 @@ class Phase:
     """A row of `phase_kind`: each phase works on the results of the phase before."""
 
     name: str
+    ordinal: int
     label: str
     unit: Unit
     kind: str  # of the letter about one unit

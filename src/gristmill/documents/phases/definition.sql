@@ -1,4 +1,4 @@
 -- The phases that documents go through.
 
 -- name: list_phases
-SELECT name, label, unit, kind, shown FROM phase_kind ORDER BY ordinal;
+SELECT name, ordinal, label, unit, kind, shown FROM phase_kind ORDER BY ordinal;

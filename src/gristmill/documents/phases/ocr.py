@@ -110,10 +110,7 @@ def _outcome(documents: Documents, letter: ReadPage, page: PageText, key: bytes)
     document = documents[letter.document]
     write = partial(store.save_page, document=document, number=letter.page, page=page, key=key)
     then = document.unit_after(OCR, letter.page)
-    if page.silence:
-        if page.method == "ocr":  # there is something, and nobody else would notice
-            log.warning("page.silent", document=document.id, name=document.name, page=letter.page)
-        return Skip(page.silence, write, then)
-    if page.method == "copied":
-        return Skip(f"{document.type} carries its text and needs no reading", write, then)
-    return Done(write, then)
+    if page.silence and page.method == "ocr":  # there is something, and nobody else would notice
+        log.warning("page.silent", document=document.id, name=document.name, page=letter.page)
+    reason = page.find_skip_reason(document.type)
+    return Skip(reason, write, then) if reason else Done(write, then)

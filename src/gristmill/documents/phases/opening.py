@@ -9,7 +9,7 @@ from gristmill.documents.model import Document
 from gristmill.documents.parsers import Parsers
 from gristmill.documents.reading import Bookmark, Inspection, refusals
 from gristmill.documents.spool import Spool
-from gristmill.documents.take_in import add_part
+from gristmill.documents.take_in import add_parts
 from gristmill.documents.tally import fold_tally
 from gristmill.documents.urgency import of_arrival
 from gristmill.errors import Permanent
@@ -41,8 +41,8 @@ async def open_document(
 
 
 async def _save_inspection(tx: Tx, *, document: Document, seen: Inspection, start: Bookmark) -> None:
-    for place, part in enumerate(seen.parts, start.parts):
-        await add_part(tx, document, part, of_arrival(place, document.urgency))
+    parts = enumerate(seen.parts, start.parts)
+    await add_parts(tx, [(document, part, of_arrival(place, document.urgency)) for place, part in parts])
     if seen.more:
         await store.open_further(tx, document, start.move_behind(seen.parts))
     else:

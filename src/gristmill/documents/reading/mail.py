@@ -9,13 +9,12 @@ from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
 from email.utils import collapse_rfc2231_value, getaddresses, parsedate_to_datetime
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.open_files import File, OpenFile, read_file
 from gristmill.documents.reading.plain import decode, decode_as, paginate, stem
 from gristmill.documents.reading.portions import portion
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Part, Type
@@ -68,13 +67,22 @@ class Opened:
     texts: list[str] = field(default_factory=list[str])
     parts: list[tuple[str, Message]] = field(default_factory=list[tuple[str, Message]])
     signed: bool = False
+    is_whole: bool = False  # it was taken apart to its end
+
+    def take_apart(self, depth: int) -> None:
+        """Find its texts and parts, once."""
+        if self.is_whole:
+            return
+        self.texts, self.parts = [], []
+        _take_apart(self, self.message, depth)
+        self.is_whole = True
 
     @cached_property
     def pages(self) -> list[str]:
         return _pages(self)
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
+def inspect(path: File, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     mail = _open_mail(path, limits)
     if len(mail.parts) > limits.parts:
         raise refusals.too_many("attachments", len(mail.parts), limits.parts)
@@ -92,22 +100,21 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
     )
 
 
-def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+def read(path: File, type: Type, number: int, limits: Limits) -> PageText:
     pages = _open_mail(path, limits).pages
     if not 1 <= number <= len(pages):
         raise refusals.no_such_page(number, len(pages))
     return PageText(pages[number - 1], "text")
 
 
-def _open_mail(path: str, limits: Limits) -> Opened:
+def _open_mail(path: File, limits: Limits) -> Opened:
     mail = mails.get(path)
-    if not mail.texts and not mail.parts:
-        _take_apart(mail, mail.message, limits.depth)
+    mail.take_apart(limits.depth)
     return mail
 
 
-def _parse_mail(path: str) -> Opened:
-    data = Path(path).read_bytes()
+def _parse_mail(path: File) -> Opened:
+    data = read_file(path)
     if looks_wide(data):  # somebody saved the mail as text of two-byte characters
         data = decode(data).encode()
     try:
@@ -124,13 +131,6 @@ def looks_wide(data: bytes) -> bool:
 
 
 # --- taking apart
-
-
-def take_texts(message: Message, depth: int) -> list[str]:
-    """The texts of a mail, without its attachments."""
-    mail = Opened(message)
-    _take_apart(mail, message, depth)
-    return mail.texts
 
 
 def _take_apart(mail: Opened, part: Message, depth: int, *, heard: bool = False) -> None:
@@ -279,12 +279,35 @@ def _telling_type(message: Message) -> str:
 
 def header(message: Message, name: str) -> str:
     """All values of a header on one line, decoded as well as possible."""
-    values = [value for key, value in message.raw_items() if key.lower() == name.lower()]
-    return shorten(", ".join(filter(None, map(unfold, values))))
+    found = _heads(message)
+    plain = name.lower()
+    if plain not in found.plain:
+        found.plain[plain] = shorten(", ".join(filter(None, map(unfold, found.raw.get(plain, ())))))
+    return found.plain[plain]
+
+
+@dataclass
+class _Heads:
+    """The headers of a message by their names, as they came, and those that somebody asked for."""
+
+    raw: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    plain: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def _heads(message: Message) -> _Heads:
+    """They go with the message: whoever looks into it asks for a dozen of them, and for some several times."""
+    found: _Heads | None = vars(message).get("heads")
+    if found is None:
+        found = vars(message)["heads"] = _Heads()
+        for key, value in message.raw_items():
+            found.raw.setdefault(key.lower(), []).append(value)
+    return found
 
 
 def unfold(value: str) -> str:
     """Encoded words to text; raw bytes that came without being encoded, too."""
+    if value.isascii() and "=?" not in value and len(value) <= ENCODED:
+        return tidy.line(value)
     raw = value.encode("utf-8", "surrogateescape")
     if not raw.isascii():
         value = decode(raw)
@@ -307,12 +330,18 @@ def _word(piece: bytes | str, charset: str | None) -> str:
 
 
 def addresses(message: Message, name: str) -> list[str]:
-    said = header(message, name)
+    return list(_read_addresses(header(message, name)))
+
+
+@lru_cache(maxsize=8)
+def _read_addresses(said: str) -> tuple[str, ...]:
+    if not said:
+        return ()
     try:
         found = getaddresses([said])
     except RecursionError:  # brackets within brackets, a thousand deep
-        return [tidy.line(said)[:300]]
-    return [f"{_quote_name(who)} <{address}>" if who else address for who, address in found if address]
+        return (tidy.line(said)[:300],)
+    return tuple(f"{_quote_name(who)} <{address}>" if who else address for who, address in found if address)
 
 
 def _quote_name(who: str) -> str:
@@ -322,7 +351,11 @@ def _quote_name(who: str) -> str:
 
 def date(message: Message) -> datetime | None:
     """When it was written, if it says so in any way that is known."""
-    said = header(message, "Date")
+    return _read_date(header(message, "Date"))
+
+
+@lru_cache(maxsize=1)
+def _read_date(said: str) -> datetime | None:
     for reader in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             found = reader(said)

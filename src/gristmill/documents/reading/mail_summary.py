@@ -9,7 +9,6 @@ from hashlib import sha256
 
 from gristmill.documents.reading import mail
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.plain import decode
 from gristmill.errors import Permanent
 
 ID = re.compile(r"<([^<>\s]{1,500})>")
@@ -35,12 +34,11 @@ class MailSummary:
 
 def summarize_mail(data: bytes) -> MailSummary:
     """Permanent if it is no mail at all."""
-    if mail.looks_wide(data):
-        data = decode(data).encode()
-    message = BytesParser(policy=mail.POLICY).parsebytes(data.lstrip())
+    opened = mail.mails.get(data)
+    message = opened.message
     if not any(message.get(name) is not None for name in HEADERS):
         raise Permanent("It is no mail: it has none of the headers that every mail has.")
-    text = _read_text(message)
+    text = _read_text(opened)
     digest = _digest(message, text)
     return MailSummary(
         message_id=_shorten_id(mail.header(message, "Message-ID")) or f"sha256-{digest.hex()[:40]}",
@@ -59,12 +57,13 @@ def read_message_id(head: bytes) -> str:
     return _shorten_id(mail.header(BytesParser(policy=mail.POLICY).parsebytes(head.lstrip()), "Message-ID"))
 
 
-def _read_text(message: Message) -> str:
+def _read_text(opened: mail.Opened) -> str:
     """Its text, however little can be read: a broken or encrypted mail is a mail all the same."""
     try:
-        return "\n\n".join(mail.take_texts(message, Limits().depth))
+        opened.take_apart(Limits().depth)
     except (Permanent, RecursionError):
         return ""
+    return "\n\n".join(opened.texts)
 
 
 def _shorten_id(said: str) -> str:

@@ -2,10 +2,20 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from time import process_time
 from typing import Any, ClassVar, Generic, TypeVar
 
 T = TypeVar("T")
+File = str | bytes  # the path of a file, or its bytes if they are few
+
+
+def read_file(file: File) -> bytes:
+    return file if isinstance(file, bytes) else Path(file).read_bytes()
+
+
+def size_of(file: File) -> int:
+    return len(file) if isinstance(file, bytes) else os.path.getsize(file)
 
 
 class OpenFile(Generic[T]):
@@ -17,22 +27,26 @@ class OpenFile(Generic[T]):
     spent: ClassVar[float] = 0.0
     _kept: ClassVar[tuple[tuple[Any, ...], Any, Callable[[Any], None]] | None] = None
 
-    def __init__(self, open_: Callable[[str], T], close: Callable[[T], None] = lambda _: None) -> None:
-        self._open_path = open_
+    def __init__(self, open_: Callable[[Any], T], close: Callable[[T], None] = lambda _: None) -> None:
+        """`open_` takes a path; it may take bytes, too, if the format is read from bytes as well."""
+        self._open_file = open_
         self._close = close
 
-    def get(self, path: str) -> T:
-        status = os.stat(path)
-        key = (self, path, status.st_ino, status.st_mtime_ns, status.st_size)
+    def get(self, file: File) -> T:
+        key = (self, file) if isinstance(file, bytes) else self._make_key(file)
         if OpenFile._kept is None or OpenFile._kept[0] != key:
             OpenFile.forget()
-            OpenFile._kept = key, self._open(path), self._close
+            OpenFile._kept = key, self._open(file), self._close
         return OpenFile._kept[1]
 
-    def _open(self, path: str) -> T:
+    def _make_key(self, path: str) -> tuple[Any, ...]:
+        status = os.stat(path)
+        return self, path, status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _open(self, file: File) -> T:
         start = process_time()
         try:
-            return self._open_path(path)
+            return self._open_file(file)
         finally:
             OpenFile.spent += process_time() - start
 

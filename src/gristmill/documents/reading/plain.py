@@ -4,13 +4,13 @@ import codecs
 import csv
 import re
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from charset_normalizer import from_bytes
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.open_files import File, OpenFile, read_file
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
 PAGE = 40_000  # characters of a page, for formats that know none
@@ -41,32 +41,32 @@ QUOTE = re.compile("[\"']")
 SIGNS = re.compile(r"[*_`]|\[([^\]]*)\]\([^)]*\)")  # emphasis, and links around their text
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
+def inspect(path: File, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     pages = _pages(path, type)
     if len(pages) > limits.pages:
         raise refusals.too_long(len(pages), limits.pages)
     return Inspection(type, len(pages), title_of(pages[0] if type == "markdown" else "", name))
 
 
-def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+def read(path: File, type: Type, number: int, limits: Limits) -> PageText:
     pages = _pages(path, type)
     if not 1 <= number <= len(pages):
         raise refusals.no_such_page(number, len(pages))
     return PageText(pages[number - 1], "text" if type == "csv" else "copied")
 
 
-def _pages(path: str, type: Type) -> list[str]:
+def _pages(path: File, type: Type) -> list[str]:
     return (tables if type == "csv" else texts).get(path)
 
 
-def _text(path: str) -> str:
-    text = tidy.tidy(decode(Path(path).read_bytes()))
+def _text(path: File) -> str:
+    text = tidy.tidy(decode(read_file(path)))
     if not text.strip():
         raise refusals.empty()
     return text
 
 
-def _table(path: str) -> list[str]:
+def _table(path: File) -> list[str]:
     """Rows of Markdown, the header repeated on every page; what is no table stays as it is."""
     text = _text(path)
     try:
@@ -87,7 +87,7 @@ def _sample(text: str) -> str:
     return sample[: next(islice(quotes, QUOTES, None), SAMPLE)]
 
 
-texts = OpenFile(lambda path: paginate(_text(path)))
+texts = OpenFile[list[str]](lambda path: paginate(_text(path)))
 tables = OpenFile(_table)
 
 

@@ -79,3 +79,18 @@ class PageText:
     def silence(self) -> str | None:
         """The reason why the page has no text, or None if it has: a page must not be lost without a word."""
         return None if self.text.strip() else SILENCES.get(self.method, "there is no text on the page")
+
+    def find_skip_reason(self, type: str | None) -> str | None:
+        """Why reading this page counts as skipped; None if it was read."""
+        if self.silence or self.method != "copied":
+            return self.silence
+        return f"{type} carries its text and needs no reading"
+
+
+@dataclass(frozen=True)
+class ReadAhead:
+    """A small file that was opened and read as a whole before it is taken in: no task is needed for that."""
+
+    seen: Inspection  # without parts
+    pages: tuple[PageText, ...]
+    keys: tuple[bytes, ...]  # of each page: what it was derived from

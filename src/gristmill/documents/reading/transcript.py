@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
-from gristmill.documents.reading.open_files import OpenFile
+from gristmill.documents.reading.open_files import File, OpenFile, read_file
 from gristmill.documents.reading.plain import decode, paginate, stem
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 from gristmill.errors import Permanent
@@ -61,7 +60,7 @@ class Transcript:
         return max((cue.end or cue.start for cue in self.cues if cue.start is not None), default=None)
 
 
-def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
+def inspect(path: File, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     found = transcripts.get(path)
     if len(found.pages) > limits.pages:
         raise refusals.too_long(len(found.pages), limits.pages)
@@ -69,7 +68,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
     return Inspection("transcript", len(found.pages), stem(name), meta)
 
 
-def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
+def read(path: File, type: Type, number: int, limits: Limits) -> PageText:
     pages = transcripts.get(path).pages
     if not 1 <= number <= len(pages):
         raise refusals.no_such_page(number, len(pages))
@@ -104,8 +103,8 @@ def parse_transcript(data: bytes) -> list[Cue]:
     return cues
 
 
-def _read(path: str) -> Transcript:
-    cues = parse_transcript(Path(path).read_bytes())
+def _read(path: File) -> Transcript:
+    cues = parse_transcript(read_file(path))
     return Transcript(cues, paginate("\n\n".join(_write(cue) for cue in join_cues(cues))))
 
 

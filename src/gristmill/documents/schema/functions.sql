@@ -1,12 +1,18 @@
 -- Documents are counted as they come and go, and their bytes are kept once for all clients.
 
-CREATE OR REPLACE FUNCTION tally_document() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tally_new_documents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO document_tally
-  VALUES (NEW.scope, CASE TG_OP WHEN 'INSERT' THEN 1 ELSE 0 END, CASE WHEN NEW.completed_at IS NULL THEN 0 ELSE 1 END);
+  INSERT INTO document_tally SELECT scope, count(*), count(completed_at) FROM fresh GROUP BY scope;
   RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER document_added AFTER INSERT ON document FOR EACH ROW EXECUTE FUNCTION tally_document();
+CREATE OR REPLACE TRIGGER document_added AFTER INSERT ON document REFERENCING NEW TABLE AS fresh
+  FOR EACH STATEMENT EXECUTE FUNCTION tally_new_documents();
+
+CREATE OR REPLACE FUNCTION tally_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO document_tally VALUES (NEW.scope, 0, 1);
+  RETURN NULL;
+END $$;
 CREATE OR REPLACE TRIGGER document_completed AFTER UPDATE OF completed_at ON document
   FOR EACH ROW WHEN (OLD.completed_at IS NULL AND NEW.completed_at IS NOT NULL) EXECUTE FUNCTION tally_document();
 
@@ -79,6 +85,49 @@ BEGIN
   PERFORM note_claim(digest);
   RETURN digest;
 END $$;
+
+-- The same for many contents at a time, in the order of their hashes: everybody locks bytes in this order.
+CREATE OR REPLACE FUNCTION keep_all_bytes(contents bytea[]) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  digests bytea[];
+  bodies bytea[];
+  missing bytea[];
+  held bytea[];
+  piece int := 1 << 20;
+BEGIN
+  SELECT array_agg(digest ORDER BY digest), array_agg(body ORDER BY digest) INTO digests, bodies
+    FROM (SELECT DISTINCT ON (1) sha256(body) AS digest, body FROM unnest(contents) AS body) given;
+  missing := digests;
+  WHILE cardinality(missing) > 0 LOOP
+    -- another transaction that makes the same row is waited for; should it be removed again, we look once more
+    WITH made AS (
+      INSERT INTO blob (hash, size)
+      SELECT digest, length(g.body) FROM unnest(digests, bodies) AS g (digest, body) JOIN unnest(missing) AS m (digest) USING (digest)
+       ORDER BY digest
+      ON CONFLICT (hash) DO NOTHING RETURNING hash
+    )
+    SELECT coalesce(array_agg(hash), '{}') INTO held FROM made;
+    missing := ARRAY (SELECT unnest(missing) EXCEPT SELECT unnest(held) ORDER BY 1);
+    EXIT WHEN cardinality(missing) = 0;
+    held := ARRAY (SELECT hash FROM blob WHERE hash = ANY (missing) ORDER BY hash FOR KEY SHARE);
+    missing := ARRAY (SELECT unnest(missing) EXCEPT SELECT unnest(held) ORDER BY 1);
+  END LOOP;
+  INSERT INTO blob_piece (blob, n, bytes)
+  SELECT b.id, i, substr(g.body, i * piece + 1, piece)
+    FROM unnest(digests, bodies) AS g (digest, body)
+    JOIN blob b ON b.hash = g.digest
+   CROSS JOIN generate_series(0, (length(g.body) - 1) / piece) AS i
+   WHERE length(g.body) > 0 AND NOT EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id)
+  ON CONFLICT DO NOTHING;
+  PERFORM note_claim(digest) FROM unnest(digests) AS digest;
+END $$;
+
+-- Numbers for new documents: the tasks about a document name it, and are written before it.
+CREATE OR REPLACE FUNCTION reserve_documents(n int) RETURNS SETOF bigint LANGUAGE sql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+  SELECT nextval(pg_get_serial_sequence('document', 'id')) FROM generate_series(1, n)
+$$;
 
 -- Takes the pin from staged bytes: from now on, until the transaction ends, they are kept from being removed by a lock.
 -- False if the pin is not, or no more, that of these bytes.
