@@ -7,7 +7,7 @@ import pytest
 
 from gristmill.db import Database
 from gristmill.scopes import Scope
-from gristmill.sources import extract_links, list_links, note_links
+from gristmill.sources import LinkedDocument, extract_links, list_links, note_links
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def links(url: str) -> dict[str, int]:
     async def note() -> dict[str, int]:
         text = "read https://a.org/x, or leave: https://a.org/unsubscribe"
         async with Database(url) as db, db.transaction() as tx:
-            await note_links(tx, extract_links(text), urn="email::1", scope=Scope("acme"))
+            await note_links(tx, [LinkedDocument("email::1", Scope("acme"), extract_links(text))])
             return {one.url: one.id for one in await list_links(tx)}
 
     return asyncio.run(note())

@@ -95,7 +95,7 @@ class Dovecot:
         """As after a restored backup: the same mails have other numbers."""
         place = self.folder / "mail" / user / ("" if folder == "INBOX" else f".{folder}")
         for file in place.glob("dovecot*"):
-            file.unlink()
+            file.unlink(missing_ok=True)
 
 
 def free_port() -> int:

@@ -169,3 +169,19 @@ async def test_the_states_are_counted_as_they_are(farm: Farm, world: World) -> N
         id=source.id,
     )
     assert {row.state: row.n for row in counted} == {"INDEXED": 4, "DELETED": 1}
+
+
+async def test_an_item_that_comes_back_while_its_removal_waits_stays(farm: Farm, world: World) -> None:
+    source = await planted(farm, world)
+    hands = farm.by_hand(KINDS)
+    await world.drop("k1")
+    answer = await hands.compare(source)  # which sends the removal; nobody answers it yet
+    assert isinstance(answer, Done)
+    await world.put("k1")
+    poll = await hands.poll(source)
+    assert isinstance(poll, Done)
+    await farm.work()
+    assert world.urn("k1") in await urns(farm, source)
+    assert await farm.documents() == {world.urn(key): 1 for key in KEYS}
+    await farm.compare(source)
+    assert await farm.documents() == {world.urn(key): 1 for key in KEYS}

@@ -14,6 +14,7 @@ from kills import Killed, KilledAt
 from worlds import FeedWorld, ProviderWorld, World, a_world
 
 from gristmill.db import Database
+from gristmill.documents import Limits
 from gristmill.queue import Done, Skip
 from gristmill.scopes import Scope
 from gristmill.sources.indexer import Indexer
@@ -95,7 +96,13 @@ class Storm:
     async def index(self, scope: int) -> None:
         """Every letter is answered; some answers are lost before they are settled, and the letter comes again."""
         indexer = Indexer(
-            self._farm.db, KINDS, self._farm.models.reading_processes, 60.0, 1 << 30, self._farm.settings.fetch
+            self._farm.db,
+            KINDS,
+            self._farm.models.reading_processes,
+            60.0,
+            1 << 30,
+            Limits(),
+            self._farm.settings.fetch,
         )
         for kind, letter in (("index.item", IndexItem), ("index.remove", RemoveItem)):
             rows = await self._farm.rows(OPEN, kind=kind, scope=scope)

@@ -8,6 +8,7 @@ import pytest
 from farm import Farm, a_farm, a_mail
 
 from gristmill.db import Database
+from gristmill.documents import Limits
 from gristmill.queue import Done, Skip
 from gristmill.sources.indexer import Indexer
 from gristmill.sources.kinds import KINDS
@@ -22,7 +23,7 @@ async def farm(db: Database, tmp_path: Path) -> AsyncIterator[Farm]:
 
 
 def an_indexer(farm: Farm) -> Indexer:
-    return Indexer(farm.db, KINDS, farm.models.reading_processes, 60.0, 1 << 30, farm.settings.fetch)
+    return Indexer(farm.db, KINDS, farm.models.reading_processes, 60.0, 1 << 30, Limits(), farm.settings.fetch)
 
 
 async def polled(farm: Farm, tmp_path: Path, **mails: bytes) -> list[IndexItem]:

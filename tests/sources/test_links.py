@@ -16,6 +16,7 @@ from gristmill.settings import FetchSettings
 from gristmill.sources import (
     Fetcher,
     Link,
+    LinkedDocument,
     count_waiting_links,
     decide_one,
     explain_url,
@@ -44,7 +45,8 @@ ARTICLE = (
 
 
 async def note(tx: Tx, text: str, urn: str = "email::1", scope: Scope = ACME, **more: Any) -> None:
-    await note_links(tx, extract_links(text), urn=urn, scope=scope, **more)
+    document = more.pop("document", None)
+    await note_links(tx, [LinkedDocument(urn, scope, extract_links(text), document)], **more)
 
 
 async def only(tx: Tx) -> Link:

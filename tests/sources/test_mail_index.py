@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from farm import a_mail
 
+from gristmill.documents import Limits
 from gristmill.errors import Permanent
 from gristmill.sources.describing import describe_item
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
@@ -19,7 +20,10 @@ SAMPLES = CORPORA / "email-samples"
 
 
 def described(mail: bytes, **note: object) -> Description:
-    return describe_item(describe_mail, Fetched("one", "1", note, mail))
+    found = describe_item(describe_mail, Fetched("one", "1", note, mail), Limits())
+    if isinstance(found, Permanent):
+        raise found
+    return found.found
 
 
 def test_a_mail_is_known_by_its_message_id_and_belongs_to_those_that_it_answers() -> None:

@@ -7,14 +7,14 @@ from serving import ACME, GLOBEX, SAME_ORIGIN, Web
 
 from gristmill.db import Database
 from gristmill.scopes import Scope
-from gristmill.sources import extract_links, list_links, note_links, set_rule
+from gristmill.sources import LinkedDocument, extract_links, list_links, note_links, set_rule
 
 TEXT = "Dear <b>Ada</b>, read https://a.org/x and https://a.org/y, or [leave](https://a.org/unsubscribe)."
 
 
 async def note(db: Database, text: str, scope: Scope, urn: str = "email::1") -> dict[str, int]:
     async with db.transaction() as tx:
-        await note_links(tx, extract_links(text), urn=urn, scope=scope)
+        await note_links(tx, [LinkedDocument(urn, scope, extract_links(text))])
         return {one.url: one.id for one in await list_links(tx) if one.client == scope.client}
 
 

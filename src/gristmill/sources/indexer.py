@@ -1,40 +1,56 @@
-"""The indexer: hands items on as documents; it never talks to the outside."""
+"""The indexer: hands items on as documents, many at a time; it never talks to the outside."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from gristmill import documents
-from gristmill.db import Database, Tx
-from gristmill.documents import Staged, Urgency, of_arrival, remove_source, stage, take_in
+from gristmill.db import Database, Tx, array
+from gristmill.documents import (
+    Limits,
+    ReadAhead,
+    Staged,
+    Urgency,
+    lock_sources,
+    of_arrival,
+    stage,
+    take_in_many,
+)
 from gristmill.errors import GristmillError, Permanent
-from gristmill.ids import DocumentId, ItemId
+from gristmill.ids import DocumentId, ItemId, ScopeId
 from gristmill.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
-from gristmill.queue import Answer, Done, Skip
+from gristmill.queue import Answer, Done, JointWrite, Skip
 from gristmill.scopes import Scope
 from gristmill.settings import FetchSettings
 from gristmill.sources import store
-from gristmill.sources.describing import describe_item
+from gristmill.sources.describing import Described, describe_items
 from gristmill.sources.letters import IndexItem, RemoveItem
-from gristmill.sources.link import note_links
+from gristmill.sources.link import LinkedDocument, note_links
 from gristmill.sources.model import Description, Fetched, Item, Kind
+from gristmill.sources.removal import drop_document, lock_urn_of
 from gristmill.sources.store import SQL
-from gristmill.sources.threads import join_thread
+from gristmill.sources.threads import join_threads
 
 OUTDATED = Skip("a newer version has come, or it is indexed already")
 LONGEST_TITLE = 300  # characters
 LONGEST_ERROR = 500  # characters that are kept of an error
+MOST_LINKS = 100  # of a document that stand in the graph …
+LONGEST_URL = 500  # … and the characters of each
+TOGETHER = 4 << 20  # bytes of the items that one call looks into
 CHILD_FAILURES = (Crashed, OutOfMemory, TimedOut)
 
 
 class _Twin(NamedTuple):
-    id: ItemId
+    """Another item that became a document under the same URN."""
+
+    item: ItemId
     digest: bytes | None
-    document: DocumentId | None
+    document: DocumentId
 
 
 class _Gone(NamedTuple):
@@ -43,6 +59,26 @@ class _Gone(NamedTuple):
     document: DocumentId | None
     client: str
     project: str
+
+
+class _Held(NamedTuple):
+    id: ItemId
+    version: int
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """An item that was looked into, and all that its document is made of."""
+
+    item: Item
+    found: Description
+    body: bytes | Staged
+    ahead: ReadAhead | None
+    urgency: Urgency
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.item.client, self.item.project)
 
 
 @dataclass(frozen=True)
@@ -54,63 +90,104 @@ class Indexer:
     processes: ProcessPool
     seconds: float
     memory: int
+    limits: Limits
     fetch: FetchSettings
 
     async def index(self, letters: Sequence[IndexItem]) -> list[Answer | Exception]:
         async with self.db.transaction() as tx:
             items = await store.begin_indexing(tx, letters)
-        async with self.db.reading() as tx:
-            small = [item.id for item in items.values() if item.size <= store.PIECE]
-            raw = await store.load_raw(tx, small)
+        ready: dict[ItemId, _Ready | Exception] = {}
+        for some in await asyncio.gather(*(self._prepare(some) for some in divide_items(list(items.values())))):
+            ready |= some
         wanted = [items.get((letter.item, letter.version)) for letter in letters]
-        answers = (self._answer(item, raw, of_arrival(place)) for place, item in enumerate(wanted))
-        return await asyncio.gather(*answers)
+        return [OUTDATED if item is None else self._answer(item, ready[item.id]) for item in wanted]
 
-    async def _answer(self, item: Item | None, raw: Mapping[ItemId, bytes], urgency: Urgency) -> Answer | Exception:
-        if item is None:
-            return OUTDATED
-        try:
-            content = raw.get(item.id, b"") if item.size <= store.PIECE else await self._load_large(item)
-            found = await self._describe(item, content)
-            body = await self._bring(item, found, content)
-        except Permanent as error:
-            reason = store.make_keepable(str(error))[:LONGEST_ERROR]
+    def _answer(self, item: Item, ready: "_Ready | Exception") -> Answer | Exception:
+        if isinstance(ready, Permanent):
+            reason = store.make_keepable(str(ready))[:LONGEST_ERROR]
             return Skip(reason, write=partial(_set_aside, item=item, error=reason))
-        except GristmillError as error:
-            return error
-        return Done(partial(self._hand_on, item=item, found=found, body=body, urgency=urgency))
+        return ready if isinstance(ready, Exception) else Done(JointWrite(self._hand_on, ready))
 
-    async def _hand_on(self, tx: Tx, *, item: Item, found: Description, body: bytes | Staged, urgency: Urgency) -> None:
-        """Make a document of it, and write its links down: they are tasks of their own."""
-        urn = await _index(tx, item, found, body, urgency)
-        if urn is not None and (found.links or item.urn):  # a new item without links leaves nothing to write
-            scope = Scope(item.client, item.project)
-            await note_links(tx, found.links, urn=urn, scope=scope, settings=self.fetch)
-
-    async def _load_large(self, item: Item) -> bytes:
+    async def _prepare(self, items: Sequence[Item]) -> dict[ItemId, "_Ready | Exception"]:
+        """Look into these items, and bring the bytes of their documents."""
         async with self.db.reading() as tx:
-            return (await store.load_raw(tx, [item.id])).get(item.id, b"")
+            raw = await store.load_raw(tx, [item.id for item in items])
+        given = [(item, raw.get(item.id, b"")) for item in items]
+        ready: dict[ItemId, _Ready | Exception] = {}
+        for place, ((item, content), found) in enumerate(zip(given, await self._describe(given), strict=True)):
+            try:
+                ready[item.id] = (
+                    found if isinstance(found, Exception) else await self._bring(item, found, content, place)
+                )
+            except GristmillError as error:
+                ready[item.id] = error
+        return ready
 
-    async def _describe(self, item: Item, content: bytes) -> Description:
-        if item.kind not in self.kinds:
-            raise Permanent(f"This version of Gristmill knows no sources of the kind {item.kind}.")
-        fetched = Fetched(item.source_name, item.external, item.note, content)
-        try:
-            return await self.processes.run(
-                describe_item, self.kinds[item.kind].describe, fetched, timeout=self.seconds, memory=self.memory
-            )
-        except CHILD_FAILURES as error:
-            raise Permanent(f"It ended the process that looked into it: {error}") from error
+    async def _describe(self, given: Sequence[tuple[Item, bytes]]) -> Sequence[Described | Exception]:
+        """What each item is, or why that cannot be said; the one that ends its process is to blame, and no other."""
+        unknown = [item.kind for item, _ in given if item.kind not in self.kinds]
+        if not unknown:
+            work = [
+                (self.kinds[item.kind].describe, Fetched(item.source_name, item.external, item.note, content))
+                for item, content in given
+            ]
+            try:
+                return await self.processes.run(
+                    describe_items, work, self.limits, timeout=self.seconds, memory=self.memory
+                )
+            except CHILD_FAILURES as error:
+                if len(given) == 1:
+                    return [Permanent(f"It ended the process that looked into it: {error}")]
+            except GristmillError as error:
+                if len(given) == 1:
+                    return [error]
+        elif len(given) == 1:
+            return [Permanent(f"This version of Gristmill knows no sources of the kind {unknown[0]}.")]
+        return [(await self._describe([one]))[0] for one in given]
 
-    async def _bring(self, item: Item, found: Description, content: bytes) -> bytes | Staged:
+    async def _bring(self, item: Item, found: Described, content: bytes, place: int) -> "_Ready":
         """What its document is made of: small bytes go with it, large ones are staged before."""
-        body = content if found.content is None else found.content
-        if len(body) <= store.PIECE:
-            return body
-        return await stage(self.db, _cut(body))
+        body = content if found.found.content is None else found.found.content
+        staged = body if len(body) <= store.PIECE else await stage(self.db, _cut(body))
+        return _Ready(item, found.found, staged, found.ahead, of_arrival(place))
+
+    async def _hand_on(self, tx: Tx, parts: Sequence["_Ready"]) -> None:
+        """Make documents of these items, and write their links down: they are tasks of their own."""
+        wanted = await _hold(tx, parts)
+        threads = await _join_threads(tx, wanted)
+        linked: list[LinkedDocument] = []
+        for some in divide_by_urn(wanted):
+            linked += await _index(tx, some, threads)
+        await note_links(tx, linked, settings=self.fetch)
 
     async def remove(self, letter: RemoveItem) -> Answer:
         return Done(partial(_remove_item, letter=letter))
+
+
+def divide_items(items: Sequence[Item]) -> list[list[Item]]:
+    """Items in portions that one call can take; a large item is alone."""
+    portions: list[list[Item]] = []
+    room = 0
+    for item in items:
+        if not portions or item.size > room:
+            portions.append([])
+            room = TOGETHER
+        portions[-1].append(item)
+        room -= item.size
+    return portions
+
+
+def divide_by_urn(parts: Sequence[_Ready]) -> list[list[_Ready]]:
+    """Items in rounds: of several with one URN, the first becomes a document, and the others are compared with it."""
+    rounds: list[list[_Ready]] = []
+    seen: Counter[tuple[ScopeId, str]] = Counter()
+    for one in parts:
+        key = one.item.scope, one.found.urn
+        if seen[key] == len(rounds):
+            rounds.append([])
+        rounds[seen[key]].append(one)
+        seen[key] += 1
+    return rounds
 
 
 async def _cut(body: bytes) -> AsyncIterator[bytes]:
@@ -122,79 +199,118 @@ async def _set_aside(tx: Tx, *, item: Item, error: str) -> None:
     await tx.execute(SQL["set_aside"], id=item.id, version=item.version, error=error)
 
 
-async def _index(tx: Tx, item: Item, found: Description, body: bytes | Staged, urgency: Urgency) -> str | None:
-    """The URN under which it is known now.
+async def _hold(tx: Tx, parts: Sequence[_Ready]) -> list[_Ready]:
+    """Those of these of which no newer version has come; nobody else touches them until the transaction ends.
 
-    None if a newer version has come, it is refused, or the same thing is here under another id.
+    First the scopes of threads, then URNs, then items: in one order, so that no two indexers wait for each other.
     """
-    thread = await join_thread(tx, item.scope, found.messages) if found.messages else None
-    for urn in sorted({found.urn, item.urn or found.urn}):  # in one order, so that nobody waits for each other
-        await tx.one(SQL["lock_urn"], scope=item.scope, urn=urn)
-    if await tx.one(SQL["hold_item"], id=item.id, version=item.version) is None:
-        return None
-    twin = await tx.one(SQL["find_twins"], _Twin, scope=item.scope, urn=found.urn, id=item.id)
-    if twin and twin.digest != found.digest and found.digest is not None:
-        # another message under the same id: neither may take the place of the other
-        found, twin = replace(found, urn=f"{found.urn}::{found.digest.hex()[:12]}"), None
-    if item.urn and item.urn != found.urn:
-        await _drop_document(tx, item.id, item.urn, Scope(item.client, item.project))
-    document = twin.document if twin else await _take_in(tx, item, found, body, urgency)
-    if document is None:
-        return None
+    for scope in sorted({one.item.scope for one in parts if one.found.messages}):
+        await tx.one(SQL["lock_threads"], scope=scope)
+    urns = [(one.item.scope, urn) for one in parts for urn in (one.found.urn, one.item.urn) if urn]
+    await lock_sources(tx, urns)
+    ids, versions = [one.item.id for one in parts], [one.item.version for one in parts]
+    rows = await tx.all(SQL["hold_items"], _Held, ids=array(ids), versions=array(versions))
+    wanted = {(one.item.id, one.item.version): one for one in parts}
+    return [wanted[row.id, row.version] for row in rows]
+
+
+async def _join_threads(tx: Tx, parts: Sequence[_Ready]) -> dict[ItemId, str]:
+    threads: dict[ItemId, str] = {}
+    for scope in sorted({one.item.scope for one in parts}):
+        mails = [one for one in parts if one.item.scope == scope and one.found.messages]
+        if mails:
+            names = await join_threads(tx, scope, [one.found.messages for one in mails])
+            threads |= {one.item.id: name for one, name in zip(mails, names, strict=True)}
+    return threads
+
+
+async def _index(tx: Tx, parts: Sequence[_Ready], threads: Mapping[ItemId, str]) -> list[LinkedDocument]:
+    """Make documents of these items, no two of which have the same URN; the links of those that are new."""
+    twins = await _find_twins(tx, parts)
+    parts = [_tell_apart(one, twins) for one in parts]
+    for one in parts:
+        if one.item.urn and one.item.urn != one.found.urn:
+            await drop_document(tx, one.item.id, one.item.urn, one.scope)
+    fresh = [one for one in parts if one.item.id not in twins]
+    documents_: dict[ItemId, DocumentId] = {id_: twin.document for id_, twin in twins.items()}
+    for one, taken in zip(fresh, await take_in_many(tx, [_make_document(one) for one in fresh]), strict=True):
+        if taken.document is None:
+            await _set_aside(tx, item=one.item, error=taken.reason or "It cannot be taken in.")
+        else:
+            documents_[one.item.id] = taken.document
+    done = [one for one in parts if one.item.id in documents_]
+    await _finish_indexing(tx, done, documents_, threads)
+    return [
+        LinkedDocument(one.found.urn, one.scope, one.found.links, documents_[one.item.id])
+        for one in done
+        if one.item.id not in twins and (one.found.links or one.item.urn)  # a new item without links leaves nothing
+    ]
+
+
+async def _find_twins(tx: Tx, parts: Sequence[_Ready]) -> dict[ItemId, _Twin]:
+    rows = await tx.all(
+        SQL["find_twins"],
+        _Twin,
+        ids=array(one.item.id for one in parts),
+        scopes=array(one.item.scope for one in parts),
+        urns=[one.found.urn for one in parts],
+    )
+    return {row.item: row for row in rows}
+
+
+def _tell_apart(one: _Ready, twins: dict[ItemId, _Twin]) -> _Ready:
+    """Another message under the same id has a URN of its own: neither may take the place of the other."""
+    twin, digest = twins.get(one.item.id), one.found.digest
+    if twin is None or digest is None or twin.digest == digest:
+        return one
+    del twins[one.item.id]
+    return replace(one, found=replace(one.found, urn=f"{one.found.urn}::{digest.hex()[:12]}"))
+
+
+async def _finish_indexing(
+    tx: Tx, parts: Sequence[_Ready], documents_: Mapping[ItemId, DocumentId], threads: Mapping[ItemId, str]
+) -> None:
     await tx.execute(
         SQL["finish_indexing"],
-        id=item.id,
-        type=found.type,
-        urn=found.urn,
-        digest=found.digest,
-        thread=thread,
-        sent=found.sent,
-        document=document,
-        title=found.title and found.title[:LONGEST_TITLE],
+        ids=array(one.item.id for one in parts),
+        types=[one.found.type for one in parts],
+        urns=[one.found.urn for one in parts],
+        digests=[one.found.digest for one in parts],
+        threads=[threads.get(one.item.id) for one in parts],
+        sent=[one.found.sent for one in parts],
+        documents=array(documents_[one.item.id] for one in parts),
+        titles=[one.found.title and one.found.title[:LONGEST_TITLE] for one in parts],
     )
-    await tx.execute(SQL["drop_raw"], items=[item.id])
-    return None if twin else found.urn
 
 
-async def _take_in(tx: Tx, item: Item, found: Description, body: bytes | Staged, urgency: Urgency) -> DocumentId | None:
-    """The document that it became; None if it was refused, and is set aside."""
-    taken = await take_in(
-        tx,
-        documents.Item(
-            found.urn,
-            found.name,
-            body,
-            Scope(item.client, item.project),
-            type=found.reading,
-            title=found.title,
-            written_at=found.written_at,
-            metadata={**found.metadata, "source": item.source_name, "item": found.type},
-            urgency=urgency,
-        ),
+def _make_document(one: _Ready) -> documents.Item:
+    found = one.found
+    return documents.Item(
+        found.urn,
+        found.name,
+        one.body,
+        one.scope,
+        type=found.reading,
+        title=found.title,
+        written_at=found.written_at,
+        metadata={**found.metadata, "source": one.item.source_name, "item": found.type, **_describe_links(found)},
+        urgency=one.urgency,
+        ahead=one.ahead,
     )
-    if taken.document is None:
-        await _set_aside(tx, item=item, error=taken.reason or "It cannot be taken in.")
-    return taken.document
+
+
+def _describe_links(found: Description) -> dict[str, Any]:
+    """What the graph of a document needs to know of its links; the document is read often, so that is kept short."""
+    urls = [link.url for link in found.links if len(link.url) <= LONGEST_URL][:MOST_LINKS]
+    return {"links": {"in": found.urn, "urls": urls}} if urls else {}
 
 
 async def _remove_item(tx: Tx, *, letter: RemoveItem) -> None:
     """Remove what was made of it, unless it has come back meanwhile; the report stays with the item."""
-    await tx.one(SQL["lock_urn_of"], id=letter.item)  # before the item, as `_index` does
+    await lock_urn_of(tx, letter.item)  # before the item, as `_hold` does
     gone = await tx.one(SQL["hold_gone"], _Gone, id=letter.item, version=letter.version)
     if gone is None:
         return
-    report = await _drop_document(tx, gone.id, gone.urn, Scope(gone.client, gone.project)) if gone.urn else {}
+    report = await drop_document(tx, gone.id, gone.urn, Scope(gone.client, gone.project)) if gone.urn else {}
     await tx.execute(SQL["finish_removal"], id=gone.id, report=orjson.dumps(report).decode())
     await tx.execute(SQL["drop_raw"], items=[gone.id])
-
-
-async def _drop_document(tx: Tx, item: ItemId, urn: str, scope: Scope) -> dict[str, int | bool]:
-    """Remove the document of an item, unless another item is the same thing; what went with it.
-
-    Under the lock of its URN: else a twin that comes at this moment would be left without its document.
-    """
-    await tx.one(SQL["lock_urn_of"], id=item)
-    if await tx.value(SQL["has_twin"], id=item, urn=urn):
-        return {"kept": True}
-    await note_links(tx, (), urn=urn, scope=scope)
-    return asdict(await remove_source(tx, scope, urn))

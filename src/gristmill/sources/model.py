@@ -61,6 +61,10 @@ class Known(Protocol):
         """The ids under which this source has had these URNs."""
         ...
 
+    def read_waiting(self) -> AsyncIterator[tuple[str, bytes]]:
+        """The ids of the items whose URN nobody knows yet, since they wait for the indexer, and how they begin."""
+        ...
+
 
 class Connector(Protocol):
     """An open connection to a source.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +10,6 @@ import orjson
 from pydantic import ValidationError
 
 from gristmill.db import Database, Tx
-from gristmill.documents import Removed, remove_source
 from gristmill.durations import parse_duration
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ItemId, SourceId
@@ -21,6 +20,7 @@ from gristmill.sources.kinds import KINDS
 from gristmill.sources.letters import PollSource, SourceDue
 from gristmill.sources.model import Kind, Source
 from gristmill.sources.poller import list_key, poll_key
+from gristmill.sources.removal import Report, drop_document, lock_urn_of
 from gristmill.sources.store import SQL, load_source
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -188,19 +188,17 @@ async def drop_source(
     return total
 
 
-async def _drop_item(tx: Tx, source: Source, item: ItemId) -> Removed | None:
-    urn: str | None = await tx.value(SQL["urn_of"], id=item)
-    if urn is None or await tx.value(SQL["has_twin"], id=item, urn=urn):
-        await tx.execute(SQL["finish_removal"], id=item, report="{}")
-        return None
-    gone = await remove_source(tx, Scope(source.client, source.project), urn)
-    await tx.execute(SQL["finish_removal"], id=item, report=orjson.dumps(asdict(gone)).decode())
+async def _drop_item(tx: Tx, source: Source, item: ItemId) -> Report:
+    urn = await lock_urn_of(tx, item)
+    gone = await drop_document(tx, item, urn, Scope(source.client, source.project)) if urn else {}
+    await tx.execute(SQL["finish_removal"], id=item, report=orjson.dumps(gone).decode())
     return gone
 
 
-def _add_up(total: dict[str, int], gone: Removed | None) -> None:
-    for name, n in (asdict(gone) if gone else {}).items():
-        total[name] = total.get(name, 0) + n
+def _add_up(total: dict[str, int], gone: Report) -> None:
+    for name, n in gone.items():
+        if name != "kept":
+            total[name] = total.get(name, 0) + n
 
 
 # --- gristmill.toml

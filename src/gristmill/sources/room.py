@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from gristmill.documents import make_limits
 from gristmill.queue import Handler, on
 from gristmill.rooms import RecurringLetter, Room, Tools, Watch
 from gristmill.sources.indexer import Indexer
@@ -22,7 +23,7 @@ from gristmill.sources.register import apply_declared
 from gristmill.sources.status import SOURCE_STOPPED, find_stopped_sources
 from gristmill.sources.watching import Listener, answer_watch
 
-ITEMS_AT_ONCE = 64
+ITEMS_AT_ONCE = 128
 POLLS_AT_ONCE = 4  # of one worker: a poll mostly waits for the other side
 LONGEST = timedelta(hours=2)  # a listing of a million ids
 
@@ -33,7 +34,15 @@ def bind_handlers(tools: Tools) -> list[Handler]:
     poller = Poller(opener, settings.sources.turn)
     lister = Lister(poller, settings.sources.most_gone)
     seconds = settings.documents.timeout.total_seconds()
-    indexer = Indexer(db, KINDS, tools.models.reading_processes, seconds, settings.documents.memory, settings.fetch)
+    indexer = Indexer(
+        db,
+        KINDS,
+        tools.models.reading_processes,
+        seconds,
+        settings.documents.memory,
+        make_limits(settings.documents),
+        settings.fetch,
+    )
     return [
         on(SourceDue, answer_due),
         on(PollSource, poller.poll, timeout=LONGEST, at_once=POLLS_AT_ONCE),

@@ -85,15 +85,15 @@ SELECT step FROM source WHERE id = %(id)s FOR UPDATE;
 UPDATE source SET checkpoint = %(checkpoint)s::jsonb, step = step + 1 WHERE id = %(id)s AND step = %(step)s RETURNING step;
 
 -- name: known_items
-SELECT id, external, hash, mark, state, version FROM source_item
- WHERE source = %(source)s AND external = ANY (%(externals)s::text[]);
+SELECT id, external, hash, mark, state, version, leaving FROM source_item
+ WHERE source = %(source)s AND external = ANY (%(externals)b::text[]);
 
 -- name: add_items
 -- nothing -> NEW, or SET_ASIDE if its bytes could not be had
 INSERT INTO source_item (source, scope, external, mark, hash, size, note, state, error)
 SELECT %(source)s, %(scope)s, i.external, i.mark, i.hash, i.size, i.note::jsonb,
        CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END, i.error
-  FROM unnest(%(externals)s::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)s::text[],
+  FROM unnest(%(externals)b::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)b::text[],
               %(errors)s::text[]) AS i (external, mark, hash, size, note, error)
 RETURNING id, external, version;
 
@@ -101,34 +101,43 @@ RETURNING id, external, version;
 -- any state -> NEW, or SET_ASIDE if its bytes could not be had: another version has come
 UPDATE source_item s
    SET mark = i.mark, hash = i.hash, size = i.size, note = i.note::jsonb, version = s.version + 1, error = i.error,
-       removed = NULL, changed_at = clock(), state = CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END
-  FROM unnest(%(externals)s::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)s::text[],
+       removed = NULL, leaving = false, changed_at = clock(), state = CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END
+  FROM unnest(%(externals)b::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)b::text[],
               %(errors)s::text[]) AS i (external, mark, hash, size, note, error)
  WHERE s.source = %(source)s AND s.scope = %(scope)s AND s.external = i.external
 RETURNING s.id, s.external, s.version;
 
 -- name: mark_items
-UPDATE source_item s SET mark = i.mark
+-- seen at its source, with the same bytes as here
+UPDATE source_item s SET mark = i.mark, leaving = false
   FROM unnest(%(externals)s::text[], %(marks)s::text[]) AS i (external, mark)
  WHERE s.source = %(source)s AND s.external = i.external;
 
 -- name: move_item
 -- to the id that it has now; where an item with that id is known already, the old one is left for the listing
-UPDATE source_item SET external = %(new)s
+UPDATE source_item SET external = %(new)s, leaving = false
  WHERE source = %(source)s AND external = %(old)s
    AND NOT EXISTS (SELECT FROM source_item WHERE source = %(source)s AND external = %(new)s);
 
 -- name: drop_raw
 DELETE FROM source_raw WHERE item = ANY (%(items)s);
 
--- name: add_raw
+-- name: copy_raw
+COPY source_raw (item, n, scope, bytes) FROM STDIN;
+
+-- name: insert_raw
 INSERT INTO source_raw (item, n, scope, bytes)
-SELECT item, n, scope, bytes
-  FROM unnest(%(item)b::bigint[], %(n)b::int[], %(scope)b::int[], %(bytes)b::bytea[]) AS r (item, n, scope, bytes);
+SELECT item, n, scope, bytes FROM json_populate_recordset(NULL::source_raw, %(rows)s::json);
 
 -- name: find_externals
 SELECT urn, external FROM source_item
  WHERE source = %(source)s AND scope = %(scope)s AND urn = ANY (%(urns)s::text[]) AND state <> 'DELETED' ORDER BY id;
+
+-- name: waiting_items
+SELECT i.id, i.external, substr(r.bytes, 1, %(head)s) AS head
+  FROM source_item i JOIN source_raw r ON r.item = i.id AND r.n = 0
+ WHERE i.source = %(source)s AND i.state IN ('NEW', 'INDEXING', 'SET_ASIDE') AND i.urn IS NULL AND i.id > %(after)s
+ ORDER BY i.id LIMIT %(limit)s;
 
 -- name: living_items
 -- all that are taken for living, portion by portion, as they were when the comparison began
@@ -138,9 +147,10 @@ SELECT id, external, mark, version, state FROM source_item
 -- name: last_item
 SELECT coalesce(max(id), 0) FROM source_item WHERE source = %(source)s;
 
--- name: gone_items
+-- name: let_leave
 -- those of these ids that are known and not deleted yet
-SELECT id, version FROM source_item WHERE source = %(source)s AND external = ANY (%(externals)s::text[]) AND state <> 'DELETED';
+UPDATE source_item SET leaving = true
+ WHERE source = %(source)s AND external = ANY (%(externals)s::text[]) AND state <> 'DELETED' RETURNING id, version;
 
 -- name: begin_indexing
 -- NEW -> INDEXING; one whose indexer died is INDEXING already
@@ -154,29 +164,32 @@ RETURNING i.id, i.source, s.name AS source_name, s.kind, i.scope, p.client, p.pr
 -- name: load_raw
 SELECT item, bytes FROM source_raw WHERE item = ANY (%(items)s) ORDER BY item, n;
 
--- name: hold_item
--- nobody else changes it until the transaction ends; nothing comes back if a newer version has come
-SELECT id FROM source_item WHERE id = %(id)s AND version = %(version)s AND state = 'INDEXING' FOR UPDATE;
-
--- name: lock_urn
--- two items that are the same thing come one after the other
-SELECT pg_advisory_xact_lock(hashtextextended('item:' || %(urn)s::text, %(scope)s));
-
--- name: lock_urn_of
--- the same, for the URN under which an item is known
-SELECT pg_advisory_xact_lock(hashtextextended('item:' || urn, scope)) FROM source_item WHERE id = %(id)s AND urn IS NOT NULL;
+-- name: hold_items
+-- nobody else changes them until the transaction ends; without those of which a newer version has come
+SELECT i.id, i.version FROM source_item i JOIN unnest(%(ids)s::bigint[], %(versions)s::int[]) AS w (id, version) ON w.id = i.id
+ WHERE i.version = w.version AND i.state = 'INDEXING' ORDER BY i.id FOR UPDATE OF i;
 
 -- name: find_twins
 -- other items that are, or were, handed on under the same URN
-SELECT id, digest, document FROM source_item
- WHERE scope = %(scope)s AND urn = %(urn)s AND state = 'INDEXED' AND id <> %(id)s ORDER BY id LIMIT 1;
+SELECT w.item, t.digest, t.document
+  FROM unnest(%(ids)s::bigint[], %(scopes)s::int[], %(urns)b::text[]) AS w (item, scope, urn)
+ CROSS JOIN LATERAL (
+   SELECT digest, document FROM source_item i
+    WHERE i.scope = w.scope AND i.urn = w.urn AND i.state = 'INDEXED' AND i.document IS NOT NULL AND i.id <> w.item
+    ORDER BY i.id LIMIT 1) t;
 
 -- name: finish_indexing
--- INDEXING -> INDEXED
-UPDATE source_item
-   SET state = 'INDEXED', type = %(type)s, urn = %(urn)s, digest = %(digest)s, thread = %(thread)s, sent = %(sent)s,
-       document = %(document)s, title = %(title)s, changed_at = clock()
- WHERE id = %(id)s AND state = 'INDEXING';
+-- INDEXING -> INDEXED; their bytes go: their documents have them
+WITH finished AS (
+  UPDATE source_item i
+     SET state = 'INDEXED', type = f.type, urn = f.urn, digest = f.digest, thread = f.thread, sent = f.sent,
+         document = f.document, title = f.title, changed_at = (SELECT clock())
+    FROM unnest(%(ids)s::bigint[], %(types)b::text[], %(urns)b::text[], %(digests)s::bytea[], %(threads)s::text[],
+                %(sent)s::boolean[], %(documents)s::bigint[], %(titles)s::text[])
+           AS f (id, type, urn, digest, thread, sent, document, title)
+   WHERE i.id = f.id AND i.state = 'INDEXING'
+)
+DELETE FROM source_raw WHERE item = ANY (%(ids)s::bigint[]);
 
 -- name: set_aside
 -- INDEXING -> SET_ASIDE: its bytes are kept for whoever looks into it
@@ -189,12 +202,13 @@ UPDATE source_item SET state = 'NEW', error = NULL, version = version + 1
  WHERE source = %(source)s AND state = 'SET_ASIDE' AND hash IS NOT NULL RETURNING id, version;
 
 -- name: hold_gone
+-- nothing if it was seen again meanwhile
 SELECT i.id, i.urn, i.document, p.client, p.project
   FROM source_item i JOIN scope p ON p.id = i.scope
- WHERE i.id = %(id)s AND i.version = %(version)s AND i.state <> 'DELETED' FOR UPDATE OF i;
+ WHERE i.id = %(id)s AND i.version = %(version)s AND i.leaving AND i.state <> 'DELETED' FOR UPDATE OF i;
 
 -- name: urn_of
-SELECT urn FROM source_item WHERE id = %(id)s;
+SELECT scope, urn FROM source_item WHERE id = %(id)s AND urn IS NOT NULL;
 
 -- name: has_twin
 SELECT EXISTS (SELECT FROM source_item WHERE scope = (SELECT scope FROM source_item WHERE id = %(id)s) AND urn = %(urn)s
@@ -202,24 +216,26 @@ SELECT EXISTS (SELECT FROM source_item WHERE scope = (SELECT scope FROM source_i
 
 -- name: finish_removal
 -- any state -> DELETED: the row stays as the proof
-UPDATE source_item SET state = 'DELETED', error = NULL, document = NULL, removed = %(report)s::jsonb, changed_at = clock()
+UPDATE source_item SET state = 'DELETED', error = NULL, document = NULL, leaving = false, removed = %(report)s::jsonb, changed_at = clock()
  WHERE id = %(id)s AND state <> 'DELETED';
 
 -- name: lock_threads
 SELECT pg_advisory_xact_lock(hashtextextended('mail_thread', %(scope)s));
 
 -- name: find_threads
-SELECT DISTINCT thread FROM mail_thread WHERE scope = %(scope)s AND message = ANY (%(messages)s::text[]);
+SELECT message, thread FROM mail_thread WHERE scope = %(scope)s AND message = ANY (%(messages)s::text[]);
 
 -- name: add_messages
-INSERT INTO mail_thread (scope, message, thread) SELECT %(scope)s, m, %(thread)s FROM unnest(%(messages)s::text[]) AS m
-ON CONFLICT (scope, message) DO NOTHING;
+INSERT INTO mail_thread (scope, message, thread)
+SELECT %(scope)s, m.message, m.thread FROM unnest(%(messages)b::text[], %(threads)b::text[]) AS m (message, thread);
 
 -- name: join_threads
-UPDATE mail_thread SET thread = %(thread)s WHERE scope = %(scope)s AND thread = ANY (%(others)s::text[]);
+UPDATE mail_thread m SET thread = j.new
+  FROM unnest(%(olds)s::text[], %(news)s::text[]) AS j (old, new) WHERE m.scope = %(scope)s AND m.thread = j.old;
 
 -- name: join_items
-UPDATE source_item SET thread = %(thread)s WHERE scope = %(scope)s AND thread = ANY (%(others)s::text[]);
+UPDATE source_item i SET thread = j.new
+  FROM unnest(%(olds)s::text[], %(news)s::text[]) AS j (old, new) WHERE i.scope = %(scope)s AND i.thread = j.old;
 
 -- name: list_items
 SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed

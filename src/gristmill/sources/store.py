@@ -1,6 +1,6 @@
 """Keeps sources and their items: what was fetched, where the next poll begins, what became of each item."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -10,13 +10,23 @@ import orjson
 
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import Transient
-from gristmill.ids import ItemId, SourceId
+from gristmill.ids import ItemId, ScopeId, SourceId
 from gristmill.queue import Envelope, send_many
 from gristmill.sources.letters import IndexItem, RemoveItem
 from gristmill.sources.model import LONGEST_ID, Batch, Checkpoint, Item, Listed, RawItem, Source
 
 SQL = queries("gristmill.sources", "sources.sql")
 PIECE = 1 << 20  # bytes of an item in one row
+HEAD = 1 << 16  # bytes with which an item begins …
+PORTION = 500  # … and how many of them are read together
+
+
+class _Waiting(NamedTuple):
+    """An item that the indexer has not looked into, and the beginning of its bytes."""
+
+    id: ItemId
+    external: str
+    head: bytes
 
 
 class KnownItem(NamedTuple):
@@ -28,6 +38,16 @@ class KnownItem(NamedTuple):
     mark: str | None
     state: str
     version: int
+    leaving: bool  # it seemed gone, and its removal waits in line
+
+
+class _RawRow(NamedTuple):
+    """A row of `source_raw`; in the order of `copy_raw`."""
+
+    item: ItemId
+    n: int
+    scope: ScopeId
+    bytes: bytes
 
 
 class Kept(NamedTuple):
@@ -116,12 +136,15 @@ SORTS: tuple[Sort, ...] = ("new", "changed", "marked")
 
 
 def compare_item(item: RawItem, known: KnownItem | None) -> Sort:
-    """Whether an item is new here, has other bytes than here, or another mark with the same bytes."""
+    """Whether an item is new here, has other bytes than here, or another mark with the same bytes.
+
+    One that seemed gone and is back is marked, too: its removal, which may still wait in line, then does nothing.
+    """
     if known is None:
         return "new"
     if known.state == "DELETED" or known.hash != hash_of(item):
         return "changed"
-    return "same" if item.mark == known.mark else "marked"
+    return "same" if item.mark == known.mark and not known.leaving else "marked"
 
 
 def hash_of(item: RawItem) -> bytes | None:
@@ -154,18 +177,20 @@ async def _keep_raw(
 ) -> None:
     if older:
         await tx.execute(SQL["drop_raw"], items=list(older))
-    for row in written:
-        content = items[row.external].content
-        for n, start in enumerate(range(0, len(content), PIECE)):
-            piece = content[start : start + PIECE]
-            await tx.add(SQL["add_raw"], item=row.id, n=n, scope=source.scope, bytes=piece)
+    rows = [
+        _RawRow(row.id, n, source.scope, content[start : start + PIECE])
+        for row in written
+        for content in (items[row.external].content,)
+        for n, start in enumerate(range(0, len(content), PIECE))
+    ]
+    await tx.add_rows(SQL["copy_raw"], SQL["insert_raw"], rows)
 
 
 async def forget_ids(tx: Tx, source: Source, externals: Sequence[str]) -> int:
     """What has these ids is gone at its source: have it removed here; how many there were."""
     if not externals:
         return 0
-    gone = await tx.all(SQL["gone_items"], source=source.id, externals=list(externals))
+    gone = await tx.all(SQL["let_leave"], source=source.id, externals=list(externals))
     await send_many(tx, [Envelope(RemoveItem(row.id, row.version), scope=source.scope) for row in gone])
     return len(gone)
 
@@ -197,7 +222,7 @@ class KnownItems:
         async with self._db.reading() as tx:
             ids = [one.external for one in listed]
             rows = await tx.all(SQL["known_items"], KnownItem, source=self._source.id, externals=ids)
-        known = {row.external: row.mark for row in rows if row.state != "DELETED"}
+        known = {row.external: row.mark for row in rows if row.state != "DELETED" and not row.leaving}
         return [one for one in listed if one.external not in known or known[one.external] != one.mark]
 
     async def find_externals(self, urns: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -209,6 +234,19 @@ class KnownItems:
         for row in rows:
             found.setdefault(row.urn, []).append(row.external)
         return found
+
+    async def read_waiting(self) -> AsyncIterator[tuple[str, bytes]]:
+        after = ItemId(0)
+        while True:
+            async with self._db.reading() as tx:
+                rows = await tx.all_binary(
+                    SQL["waiting_items"], _Waiting, source=self._source.id, after=after, head=HEAD, limit=PORTION
+                )
+            for row in rows:
+                yield row.external, row.head
+            if len(rows) < PORTION:
+                return
+            after = rows[-1].id
 
 
 # --- how a poll ended

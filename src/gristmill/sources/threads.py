@@ -1,6 +1,6 @@
 """Threads of mails: which mails belong together, whatever order they come in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gristmill.db import Tx
 from gristmill.ids import ScopeId
@@ -9,18 +9,47 @@ from gristmill.sources.store import SQL
 MOST_MESSAGES = 200  # ids of one mail: the longest honest chain of answers is shorter
 
 
-async def join_thread(tx: Tx, scope: ScopeId, messages: Sequence[str]) -> str:
-    """The thread of a mail, given its own id and those that it answers; threads that it connects become one.
+async def join_threads(tx: Tx, scope: ScopeId, mails: Sequence[Sequence[str]]) -> list[str]:
+    """The thread of each mail, given its own id and those that it answers; threads that a mail connects become one.
 
     The name of a thread is the least id in it: every order of arrival ends with the same name.
     """
-    ids = list(dict.fromkeys(messages))[:MOST_MESSAGES]
+    chains = [list(dict.fromkeys(messages))[:MOST_MESSAGES] for messages in mails]
+    ids = sorted({message for chain in chains for message in chain})
     await tx.one(SQL["lock_threads"], scope=scope)
-    found = [row.thread for row in await tx.all(SQL["find_threads"], scope=scope, messages=ids)]
-    name = min([*ids, *found])
-    others = [thread for thread in found if thread != name]
-    await tx.execute(SQL["add_messages"], scope=scope, thread=name, messages=ids)
-    if others:
-        await tx.execute(SQL["join_threads"], scope=scope, thread=name, others=others)
-        await tx.execute(SQL["join_items"], scope=scope, thread=name, others=others)
+    known: dict[str, str] = await tx.pairs(SQL["find_threads"], scope=scope, messages=ids)
+    names = name_threads([*chains, *known.items()])
+    fresh = [one for one in ids if one not in known]
+    moved = {thread: names[thread] for thread in set(known.values()) if names[thread] != thread}
+    if fresh:
+        await tx.execute(SQL["add_messages"], scope=scope, messages=fresh, threads=[names[one] for one in fresh])
+    if moved:
+        given = {"scope": scope, "olds": list(moved), "news": list(moved.values())}
+        await tx.execute(SQL["join_threads"], **given)
+        await tx.execute(SQL["join_items"], **given)
+    return [names[chain[0]] for chain in chains]
+
+
+async def join_thread(tx: Tx, scope: ScopeId, messages: Sequence[str]) -> str:
+    """The thread of one mail."""
+    (name,) = await join_threads(tx, scope, [messages])
     return name
+
+
+def name_threads(chains: Iterable[Sequence[str]]) -> Mapping[str, str]:
+    """The least id among all that belong together with it, for each id; those of one chain do."""
+    above: dict[str, str] = {}
+
+    def find_least(one: str) -> str:
+        while (up := above.setdefault(one, one)) != one:
+            above[one] = above[up]
+            one = above[up]
+        return one
+
+    for first, *others in chains:
+        least = find_least(first)
+        for other in others:
+            found = find_least(other)
+            least, greater = min(least, found), max(least, found)
+            above[greater] = least
+    return {one: find_least(one) for one in list(above)}

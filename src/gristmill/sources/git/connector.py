@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -69,6 +69,7 @@ class GitConnector:
     git: Git
     options: GitOptions
     bench: Bench
+    walked: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
     async def check(self) -> str:
         heads = await self._find_heads()
@@ -93,8 +94,13 @@ class GitConnector:
             yield [Listed(one) for one in portion]
 
     async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
-        """Those that a branch reaches: what was forced away may still lie in the clone."""
-        there = await self._walk(await self._find_heads(), [])
+        """Those that a branch reaches: what was forced away may still lie in the clone.
+
+        A listing asks for one portion after the other: the history is walked through once for all of them.
+        """
+        if "there" not in self.walked:
+            self.walked["there"] = await self._walk(await self._find_heads(), [])
+        there = self.walked["there"]
         async for items in self._read({one: there[one] for one in ids if one in there}):
             for item in items:
                 yield item

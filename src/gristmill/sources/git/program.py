@@ -3,16 +3,28 @@
 import asyncio
 import os
 import shlex
+import signal
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from gristmill.errors import Permanent, Transient
 from gristmill.settings import environment
+from gristmill.wording import format_bytes
 
 LONGEST_ERROR = 300  # characters of what git says
+LONGEST_COMPLAINT = 16_384  # bytes of its complaints that are kept
+PATIENCE = 600.0  # seconds for a question about the clone
+MOST_SAID = 1 << 30  # bytes of one answer: a list of ten million commits
+MOST_BYTES = 20 << 30  # of one file that git writes, and so of everything that a fetch brings
 PIECE = 1 << 16
+BLOCK = 512  # bytes; in these `ulimit -f` counts
+# A server that sends without end must not fill the disk: neither git nor what it starts writes a larger file.
+LIMITED = 'ulimit -f "$1" && shift && exec git "$@"'
+R = TypeVar("R")
 # What a repository, or the user's own settings, could otherwise make git do or run.
 HARMLESS = {
     "core.hooksPath": "/dev/null",
@@ -28,11 +40,14 @@ HARMLESS = {
     "maintenance.auto": "false",
     "protocol.ext.allow": "never",
     "http.followRedirects": "false",  # our token must not follow
+    "fetch.unpackLimit": "1",  # what comes is one file, so that its size can be limited
+    "transfer.unpackLimit": "1",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "60",
     "transfer.bundleURI": "false",
 }
 PROTOCOLS = "https:http:ssh:file"
+TOO_LARGE = ("file size limit exceeded", "file too large", "signal 25")
 DENIED = ("authentication failed", "permission denied", "could not read username", "403", "401", "access denied")
 MOVED = ("returned error: 301", "returned error: 302", "returned error: 307", "returned error: 308")
 REJECTED = ("[rejected]", "[remote rejected]")
@@ -47,42 +62,43 @@ class Git:
     header: str | None = field(default=None, repr=False)  # of HTTP, with a secret: it goes by the environment alone …
     base: str = ""  # … to the addresses below this one alone
     ssh_key: str | None = None
+    most_bytes: int = MOST_BYTES  # that a fetch may bring
 
-    async def run(self, *words: str, given: str = "", patience: float = 600) -> bytes:
+    async def run(self, *words: str, given: str = "", patience: float = PATIENCE, most: int = MOST_SAID) -> bytes:
         """What git says; its complaints become one of our errors."""
+        said = bytearray()
+        async with aclosing(self.stream(*words, given=given, patience=patience)) as pieces:
+            async for piece in pieces:
+                said += piece
+                if len(said) > most:
+                    raise Permanent(f"git {words[0]} said more than {format_bytes(most)}: the repository is too large.")
+        return bytes(said)
+
+    async def stream(self, *words: str, given: str = "", patience: float = PATIENCE) -> AsyncGenerator[bytes]:
+        """What git says, piece by piece: nobody knows how much it is, but it ends in time."""
         process = await self._start(words)
+        assert process.stdout is not None
+        talking = asyncio.create_task(_tell(process, given.encode()))
+        listening = asyncio.create_task(_hear_complaint(process))
+        until = asyncio.get_running_loop().time() + patience
         try:
-            async with asyncio.timeout(patience):
-                said, complaint = await process.communicate(given.encode())
+            # the time that whoever takes the pieces needs for them counts, too: git waits for it
+            while piece := await _within(until, process.stdout.read(PIECE)):
+                yield piece
+            complaint = await _within(until, listening)
+            if await _within(until, process.wait()):
+                raise explain(words[0], complaint.decode(errors="replace"))
         except TimeoutError as error:
             raise Transient(f"git {words[0]} did not end within {patience:g} s.") from error
         finally:
-            _end(process)
-        if process.returncode:
-            raise explain(words[0], complaint.decode(errors="replace"))
-        return said
-
-    async def stream(self, *words: str, given: str = "") -> AsyncIterator[bytes]:
-        """What git says, piece by piece: nobody knows how much it is."""
-        process = await self._start(words)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        try:
-            process.stdin.write(given.encode())
-            process.stdin.close()
-            while piece := await process.stdout.read(PIECE):
-                yield piece
-            complaint = await process.stderr.read()
-            if await process.wait():
-                raise explain(words[0], complaint.decode(errors="replace"))
-        finally:
-            _end(process)
+            talking.cancel()
+            listening.cancel()
+            await _end(process)
 
     async def _start(self, words: Sequence[str]) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
-                "git",
+                *("sh", "-c", LIMITED, "git", str(self.most_bytes // BLOCK)),
                 *words,
                 cwd=self.folder,
                 env=self._make_environment(),
@@ -90,9 +106,10 @@ class Git:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=1 << 20,
+                start_new_session=True,  # so that the programs that it starts end with it: ssh, git-remote-https
             )
         except FileNotFoundError as error:
-            raise Permanent("git is not installed on this machine: apt-get install git.") from error
+            raise Permanent("There is no shell (sh) on this machine, or the folder of the clone is gone.") from error
 
     def _make_environment(self) -> Mapping[str, str]:
         settings = dict(HARMLESS)
@@ -126,6 +143,10 @@ def explain(command: str, complaint: str) -> Exception:
     lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith("hint:")]
     words = " ".join((lines or ["it says nothing"])[-1].split())[:LONGEST_ERROR]
     low = complaint.casefold()
+    if any(sign in low for sign in TOO_LARGE):
+        return Permanent(f"The repository is too large: git {command} brought more than it may write.")
+    if "git: not found" in low:
+        return Permanent("git is not installed on this machine: apt-get install git.")
     if any(sign in low for sign in DENIED):
         return Permanent(f"The server does not let us in: {words}")
     if any(sign in low for sign in MOVED):
@@ -139,6 +160,31 @@ def explain(command: str, complaint: str) -> Exception:
     return Transient(f"git {command} failed: {words}")
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.kill()
+async def _within(until: float, waiting: Awaitable[R]) -> R:
+    async with asyncio.timeout_at(until):
+        return await waiting
+
+
+async def _tell(process: asyncio.subprocess.Process, given: bytes) -> None:
+    """Write what git asks for while it is already answering: else each would wait for the other."""
+    assert process.stdin is not None
+    with suppress(ConnectionError):  # it ended before it had read all
+        process.stdin.write(given)
+        await process.stdin.drain()
+        process.stdin.close()
+
+
+async def _hear_complaint(process: asyncio.subprocess.Process) -> bytes:
+    """The end of what git complains of: a server may say as much through it as it likes."""
+    assert process.stderr is not None
+    kept = b""
+    while piece := await process.stderr.read(PIECE):
+        kept = (kept + piece)[-LONGEST_COMPLAINT:]
+    return kept
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Also when we are cancelled: nothing that it started is left running."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

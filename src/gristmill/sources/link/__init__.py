@@ -3,7 +3,7 @@
 from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.extracting import extract_links
 from gristmill.sources.link.model import STATES, Decision, Effect, FoundLink, Link, LinkId, Place, State
-from gristmill.sources.link.noting import Noted, note_links
+from gristmill.sources.link.noting import LinkedDocument, Noted, note_links
 from gristmill.sources.link.rules import ShownRule, list_rules, remove_rule, set_rule
 from gristmill.sources.link.store import (
     count_waiting_links,
@@ -22,6 +22,7 @@ __all__ = [
     "FoundLink",
     "Link",
     "LinkId",
+    "LinkedDocument",
     "Noted",
     "Place",
     "ShownRule",

@@ -9,29 +9,43 @@ SELECT r.id, r.effect, r.domain, r.path,
    AND (s.client = '' OR s.client = %(client)s AND s.project IN ('', %(project)s))
  ORDER BY r.id;
 
--- name: add_link
--- whoever comes second waits for the first, and finds the row
+-- name: add_links
+-- whoever comes second waits for the first, and finds the row; in one order for all: two documents with the same links would
+-- otherwise wait for each other
 INSERT INTO link (scope, hash, url, host, verdict, reason, rule, state, label, lead_in, context)
-VALUES (%(scope)s, %(hash)s, %(url)s, %(host)s, %(verdict)s, %(reason)s, %(rule)s,
-        CASE WHEN %(state)s = 'queued' THEN 'waiting' ELSE %(state)s END, %(label)s, %(lead_in)s, %(context)s)
-ON CONFLICT (scope, hash) DO NOTHING RETURNING id;
+SELECT scope, hash, url, host, verdict, reason, rule, CASE WHEN state = 'queued' THEN 'waiting' ELSE state END, label, lead_in, context
+  FROM unnest(%(scopes)s::int[], %(hashes)s::bytea[], %(urls)s::text[], %(hosts)s::text[], %(verdicts)s::text[],
+              %(reasons)s::text[], %(rules)s::bigint[], %(states)s::text[], %(labels)s::text[], %(lead_ins)s::text[],
+              %(contexts)s::text[])
+         AS l (scope, hash, url, host, verdict, reason, rule, state, label, lead_in, context)
+ ORDER BY scope, hash
+ON CONFLICT (scope, hash) DO NOTHING RETURNING id, scope, hash, state;
 
--- name: find_link
-SELECT id, state FROM link WHERE scope = %(scope)s AND hash = %(hash)s;
+-- name: find_links
+SELECT l.id, l.scope, l.hash, l.state
+  FROM unnest(%(scopes)s::int[], %(hashes)s::bytea[]) AS w (scope, hash) JOIN link l USING (scope, hash);
 
--- name: add_place
+-- name: add_places
 INSERT INTO link_place (link, scope, urn, document, label, context)
-VALUES (%(link)s, %(scope)s, %(urn)s, %(document)s, %(label)s, %(context)s)
+SELECT link, scope, urn, document, label, context
+  FROM unnest(%(links)s::bigint[], %(scopes)s::int[], %(urns)s::text[], %(documents)s::bigint[], %(labels)s::text[],
+              %(contexts)s::text[]) AS p (link, scope, urn, document, label, context)
+ ORDER BY link, urn
 ON CONFLICT (link, urn) DO UPDATE SET document = excluded.document, label = excluded.label, context = excluded.context;
 
 -- name: drop_places
--- what a newer version of a document does not say any more
-DELETE FROM link_place WHERE scope = %(scope)s AND urn = %(urn)s AND link <> ALL (%(kept)s::bigint[]);
+-- what newer versions of documents do not say any more
+DELETE FROM link_place p
+ USING unnest(%(scopes)s::int[], %(urns)s::text[]) AS d (scope, urn)
+ WHERE p.scope = d.scope AND p.urn = d.urn
+   AND NOT EXISTS (SELECT FROM unnest(%(kept)s::bigint[], %(kept_urns)s::text[]) AS k (link, urn)
+                    WHERE k.link = p.link AND k.urn = p.urn);
 
--- name: queue_link
+-- name: queue_links
 -- waiting, refused or failed -> queued
-UPDATE link SET state = 'queued', task = %(task)s, error = NULL
- WHERE id = %(id)s AND state IN ('waiting', 'refused', 'failed') RETURNING id;
+UPDATE link l SET state = 'queued', task = q.task, error = NULL
+  FROM unnest(%(ids)s::bigint[], %(tasks)s::bigint[]) AS q (id, task)
+ WHERE l.id = q.id AND l.state IN ('waiting', 'refused', 'failed');
 
 -- name: decide
 -- waiting, queued, refused or failed -> waiting or refused; one that is to be fetched is queued after this

@@ -12,7 +12,7 @@ from gristmill.sources.fetch.location import read_location
 from gristmill.sources.link.deciding import decide_link
 from gristmill.sources.link.letters import ReviewLinks
 from gristmill.sources.link.model import FoundLink, LinkId, State
-from gristmill.sources.link.noting import queue_link, write_decision
+from gristmill.sources.link.noting import queue_links, write_decision
 from gristmill.sources.link.rules import find_rules
 from gristmill.sources.link.statements import SQL
 
@@ -62,4 +62,4 @@ async def _decide(tx: Tx, one: _Undecided, settings: FetchSettings) -> None:
         return
     await write_decision(tx, one.id, decision)
     if decision.state == "queued":
-        await queue_link(tx, one.id, one.scope)
+        await queue_links(tx, [(one.id, one.scope)])

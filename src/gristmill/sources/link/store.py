@@ -10,7 +10,7 @@ from gristmill.sources.fetch.location import read_location
 from gristmill.sources.link.canonical import canonicalise, hash_url
 from gristmill.sources.link.deciding import decide_link
 from gristmill.sources.link.model import STATES, Decision, Effect, Link, LinkId, Place, State
-from gristmill.sources.link.noting import queue_link, write_decision
+from gristmill.sources.link.noting import queue_links, write_decision
 from gristmill.sources.link.patterns import find_unsafe_pattern
 from gristmill.sources.link.rules import find_rules
 from gristmill.sources.link.statements import SQL
@@ -74,7 +74,7 @@ async def _allow(tx: Tx, link: Link, by: str) -> None:
     if not await write_decision(tx, link.id, Decision("safe", f"{by} allowed it."), by):
         raise Unknown(f"There is no link {link.id} that you may decide about.")
     if link.state != "queued":
-        await queue_link(tx, link.id, await scope_id(tx, Scope(link.client, link.project)))
+        await queue_links(tx, [(link.id, await scope_id(tx, Scope(link.client, link.project)))])
 
 
 async def explain_url(tx: Tx, url: str, scope: Scope, settings: FetchSettings) -> Decision:

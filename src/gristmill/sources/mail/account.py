@@ -15,12 +15,11 @@ from gristmill.processes import run_program
 from gristmill.settings import Reference, Slice, read_reference
 from gristmill.sources.model import RawItem
 
-PATIENCE = 60.0  # seconds until a server that says nothing is given up
-TOKEN_PATIENCE = 30.0  # … and a program that makes a token
+TOKEN_PATIENCE = 30.0  # seconds until a program that makes a token is given up
 BUSY = ("[UNAVAILABLE]", "[LIMIT]", "[INUSE]", "[IN-USE]", "[LOGIN-DELAY]", "[SYS/TEMP]", "[THROTTLED]", "too many")
 PAUSE = timedelta(minutes=1)
 LARGE = 8 << 20  # bytes of mails that are fetched and kept together …
-MANY = 100  # … and how many
+MANY = 500  # … and how many
 Security = Literal["tls", "starttls", "none"]
 
 

@@ -1,5 +1,6 @@
 """Mailboxes by IMAP: new mails by their UIDs, a renumbered folder by its Message-IDs."""
 
+import imaplib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -9,24 +10,27 @@ from typing import Any, NamedTuple, cast
 
 from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientError, LoginError
+from imapclient.imap4 import IMAP4WithTimeout
+from imapclient.tls import IMAP4_TLS
 from pydantic import Field
 
 from gristmill.documents import read_message_id
 from gristmill.errors import Transient
 from gristmill.sources.blocking import OneThread
 from gristmill.sources.mail.account import (
-    PATIENCE,
     MailAccount,
     divide_by_size,
     explain_refusal,
     read_credential,
     refuse_large,
 )
+from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines, SaidTooMuch
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
+LONGEST_LINE = 1_000_000  # bytes of an answer; a mail comes as a whole, not by lines
 IDLE = 25.0  # seconds of one IDLE: servers end it after half an hour, networks sooner
 PORTION = 500  # UIDs that are asked about together
 LEFT_OUT = (b"\\Noselect", b"\\NonExistent", b"\\Junk", b"\\Trash", b"\\Drafts", b"\\All")
@@ -51,15 +55,59 @@ class Folder(NamedTuple):
     def note(self) -> dict[str, object]:
         return {"folder": self.name, **({"sent": True} if is_sent_folder(self.name) else {})}
 
-    def external(self, uid: int, validity: int | None = None) -> str:
-        return check_external(f"{self.name};{validity or self.validity};{uid}")
+    def external(self, uid: int) -> str:
+        return check_external(f"{self.name};{self.validity};{uid}")
+
+    def name_old(self, old: Sequence[int]) -> tuple[str, ...]:
+        """How the ids of its mails began before it was renumbered."""
+        return tuple(f"{self.name};{one};" for one in old)
+
+
+class _Bounded(imaplib.IMAP4):
+    """Reads within limits."""
+
+    def __init__(self, lines: BoundedLines, *where: Any) -> None:
+        self._lines = lines  # before the greeting is read
+        super().__init__(*where)
+
+    def read(self, size: int) -> bytes:
+        return self._lines.read(self.sock, size)
+
+    def readline(self) -> bytes:
+        line = self._lines.readline(self.sock, LONGEST_LINE + 1)
+        if len(line) > LONGEST_LINE:
+            raise SaidTooMuch(f"a line has more than {LONGEST_LINE:,} bytes")
+        return line
+
+
+class _Plain(_Bounded, IMAP4WithTimeout):
+    """Over a bare connection, or one that becomes secure."""
+
+
+class _Secure(_Bounded, IMAP4_TLS):
+    """Over TLS from the beginning."""
+
+
+class _Client(IMAPClient):
+    """The library's client, over connections that are read within limits."""
+
+    def __init__(self, lines: BoundedLines, *where: Any, **how: Any) -> None:
+        self._lines = lines
+        super().__init__(*where, **how)
+        self._imap.debug = 0  # the library would write every line of every mail for a log that nobody keeps
+
+    def _create_IMAP4(self) -> _Plain | _Secure:
+        if self.ssl:
+            return _Secure(self._lines, self.host, self.port, self.ssl_context, PATIENCE)
+        return _Plain(self._lines, self.host, self.port, PATIENCE)
 
 
 class Mailbox:
     """A signed-in connection; every call blocks, and runs in the thread of its connector."""
 
-    def __init__(self, options: ImapOptions, credential: str) -> None:
+    def __init__(self, options: ImapOptions, credential: str, max_bytes: int) -> None:
         self._options = options
+        self._allowance = Allowance(max_bytes + MOST_AROUND)
         self._client = self._connect()
         try:
             self._sign_in(credential)
@@ -71,7 +119,8 @@ class Mailbox:
         wanted, context = self._options, self._options.make_context()
         over_tls = wanted.security == "tls"
         try:
-            client = IMAPClient(
+            client = _Client(
+                BoundedLines(self._allowance),
                 wanted.host,
                 wanted.port or (993 if over_tls else 143),
                 ssl=over_tls,
@@ -97,6 +146,7 @@ class Mailbox:
 
     def call(self, name: str, *args: Any, **more: Any) -> Any:
         """A method of the client; whatever it raises becomes one of our errors."""
+        self._allowance.renew()
         try:
             return getattr(self._client, name)(*args, **more)
         except IMAPClientError as error:
@@ -105,6 +155,7 @@ class Mailbox:
             raise Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).") from error
 
     def leave(self) -> None:
+        self._allowance.renew(PATIENCE)
         with suppress(Exception):
             self._client.logout()
 
@@ -185,27 +236,45 @@ class ImapConnector:
     async def _read_folder(
         self, folder: Folder, place: Mapping[str, Any] | None
     ) -> AsyncIterator[tuple[list[RawItem], dict[str, str], dict[str, Any]]]:
-        """New mails, and where the folder stands behind them. `old` is its validity before it was renumbered."""
-        old = (place or {}).get("old")
+        """New mails, and where the folder stands behind them. `old` are its validities before it was renumbered.
+
+        What is known under other numbers is moved before anything is fetched: whoever is killed in between finds those
+        mails under their new numbers, and not twice.
+        """
+        old = _read_validities((place or {}).get("old", []))
         first = int((place or {}).get("next", 1))
         if place is not None and place["validity"] != folder.validity:
-            old, first = place["validity"], 1
+            old, first = [*old, int(place["validity"])], 1
         uids = await self.thread.run(self.mailbox.find_uids, first)
+        waiting = await self._find_waiting(folder, old) if old else {}
         for portion in _portions(uids):
-            moved = await self._match(folder, portion, old) if old is not None else {}
+            moved = await self._match(folder, portion, old, waiting) if old else {}
+            if moved:
+                yield [], moved, _place(folder, portion[0], old)
             fresh = [uid for uid in portion if folder.external(uid) not in set(moved.values())]
             async for items, last in self._fetch_portions(folder, fresh):
                 yield items, {}, _place(folder, last + 1, old)
-            yield [], moved, _place(folder, portion[-1] + 1, old)
-        yield [], {}, _place(folder, max(first, folder.next, (uids[-1] + 1) if uids else 1), None)
+            yield [], {}, _place(folder, portion[-1] + 1, old)
+        yield [], {}, _place(folder, max(first, folder.next, (uids[-1] + 1) if uids else 1), ())
 
-    async def _match(self, folder: Folder, uids: Sequence[int], old: int) -> dict[str, str]:
+    async def _find_waiting(self, folder: Folder, old: Sequence[int]) -> dict[str, list[str]]:
+        """The ids, by Message-ID, of mails that were fetched under the old numbers and that nobody has looked into."""
+        found: dict[str, list[str]] = {}
+        async for external, head in self.bench.known.read_waiting():
+            if external.startswith(folder.name_old(old)) and (id_ := read_message_id(cut_head(head))):
+                found.setdefault(id_, []).append(external)
+        return found
+
+    async def _match(
+        self, folder: Folder, uids: Sequence[int], old: Sequence[int], waiting: Mapping[str, Sequence[str]]
+    ) -> dict[str, str]:
         """The ids that known mails had before the folder was renumbered, with those that they have now."""
         ids = await self.thread.run(self.mailbox.fetch_ids, uids)
         known = await self.bench.known.find_externals([f"email::{id_}" for id_ in ids.values()])
-        prefix, moved = f"{folder.name};{old};", dict[str, str]()
+        moved = dict[str, str]()
         for uid, id_ in ids.items():
-            before = [one for one in known.get(f"email::{id_}", ()) if one.startswith(prefix) and one not in moved]
+            candidates = [*known.get(f"email::{id_}", ()), *waiting.get(id_, ())]
+            before = [one for one in candidates if one.startswith(folder.name_old(old)) and one not in moved]
             if before:
                 moved[before[0]] = folder.external(uid)
         return moved
@@ -253,16 +322,26 @@ def _portions(uids: Sequence[int]) -> Iterator[list[int]]:
         yield portion
 
 
-def _place(folder: Folder, following: int, old: int | None) -> dict[str, Any]:
+def cut_head(mail: bytes) -> bytes:
+    """The headers of a mail, without the rest of it."""
+    return re.split(rb"\r?\n\r?\n", mail.lstrip(), maxsplit=1)[0]
+
+
+def _read_validities(old: int | list[int]) -> list[int]:
+    """A checkpoint of an earlier version of this program has one number."""
+    return [old] if isinstance(old, int) else old
+
+
+def _place(folder: Folder, following: int, old: Sequence[int]) -> dict[str, Any]:
     place = {"validity": folder.validity, "next": following}
-    return place if old is None else {**place, "old": old}
+    return {**place, "old": list(old)} if old else place
 
 
 @asynccontextmanager
-async def open_mailbox(options: ImapOptions) -> AsyncGenerator[tuple[Mailbox, OneThread]]:
+async def open_mailbox(options: ImapOptions, max_bytes: int) -> AsyncGenerator[tuple[Mailbox, OneThread]]:
     credential = await read_credential(options)
     async with OneThread() as thread:
-        mailbox = await thread.open(Mailbox, options, credential, close=Mailbox.abort)
+        mailbox = await thread.open(Mailbox, options, credential, max_bytes, close=Mailbox.abort)
         try:
             yield mailbox, thread
             await thread.run(mailbox.leave)
@@ -273,14 +352,14 @@ async def open_mailbox(options: ImapOptions) -> AsyncGenerator[tuple[Mailbox, On
 
 @asynccontextmanager
 async def open_imap(options: ImapOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    async with open_mailbox(options) as (mailbox, thread):
+    async with open_mailbox(options, bench.max_bytes) as (mailbox, thread):
         yield ImapConnector(mailbox, thread, bench)
 
 
 @asynccontextmanager
 async def watch_mailbox(options: ImapOptions) -> AsyncGenerator[Callable[[], Awaitable[bool]]]:
     """Waits until the server tells of a new mail in the first folder, or for half a minute."""
-    async with open_mailbox(options) as (mailbox, thread):
+    async with open_mailbox(options, 0) as (mailbox, thread):
         names = await thread.run(mailbox.list_folders)
         await thread.run(mailbox.select, "INBOX" if "INBOX" in names or not names else names[0])
         yield lambda: thread.run(mailbox.idle, IDLE)

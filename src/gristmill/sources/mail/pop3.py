@@ -6,18 +6,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import BinaryIO, cast
+from typing import Any
 
 from gristmill.errors import Permanent, Transient
 from gristmill.sources.blocking import OneThread
 from gristmill.sources.mail.account import (
-    PATIENCE,
     MailAccount,
     divide_by_size,
     explain_refusal,
     read_credential,
     refuse_large,
 )
+from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines
 from gristmill.sources.mail.index import describe_mail
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
 from gristmill.sources.store import check_external
@@ -31,11 +31,20 @@ class Pop3Options(MailAccount):
     """A mailbox that is read by POP3; nothing is deleted there."""
 
 
-class _LongLines:
-    """Reads lines of any honest length: a mail with a long one must not keep the others away."""
+class _LongLines(poplib.POP3):
+    """Reads lines of any honest length: a mail with a long one must not keep the others away; and within limits."""
+
+    def __init__(self, lines: BoundedLines, *where: Any, **how: Any) -> None:
+        self._lines = lines  # before the greeting is read
+        try:
+            super().__init__(*where, **how)
+        except BaseException:
+            if hasattr(self, "sock"):  # connected, but not greeted: nobody else will close it
+                self.close()
+            raise
 
     def _getline(self) -> tuple[bytes, int]:
-        line = cast(BinaryIO, getattr(self, "file")).readline(LONGEST_LINE + 1)  # noqa: B009 the library's own
+        line = self._lines.readline(self.sock, LONGEST_LINE + 1)
         if len(line) > LONGEST_LINE:
             raise poplib.error_proto("line too long")
         if not line:
@@ -44,19 +53,16 @@ class _LongLines:
         return line.rstrip(b"\r\n"), octets
 
 
-class _Plain(_LongLines, poplib.POP3):
-    pass
-
-
 class _Secure(_LongLines, poplib.POP3_SSL):
-    pass
+    """The same over TLS."""
 
 
 class Maildrop:
     """A signed-in connection; every call blocks, and runs in the thread of its connector."""
 
-    def __init__(self, options: Pop3Options, credential: str) -> None:
+    def __init__(self, options: Pop3Options, credential: str, max_bytes: int) -> None:
         self._options = options
+        self._allowance = Allowance(max_bytes + MOST_AROUND)
         self._client = self._connect()
         try:
             self._sign_in(credential)
@@ -66,12 +72,14 @@ class Maildrop:
 
     def _connect(self) -> poplib.POP3:
         wanted, context = self._options, self._options.make_context()
+        lines = BoundedLines(self._allowance)
         try:
             if wanted.security == "tls":
-                return _Secure(wanted.host, wanted.port or poplib.POP3_SSL_PORT, timeout=PATIENCE, context=context)
-            client = _Plain(wanted.host, wanted.port or poplib.POP3_PORT, timeout=PATIENCE)
+                port = wanted.port or poplib.POP3_SSL_PORT
+                return _Secure(lines, wanted.host, port, timeout=PATIENCE, context=context)
+            client = _LongLines(lines, wanted.host, wanted.port or poplib.POP3_PORT, timeout=PATIENCE)
             if wanted.security == "starttls":
-                client.stls(context)
+                client.stls(context=context)
         except (OSError, poplib.error_proto) as error:
             raise Transient(f"{wanted.host} cannot be reached ({type(error).__name__}: {error}).") from error
         return client
@@ -91,6 +99,7 @@ class Maildrop:
 
     def list_mails(self) -> dict[str, tuple[int, int]]:
         """The number and the size of each mail, by its id."""
+        self._allowance.renew()
         try:
             ids = dict(_pairs(self._client.uidl()[1]))
             sizes = dict(_pairs(self._client.list()[1]))
@@ -103,6 +112,7 @@ class Maildrop:
         return {check_external(id_): (number, int(sizes.get(number, "0"))) for number, id_ in ids.items()}
 
     def fetch(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        self._allowance.renew()
         try:
             return {number: b"\r\n".join(self._client.retr(number)[1]) + b"\r\n" for number in numbers}
         except poplib.error_proto as error:
@@ -114,6 +124,7 @@ class Maildrop:
         return Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).")
 
     def leave(self) -> None:
+        self._allowance.renew(PATIENCE)
         with suppress(Exception):
             self._client.quit()
 
@@ -176,7 +187,7 @@ class Pop3Connector:
 async def open_pop3(options: Pop3Options, bench: Bench) -> AsyncGenerator[Connector]:
     credential = await read_credential(options)
     async with OneThread() as thread:
-        maildrop = await thread.open(Maildrop, options, credential, close=Maildrop.abort)
+        maildrop = await thread.open(Maildrop, options, credential, bench.max_bytes, close=Maildrop.abort)
         try:
             yield Pop3Connector(maildrop, thread, bench)
             await thread.run(maildrop.leave)
