@@ -12,6 +12,8 @@ from gristmill.knowledge import graph
 from gristmill.qualifier import add_convention, load_memory
 from gristmill.qualifier.asking import ask_llm
 from gristmill.qualifier.letters import AskLlm
+from gristmill.qualifier.llm_pass import make_call_schema
+from gristmill.qualifier.llm_tools import TOOLS
 from gristmill.queue import Done
 from gristmill.scopes import Scope
 
@@ -171,6 +173,13 @@ async def test_the_words_of_an_item_cannot_end_the_fence_around_them(desk: ItemD
     fence = question.split("The item begins and ends with the line ")[1].split(".")[0]
     assert question.rstrip().endswith(fence)
     assert question.count(fence) == 3
+
+
+def test_the_schema_of_a_call_has_no_references_and_only_the_outcomes_that_are_left():
+    schema = make_call_schema(TOOLS, ("later", "now"))
+    assert "$ref" not in str(schema)
+    assert [one["properties"]["tool"]["const"] for one in schema["anyOf"]] == [one.name for one in TOOLS]
+    assert schema["anyOf"][-1]["properties"]["arguments"]["properties"]["routing"] == {"enum": ["later", "now"]}
 
 
 # --- errors

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, cast
 
 from gristmill.errors import BadAnswer
 from gristmill.knowledge import Embedders, search_hybrid
@@ -90,6 +90,7 @@ def make_call_schema(offered: Sequence[type[Call]], allowed: Sequence[Standing])
 
 def _describe_tool(tool: type[Call], allowed: Sequence[Standing]) -> dict[str, Any]:
     arguments = make_schema(tool)
+    arguments = _resolve_references(arguments, arguments.pop("$defs", {}))
     if tool is RouteTask:
         arguments["properties"]["routing"] = {"enum": list(allowed)}
     return {
@@ -97,6 +98,18 @@ def _describe_tool(tool: type[Call], allowed: Sequence[Standing]) -> dict[str, A
         "properties": {"tool": {"const": tool.name}, "arguments": arguments},
         "required": ["tool", "arguments"],
     }
+
+
+def _resolve_references(schema: Any, definitions: dict[str, Any]) -> Any:
+    """The same schema without references: they would be looked for at the top of the schema of all tools."""
+    if isinstance(schema, list):
+        return [_resolve_references(one, definitions) for one in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    pairs = cast(dict[str, Any], schema)
+    if "$ref" in pairs:
+        return _resolve_references(definitions[pairs["$ref"].rpartition("/")[2]], definitions)
+    return {name: _resolve_references(one, definitions) for name, one in pairs.items()}
 
 
 # --- the question
@@ -119,13 +132,21 @@ def make_question(wording: Wording, case: Case, related: str) -> str:
     known = [f"- item {one.id} “{one.title}” ({one.state})" for one in case.known]
     parts = [
         f"It is of the type {about.type}, written on {about.written_at:%Y-%m-%d} by {about.sender or 'somebody'}.",
-        "The rules say: " + " ".join(step.sentence for step in decide(case).path),
+        _say_rules(case),
         f"routing may be: {', '.join(list_allowed(case))}.",
         "Open items about the same number, which into may name:\n" + "\n".join(known) if known else "",
         fence_text(related, "list of related chunks") if related else "Nothing related is known.",
         fence_text(wording.text[:LONGEST_TEXT], "item"),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _say_rules(case: Case) -> str:
+    """A conclusion that there is nothing to do is not shown: a model that is told so agrees."""
+    found = decide(case)
+    if found.standing == "info_only":
+        return "The rules know set phrases only, and found none. Look whether somebody must do or answer something."
+    return "The rules say: " + " ".join(step.sentence for step in found.path)
 
 
 # --- the answer
