@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[4]))
 from bench.reading_texts import compare_dates, find_false_dates, load_rows, make_about, measure_dates, read_item
 
 LEAD = timedelta(days=2)
-ITEMS = load_rows("items.jsonl")
+ITEMS = [*load_rows("items.jsonl"), *load_rows("more_items.jsonl")]
 
 
 def test_the_tables_are_as_long_as_the_page_says() -> None:

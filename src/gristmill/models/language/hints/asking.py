@@ -42,6 +42,7 @@ ASKING = {
         (?:would|'d|i'd|we'd) (?:really |very much |also )?appreciate
         (?:i|we) (?:expect|demand|insist on|want) (?:a|an|the|my|our|your|you|immediate|to)
         money back
+        rsvp|r \. s \. v \. p
         for your (?:signature|approval|review|feedback|decision|comments|confirmation|action)
         ^(?:confirm|review|approve|sign|send|forward|call|reply|respond|check|submit|complete|return|provide|fill|fix|prepare|
         + update|remind|schedule|book|order|pay|add|upload|bring|register|vote|take|give|tell|ask|have a look|look)

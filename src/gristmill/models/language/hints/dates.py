@@ -1,6 +1,6 @@
 """Finds the dates of a text in four languages, resolved against the item's own date, and says which are deadlines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, time
 
@@ -14,23 +14,17 @@ from gristmill.models.language.hints.days import (
     resolve_year,
 )
 from gristmill.models.language.hints.deadlines import judge_deadline, read_time_alone
+from gristmill.models.language.hints.durations import read_duration, read_single_unit
 from gristmill.models.language.hints.model import About, Evidence, FoundDate
-from gristmill.models.language.hints.relative import (
-    AT_ONCE,
+from gristmill.models.language.hints.named_days import AT_ONCE, NAMED_DAYS, read_due_at_once, read_named_day
+from gristmill.models.language.hints.periods import (
     EDGE_WORDS,
     EDGES,
-    NAMED_DAYS,
     NEXT,
     THIS_PERIOD,
-    Reader,
     read_coming_period,
-    read_due_at_once,
-    read_duration,
     read_edge,
-    read_named_day,
-    read_single_unit,
     read_week_number,
-    read_weekday,
 )
 from gristmill.models.language.hints.vocabulary import (
     ALL_SHORT_WEEKDAYS,
@@ -41,8 +35,10 @@ from gristmill.models.language.hints.vocabulary import (
     SHORT_WEEKDAYS,
     WEEKDAYS,
 )
+from gristmill.models.language.hints.weekdays import read_weekday
 from gristmill.models.language.hints.words import Words, spell
 
+Reader = Callable[[Words, int, Calendar], Read | None]
 LONGEST = 90  # characters of an expression
 DAY_FIRST = (
     "uk",

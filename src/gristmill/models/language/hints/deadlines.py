@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from gristmill.models.language.hints.clock import read_clock
 from gristmill.models.language.hints.days import Calendar, Read
-from gristmill.models.language.hints.relative import NAMED_DAYS
+from gristmill.models.language.hints.named_days import NAMED_DAYS
 from gristmill.models.language.hints.vocabulary import ALL_SHORT_WEEKDAYS, MONTH_NUMBERS, PARTS_OF_DAY, find_weekday
 from gristmill.models.language.hints.words import Words, spell
 

@@ -9,6 +9,7 @@ END_OF_DAY = time(23, 59)  # of a deadline that names a day alone
 SILENT = frozenset({"auto_reply", "bounce", "read_receipt", "calendar_reply", "newsletter", "acknowledgement"})
 CLOSED = frozenset({"done", "closed", "resolved", "cancelled", "canceled", "rejected", "fixed", "merged", "erledigt",
     "geschlossen", "vyřešeno", "uzavřeno", "hotovo", "zatvoreno", "riješeno", "wontfix", "duplicate"})  # fmt: skip
+SURE = 0.9  # the score of a request in plain words
 GIVEN = frozenset({"user_input", "user_task", "scheduled"})  # somebody wrote it to have it done
 CRITICAL = re.compile(r"critical|emergency|down|outage|notfall|kritisch|ausfall|kritick|výpadek|kritičn|ispad", re.I)
 PRIORITIES: dict[str, Urgency] = {
@@ -43,7 +44,8 @@ def _find_action(facts: Facts, about: About) -> Hint[bool]:
     silent = is_closed(about) or any(one.kind in SILENT for one in facts.noise)
     if not silent:
         found += [one.evidence for one in facts.mentions if one.kind == "assignee"]
-        found += [one.evidence for one in facts.requests]
+        robot = any(one.kind == "noise_sender" for one in facts.noise)  # its questions are headlines
+        found += [one.evidence for one in facts.requests if not robot or one.score >= SURE]
     given = about.type in GIVEN
     return Hint(bool(found) or given, tuple(dict.fromkeys(found)))
 

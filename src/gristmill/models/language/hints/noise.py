@@ -45,7 +45,10 @@ AWAY = re.compile(
     re.IGNORECASE,
 )
 UNSUBSCRIBE = re.compile(
-    r"\bunsubscribe\b|\bopt[- ]out\b|\bmanage (?:your )?(?:email )?preferences\b|"
+    r"\bunsubscribe\b|\byou (?:are receiving|receive|"
+    r"received) this [^.\n]{0,30}because you[^.\n]{0,20} (?:subscribe|sign|register|opt)"
+    r"|\bsie erhalten diese[^.\n]{0,30}weil sie[^.\n]{0,40}(?:angemeldet|abonniert|registriert)"
+    r"|\bopt[- ]out\b|\bmanage (?:your )?(?:email )?preferences\b|"
     r"\bview (?:this (?:e-?mail )?)?in (?:your )?browser\b"
     r"|\bnewsletter (?:abbestellen|abmelden)|\bvom newsletter abmelden|\babbestellen\b|\bhier abmelden\b|"
     r"\bim browser (?:ansehen|öffnen)"

@@ -36,7 +36,8 @@ DEMAND = compile_phrases(
     zahlbar|zahlungsziel|zahlungsfrist|fällig\w*|überweis\w+|zu (?:zahlen|bezahlen|entrichten)
     zahlen sie|begleich\w+|zahlbetrag|einzahlen
     offene[rn]? (?:betrag|rechnung|posten|forderung)|noch offen|tage netto
-    splatn\w+|k úhradě|uhraďte|uhradit|zaplaťte|zaplatit|splátk\w+|o (?:\w+ ){0,2}(?:úhradu|platbu|zaplacení)
+    splatn\w+|k (?:úhradě|zaplacení)|uhraďte|uhradit|zaplaťte|zaplatit|splátk\w+
+    o (?:\w+ ){0,2}(?:úhradu|platbu|zaplacení)
     dlužn\w+|nedoplat\w+|neuhrazen\w*|variabilní symbol
     rok (?:za )?plaćanja|plaćanja|platiti|platite|uplatite|uplatiti|uplatu|podmirite|podmiriti|podmirenje
     dospije\w+|dospjel\w+|plativ[oa]|za platiti|nepodmiren\w*|dugovanj\w*|poziv na broj|iznos za plaćanje
@@ -50,6 +51,7 @@ WISH = r"""
     überweisen sie|zahlen sie|begleichen sie|bitte (?:\w+ ){0,8}(?:überweisen|begleichen|zahlen|bezahlen|einzahlen)
     um (?:\w+ ){0,3}(?:überweisung|begleichung|zahlung)|zu (?:überweisen|zahlen|bezahlen|begleichen|entrichten)
     (?:třeba|nutné|potřeba) (?:\w+ ){0,3}(?:uhradit|zaplatit)|potrebno (?:\w+ ){0,3}(?:platiti|uplatiti|podmiriti)
+    vyzýváme (?:\w+ ){0,3}k (?:zaplacení|úhradě)|pozivamo (?:\w+ ){0,9}(?:platite|uplatite|podmirite)
     uhraďte|zaplaťte|o (?:\w+ ){0,2}(?:úhradu|zaplacení|platbu)|(?:prosíme|prosím) (?:\w+ ){0,6}(?:uhrad\w+|zaplat\w+)
     (?:molimo|molim) (?:\w+ ){0,6}(?:uplat\w+|plati\w*|podmir\w+)|uplatite|podmirite
 """
@@ -100,6 +102,13 @@ OFFER = compile_phrases(
     ponud\w+|cjenik\w*|odobrenje|povrat novca|dostavnica|otpremnica
     """
 )
+CONTRACT = compile_phrases(
+    r"""
+    (?:\w+ )?(?:agreement|contract|terms and conditions|terms of (?:service|use|trade))
+    \w*vertrag|\w*vereinbarung|\w*geschäftsbedingungen|agb
+    smlouva|dodatek|obchodní podmínky|ugovor|aneks|opći uvjeti
+    """
+)
 CONDITIONAL = compile_phrases("if|should|falls|sollten|sofern|wenn|pokud|jestliže|ako|ukoliko")
 
 
@@ -115,7 +124,8 @@ def find_payment(
     demands = [one for one in sentences if DEMAND.search(one.low)]
     if not demands or _is_settled(sentences):
         return None
-    billed = any(BILL.search(one.low) for one in sentences) or any(one.kind == "invoice" for one in references)
+    numbered = any(one.kind == "invoice" for one in references)
+    billed = numbered or any(BILL.search(one.low) for one in sentences)
     ordered = any(ORDER_TO_PAY.search(one.low) for one in demands)
     if not billed and any(one.kind == "newsletter" for one in noise):
         return None
@@ -125,7 +135,8 @@ def find_payment(
     amount, due = _choose_amount(demands, amounts), _find_due(demands, dates)
     has_account = any(one.kind == "iban" for one in references)
     told = _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account)
-    if not (told or (wished and amount)):
+    named = numbered or wished  # terms of trade speak of bills, too
+    if not (wished and amount) and not (told and (named or (amount and not _is_contract(sentences)))):
         return None
     places = [amount.evidence] if amount else []
     places += [due.evidence] if due else []
@@ -136,6 +147,11 @@ def find_payment(
 def _is_enough(*, billed: bool, ordered: bool, amount: bool, due: bool, account: bool) -> bool:
     """A bill with an amount, a due term or an account; without a bill, a term to pay so much by then or there."""
     return (billed and (amount or due or account)) or (ordered and (amount or account) and (due or account))
+
+
+def _is_contract(sentences: Sequence[Sentence]) -> bool:
+    """Whether the text begins as a contract or as terms of trade, which say how bills are paid in general."""
+    return any(CONTRACT.search(one.low) for one in sentences[:2])
 
 
 def _is_settled(sentences: Sequence[Sentence]) -> bool:

@@ -56,9 +56,10 @@ def _is_end(text: str, match: re.Match[str], begin: int, stop: int) -> bool:
     word = re.search(r"[\w.]*$", before)
     last = (word[0] if word else "").lower()
     following = text[match.end() : match.end() + 40].lstrip()
-    if last.isdecimal() and len(last) <= 2 and not following[:1].isdecimal():
-        # `3. Mai` goes on; `on the 3. Then` does not, but dates are far more common
-        return not re.match(r"[^\W\d_]+", following)
+    timed = before[: len(before) - len(last)].endswith(":")  # at 9:30. Then
+    if last.isdecimal() and len(last) <= 2 and not timed:
+        # `3. Mai` and `3. 5.` go on; `on the 3. Then` does not, but dates are far more common
+        return not re.match(r"\w", following)
     if last in ABBREVIATED or (len(last) == 1 and last.isalpha()):
         return False
     return not following[:1].islower()
