@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gristmill.agents.ask.model import Citation, Passage, Sentence, Verdict
-from gristmill.agents.ask.phrases import NO, YES
+from gristmill.agents.ask.phrases import FILLER, NO, YES
 from gristmill.agents.ask.polarity import are_opposite, is_hedged, read_polarity
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
@@ -23,6 +23,13 @@ MOST_SPANS = 3  # passages that one sentence rests on
 FLIPPED = 0.3  # the share of common words that one of two sentences denies, from which they contradict each other
 NEAR = 2  # words between a number and the word that it counts
 QUOTATION = re.compile(r'"([^"]{4,})"|“([^”]{4,})”|„([^“”]{4,})[“”]|«([^»]{4,})»')
+# A text that gives orders to whoever reads it is no evidence: somebody wrote it to be repeated.
+ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:before|above|previous|prior|instructions?|rules?|everything)\b"
+    r"|\b(?:system|assistant|user)\s*(?:prompt|message)?\s*:|\b(?:answer|respond|reply|say|output|print)\s+(?:only|exactly|with)\b"
+    r"|\byou are (?:now |an? )?(?:ai|assistant|language model|chatbot)\b|\bnew instructions?\b",
+    re.IGNORECASE,
+)
 NOTHING_SAID = "It says nothing that can be checked."
 
 
@@ -140,14 +147,16 @@ def _judge_plain_answer(
 
 def judge(claim: Claim, cited: Sequence[int], passages: Sequence[Passage]) -> Judgement:
     named = [one for one in passages if one.number in cited]
-    if claim.is_empty:
+    if claim.is_empty or FILLER.fullmatch(claim.text):
         return Judgement("unsupported", reason=NOTHING_SAID)
     first = _judge_by(claim, named, passages) if named else None
     if first is not None and first.verdict == "supported":
         return first
     best = _judge_by(claim, passages, passages)
     # what is contradicted where the model says it read it is contradicted, unless another passage supports it
-    return best if first is None or best.verdict == "supported" else first
+    if first is not None and first.verdict == "contradicted" and best.verdict != "supported":
+        return first
+    return best
 
 
 def _judge_by(claim: Claim, passages: Sequence[Passage], everything: Sequence[Passage]) -> Judgement:
@@ -242,6 +251,8 @@ def _measure(claim: Claim, terms: Iterable[Term], values: Iterable[Value]) -> fl
 def _cover(claim: Claim, passage: Passage, start: int, stop: int) -> tuple[set[Term], set[Value]]:
     """The words and values of a claim that this sentence of a passage has."""
     text = passage.text[start:stop]
+    if ORDERS.search(text):
+        return set(), set()
     stems = {one.term for one in read_terms(text, passage.language)}
     plain = fold_words(text)
     terms = {one for one in claim.terms if _has_term(one, stems, plain)}

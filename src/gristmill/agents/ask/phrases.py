@@ -61,6 +61,11 @@ IGNORANCE = re.compile(
     r"|\bnon (?:lo )?so\b|\bnevím\b|\bneuvád[íě]\b|\bnení (?:uveden|zmín)\w*|\bne znam\b|\bnije naveden\w*",
     re.IGNORECASE,
 )
+FILLER = re.compile(  # what models say before they say something
+    r"\W*(?:sure|certainly|of course|okay|here (?:is|are)[^.]{0,40}|based on (?:the|this)[^.]{0,40}|natürlich|gerne"
+    r"|bien sûr|claro|jistě|naravno)\W*",
+    re.IGNORECASE,
+)
 YES = re.compile(r"\W*(?:yes|yeah|correct|ja|oui|sí|si|sì|sim|tak|ano|áno|da)\b\W*", re.IGNORECASE)
 NO = re.compile(r"\W*(?:no|nope|nein|non|não|nee|nie|ne)\b\W*", re.IGNORECASE)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from gristmill.agents.ask.values import MONTH
 from gristmill.agents.ask.words import split_words
 
 # A full stop behind these ends no sentence.
@@ -49,6 +50,8 @@ def ends_sentence(text: str, match: re.Match[str]) -> bool:
     if word in SHORT or (len(word) == 1 and word.isalpha()):
         return False
     if word.isdigit() and len(word) <= 2:  # "1. First", "12. ledna"
+        if re.match(rf"\s*(?:{MONTH})\b", text[match.end() : match.end() + 16], re.IGNORECASE):
+            return False
         begins_line = not text[: match.start() - len(word)].rpartition("\n")[2].strip()
         return not begins_line and (following is None or following[1].isupper())
     return following is None or not following[1].islower()

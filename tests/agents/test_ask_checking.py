@@ -1,0 +1,115 @@
+"""Sentences are checked by rule: what a passage supports, contradicts, or does not say."""
+
+import pytest
+from evidence import passage
+
+from gristmill.agents.ask.checking import check_sentence
+
+LETTER = passage(
+    "Dear Mr Lindqvist, we received your invoice INV-2026-058 of 4 May 2026 over EUR 73,800.00. "
+    "The wheel was hung on 7 May 2026, one week late. We therefore reduce the amount by EUR 1,200.00. "
+    "Margaret Oakes did not sign the second contract. Please send us a corrected invoice."
+)
+DIARY = passage("Two bearings broke in the first warm week. Priya Raman replaced the bearing with Jonas Petersen.", 2)
+PAPER = passage("Sound may warn of a break. The play grew by 210 micrometres a year. Sales increased in spring.", 3)
+PACK = (LETTER, DIARY, PAPER)
+
+SUPPORTED = [
+    "The amount was reduced by EUR 1,200.00.",
+    "They reduce the amount by €1,200.",
+    "The invoice INV-2026-058 of 4 May 2026 was over 73,800 euros.",
+    "The wheel was hung on 2026-05-07, one week late.",
+    "Margaret Oakes did not sign the second contract.",
+    "Two bearings broke in the first warm week.",
+    "Priya Raman replaced the bearing together with Jonas Petersen.",
+    "Raman replaced the bearing.",
+    "The play grew by 210 micrometres a year.",
+    "The letter says “one week late”.",
+]
+CONTRADICTED = [
+    ("The amount was reduced by EUR 1,500.00.", "1,200.00"),
+    ("The wheel was hung on 9 May 2026, one week late.", "7 May 2026"),
+    ("Margaret Oakes did sign the second contract.", "opposite"),
+    ("Margaret Oakes signed the second contract.", "opposite"),
+    ("Three bearings broke in the first warm week.", "Two"),
+    ("Sales decreased in spring.", "increased"),
+]
+UNSUPPORTED = [
+    ("The wheel was painted green by the apprentices.", ""),
+    ("The amount was reduced by EUR 1,200.00 after a meeting with Gerald Finch.", "Gerald Finch"),
+    ("The moon is made of 4,711 green cheeses.", ""),
+    ("The letter says “we will never pay this invoice”.", "quotes"),
+    ("Sound warns of a break.", "may be so"),
+    ("Sure!", "nothing that can be checked"),
+]
+
+
+@pytest.mark.parametrize("text", SUPPORTED)
+def test_a_sentence_that_a_passage_says_is_supported_by_its_exact_words(text: str) -> None:
+    sentence, _ = check_sentence(text, (), PACK, language="en")
+    assert (sentence.verdict, sentence.reason) == ("supported", "")
+    for cited in sentence.citations:
+        whole = next(one for one in PACK if one.number == cited.number)
+        assert whole.text[cited.start : cited.stop] == cited.quote
+
+
+@pytest.mark.parametrize(("text", "reason"), CONTRADICTED)
+def test_a_sentence_that_says_something_else_of_the_same_thing_is_contradicted(text: str, reason: str) -> None:
+    sentence, _ = check_sentence(text, (), PACK, language="en")
+    assert (sentence.verdict, reason in sentence.reason) == ("contradicted", True), sentence
+
+
+@pytest.mark.parametrize(("text", "reason"), UNSUPPORTED)
+def test_a_sentence_that_no_passage_says_is_not_supported(text: str, reason: str) -> None:
+    sentence, _ = check_sentence(text, (1,), PACK, language="en")
+    assert (sentence.verdict, reason in sentence.reason) == ("unsupported", True), sentence
+
+
+def test_the_passage_that_the_model_names_is_asked_first() -> None:
+    twin = passage("The wheel was hung on 7 May 2026, one week late.", 4)
+    sentence, _ = check_sentence("The wheel was hung one week late.", (4,), (*PACK, twin), language="en")
+    assert [one.number for one in sentence.citations] == [4]
+
+
+def test_a_wrong_number_does_not_keep_a_sentence_from_its_passage() -> None:
+    sentence, _ = check_sentence("Two bearings broke in the first warm week.", (1,), PACK, language="en")
+    assert (sentence.verdict, [one.number for one in sentence.citations]) == ("supported", [2])
+
+
+def test_offsets_are_those_of_the_page_and_not_of_the_passage() -> None:
+    page = "Some words before it. The wheel was hung on 7 May 2026, one week late. More words."
+    start = page.index("The wheel")
+    piece = passage(page[start:], start=start)
+    sentence, _ = check_sentence("The wheel was hung on 7 May 2026.", (1,), [piece], language="en")
+    (cited,) = sentence.citations
+    assert page[cited.start : cited.stop] == cited.quote == "The wheel was hung on 7 May 2026, one week late."
+
+
+def test_two_passages_support_what_neither_says_alone() -> None:
+    one = passage("Dorn Lake has a greatest depth of 171 metres.", 1, title="Dorn Lake")
+    other = passage("Lake Averil is at most 92 metres deep.", 2, title="Lake Averil")
+    text = "Dorn Lake has a depth of 171 metres, and Lake Averil is 92 metres deep."
+    sentence, _ = check_sentence(text, (1, 2), (one, other), language="en", question="Which lake is deeper?")
+    assert (sentence.verdict, {cited.number for cited in sentence.citations}) == ("supported", {1, 2})
+
+
+def test_an_answer_in_another_language_stands_on_its_names_and_values() -> None:
+    sentence, _ = check_sentence("Der Betrag wurde um 1.200,00 EUR gekürzt.", (1,), PACK, language="de")
+    assert sentence.verdict == "supported"
+    wrong, _ = check_sentence("Der Betrag wurde um 1.700,00 EUR gekürzt.", (1,), PACK, language="de")
+    assert wrong.verdict != "supported"
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"), [("Yes.", "supported"), ("Yes [1]", "supported"), ("No.", "contradicted")]
+)
+def test_a_bare_yes_or_no_is_checked_by_the_question(answer: str, verdict: str) -> None:
+    asked = "Did Priya Raman replace the bearing with Jonas Petersen?"
+    sentence, _ = check_sentence(answer.removesuffix(" [1]"), (), PACK, language="en", question=asked)
+    assert sentence.verdict == verdict
+
+
+def test_czech_negation_is_part_of_the_verb() -> None:
+    said = passage("Smlouvu pan Novák nepodepsal.", language="cs")
+    sentence, _ = check_sentence("Smlouvu pan Novák podepsal.", (1,), [said], language="cs")
+    assert sentence.verdict == "contradicted"
