@@ -146,10 +146,8 @@ def test_a_question_of_two_parts_is_asked_for_each() -> None:
 
 
 def test_names_are_found_by_their_capitals_and_not_because_a_sentence_begins() -> None:
-    found = [
-        one.text for one in find_names("Yesterday Priya Raman met Dr. Oakes. Bearings broke at NASA's mill.", "en")
-    ]
-    assert found == ["Priya Raman", "Dr. Oakes", "NASA"]
+    text = "Yesterday the engineer Priya Raman met Dr. Oakes. Bearings broke at NASA's mill."
+    assert [one.text for one in find_names(text, "en")] == ["Priya Raman", "Dr. Oakes", "NASA"]
     assert find_names("Der Vertrag wurde in der Mühle unterschrieben.", "de") == ()
 
 

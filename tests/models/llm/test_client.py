@@ -1,5 +1,7 @@
 """The LLM client: which answers it accepts, and which errors it raises instead."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
@@ -195,3 +197,114 @@ async def test_the_fake_answers_from_a_list_or_by_a_function_and_remembers() -> 
         await failing.ask_text("a")
     assert await failing.ask_text("b") == "fine"
     assert failing.questions == ["a", "b"]
+
+
+# --- streams
+
+
+class StreamingRouter:
+    """A router that sends these lines, then stalls or ends; `left` is set when its client goes away."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+        self.stalls = False
+        self.asked: list[dict[str, Any]] = []
+        self.seen: list[dict[str, str]] = []
+        self.left = asyncio.Event()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(await request.json())
+        self.seen.append(dict(request.headers))
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await response.prepare(request)
+        try:
+            for line in self.lines:
+                await response.write(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n")
+            if self.stalls:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.left.set()
+            raise
+        return response
+
+
+def piece(text: str, **more: Any) -> dict[str, Any]:
+    return {"message": {"role": "assistant", "content": text}, "done": False, **more}
+
+
+END = {"message": {"content": ""}, "done": True, "done_reason": "stop", "prompt_eval_count": 7, "eval_count": 3}
+
+
+@pytest.fixture
+async def streaming() -> AsyncIterator[tuple[StreamingRouter, RouterLlm, list[TokenCount]]]:
+    fake, app, counted = StreamingRouter(), web.Application(), list[TokenCount]()
+    app.router.add_post("/api/chat", fake.handle)
+    runner = web.AppRunner(app, handler_cancellation=True)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    settings = LlmSettings(url=f"http://127.0.0.1:{runner.addresses[0][1]}", model="m", max_tokens=100)
+    async with RouterLlm(settings, count=counted.append) as client:
+        yield fake, client, counted
+    await runner.cleanup()
+
+
+Streaming = tuple[StreamingRouter, RouterLlm, list[TokenCount]]
+
+
+async def test_an_answer_is_streamed_with_its_priority_and_its_bound(streaming: Streaming) -> None:
+    fake, llm, counted = streaming
+    fake.lines = [piece("The "), piece("mill"), b'{"message": {"content": " turns."}, ', b'"done": false}\n', END]
+    assert [one async for one in llm.stream_text("What?", max_tokens=40)] == ["The ", "mill", " turns."]
+    assert fake.asked[0]["stream"] is True
+    assert fake.asked[0]["options"] == {"num_predict": 40}
+    assert fake.seen[0]["X-Ollama-Priority"] == "P0"
+    assert counted == [TokenCount(7, 3)]
+
+
+async def test_leaving_a_stream_ends_it_on_the_other_side(streaming: Streaming) -> None:
+    fake, llm, _ = streaming
+    fake.lines, fake.stalls = [piece("The ")], True
+    stream = llm.stream_text("What?")
+    assert await anext(stream) == "The "
+    await stream.aclose()
+    async with asyncio.timeout(10):
+        await fake.left.wait()
+
+
+async def test_cancelling_who_waits_for_the_first_word_ends_the_call(streaming: Streaming) -> None:
+    fake, llm, _ = streaming
+    fake.stalls = True
+    stream = llm.stream_text("What?")
+    waiting = asyncio.ensure_future(anext(stream))
+    while not fake.asked:
+        await asyncio.wait([waiting], timeout=0.01)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    async with asyncio.timeout(10):
+        await fake.left.wait()
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "said"),
+    [
+        ([piece(" "), END], BadAnswer, "empty"),
+        ([END], BadAnswer, "empty"),
+        ([piece("cut"), {**END, "done_reason": "length"}], BadAnswer, "cut off"),
+        ([piece("half")], Transient, "before it was complete"),
+        ([piece("half"), {"error": "the model crashed"}], Transient, "the model crashed"),
+        ([b"not JSON\n"], Transient, "not a JSON object"),
+    ],
+)
+async def test_a_stream_that_ends_badly_is_an_error(
+    streaming: Streaming, lines: list[Any], kind: type[GristmillError], said: str
+) -> None:
+    fake, llm, _ = streaming
+    fake.lines = lines
+    with pytest.raises(kind, match=said):
+        [one async for one in llm.stream_text("What?")]
+
+
+async def test_a_router_that_refuses_a_stream_says_why(router: tuple[FakeRouter, str], llm: RouterLlm) -> None:
+    router[0].status, router[0].answer, router[0].headers = 503, {"error": "full"}, {"Retry-After": "3"}
+    with pytest.raises(Overloaded, match="full"):
+        [one async for one in llm.stream_text("What?")]

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
@@ -70,16 +70,28 @@ class Collected:
         )
 
 
+async def note_nothing() -> None:
+    """Where no background work could be in the way."""
+
+
 class Answerer:
     """Answers questions with a finder whose model stays loaded, and an LLM if one is configured."""
 
     def __init__(
-        self, db: Database, finder: Finder, settings: AskSettings, llm: StreamingLlm | None, model: str
+        self,
+        db: Database,
+        finder: Finder,
+        settings: AskSettings,
+        llm: StreamingLlm | None,
+        model: str,
+        note_request: Callable[[], Awaitable[None]] = note_nothing,
     ) -> None:
+        """`note_request` is called for every question: background work gives way to people."""
         self._db = db
         self._finder = finder
         self._settings = settings
         self._llm = llm if model else None
+        self._note_request = note_request
         self.model = model
 
     async def answer(self, question: str, scope: Scope | None, past: Past | None = None) -> AsyncGenerator[Event]:
@@ -113,8 +125,8 @@ class Answerer:
 
     async def _prepare(self, known: Collected, scope: Scope | None) -> Grounds:
         asked = known.asked
-        found, weights = await asyncio.gather(
-            retrieve(self._finder, scope, asked), weigh_words(self._db, scope, asked.complete)
+        found, weights, _ = await asyncio.gather(
+            retrieve(self._finder, scope, asked), weigh_words(self._db, scope, asked.complete), self._note_request()
         )
         async with self._db.reading(seen_from=scope) as tx:
             around = await load_surroundings(tx, [one.hit.chunk for one in found.hits])

@@ -18,6 +18,7 @@ LINE = re.compile(
     r"\n\s*\n|\n(?=\s*(?:[#|>*+•]|-\s|\d{1,3}[.)]\s|[^\n:]{1,40}:\s))"
 )  # lists, tables, headings, speakers
 LONGEST = 700  # characters of a span: a text without full stops is divided at its lines, or where words end
+LONGEST_MONTH = 12  # characters
 CITED = r"\[[^\[\]\n]{1,40}\]|【[^】\n]{1,40}】|\(\s*(?:\w+\s+)?\d{1,2}(?:\s*[,;&]\s*\d{1,2})*\s*\)"
 TRAILING = re.compile(rf"(?:\s*(?:{CITED}))+[.,;]?")
 
@@ -128,6 +129,8 @@ class SentenceStream:
         follows = text[after:].lstrip(" \n")
         if not is_ended and (not follows or (follows[0] in "[(【" and len(follows) < 42 and not _is_closed(follows))):
             return None  # a mark may follow
+        if not is_ended and text[stop - 2 : stop - 1].isdigit() and len(follows) < LONGEST_MONTH:
+            return None  # a month may follow
         return after
 
 

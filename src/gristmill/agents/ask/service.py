@@ -5,6 +5,7 @@ from gristmill.agents.ask.talking import Talker
 from gristmill.db import Database
 from gristmill.knowledge import Finder
 from gristmill.models import RouterLlm
+from gristmill.qualifier import RequestNotes
 from gristmill.settings import Settings
 
 
@@ -17,7 +18,7 @@ class AskService:
         self.finder = finder
         model = settings.ask.model or settings.llm.model
         self._llm = RouterLlm(settings.llm, session="ask") if model else None
-        self.answerer = Answerer(db, finder, settings.ask, self._llm, model)
+        self.answerer = Answerer(db, finder, settings.ask, self._llm, model, RequestNotes(db, "ask").note_request)
         self.talker = Talker(db, self.answerer, self._llm, turns=settings.ask.turns)
 
     async def close(self) -> None:

@@ -15,8 +15,10 @@ from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.shapes import shape_answer
 from gristmill.documents import DocumentFilter, find_documents, find_in_documents, load_pages
 from gristmill.errors import GristmillError, Unknown
-from gristmill.ids import DocumentId
+from gristmill.ids import DocumentId, WorkItemId
 from gristmill.knowledge import graph
+from gristmill.qualifier import STATES, Item, ItemState, explain_item
+from gristmill.qualifier import list_items as list_work
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.serving import Problem
 
@@ -46,9 +48,8 @@ FindSeat = Callable[[Context[Any, Any]], Seat]
 
 def add_tools(server: MCPServer[Any], asking: AskService, find_seat: FindSeat) -> None:
     """Give the server its tools over this asking; `find_seat` says who calls."""
-    for tool in (make_ask, make_search, make_list_documents, make_read_document, make_graph_node, make_graph_path):
-        made = tool(asking, find_seat)
-        server.tool(annotations=READING, structured_output=False)(made)
+    for make in MAKERS:
+        server.tool(annotations=READING, structured_output=False)(make(asking, find_seat))
 
 
 def make_ask(asking: AskService, find_seat: FindSeat) -> Callable[..., Any]:
@@ -168,6 +169,67 @@ def make_graph_path(asking: AskService, find_seat: FindSeat) -> Callable[..., An
                 return write_json({"path": await graph.path(tx, scope, source, target)})
 
     return graph_path
+
+
+def make_list_items(asking: AskService, find_seat: FindSeat) -> Callable[..., Any]:
+    async def list_items(
+        ctx: Context[Any, Any],
+        states: Annotated[
+            list[ItemState] | None, Field(max_length=20, description="Items in these states; none: in any.")
+        ] = None,
+        limit: Limit = 20,
+    ) -> str:
+        """List items: what came in and may need work, the newest first."""
+        with explain_refusals():
+            async with asking.db.transaction(seen_from=find_seat(ctx).bound_to) as tx:
+                found = await list_work(tx, states or STATES, limit=limit)
+            return write_json({"items": [describe_item(one) for one in found]})
+
+    return list_items
+
+
+def make_show_item(asking: AskService, find_seat: FindSeat) -> Callable[..., Any]:
+    async def show_item(ctx: Context[Any, Any], item: Annotated[int, Field(ge=1, le=2**63 - 1)]) -> str:
+        """An item, and why it was decided as it was."""
+        with explain_refusals():
+            async with asking.db.transaction(seen_from=find_seat(ctx).bound_to) as tx:
+                found = await explain_item(tx, WorkItemId(item))
+            about = {"text": found.item.text, "why": found.sentence}
+            return write_json({**describe_item(found.item), **about})
+
+    return show_item
+
+
+TOLD = ("id", "client", "project", "type", "title", "state", "outcome", "urgency", "deadline", "document", "question")
+
+
+def describe_item(one: Item) -> dict[str, Any]:
+    told = (
+        "id",
+        "client",
+        "project",
+        "type",
+        "title",
+        "state",
+        "outcome",
+        "urgency",
+        "deadline",
+        "document",
+        "question",
+    )
+    return {field: getattr(one, field) for field in told}
+
+
+MAKERS = (
+    make_ask,
+    make_search,
+    make_list_documents,
+    make_read_document,
+    make_graph_node,
+    make_graph_path,
+    make_list_items,
+    make_show_item,
+)
 
 
 # --- what all of them need

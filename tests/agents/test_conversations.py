@@ -1,0 +1,278 @@
+"""Conversations: nothing that is said is lost, whoever stops, restarts, or speaks in between."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from typing import Any
+
+import pytest
+from evidence import store_page
+
+from gristmill.agents import Answerer, Speaker, Talker
+from gristmill.agents.ask import conversations as store
+from gristmill.agents.ask.conversations import ConversationId, StoredMessage
+from gristmill.agents.ask.memory import sum_up_by_rule
+from gristmill.db import Database
+from gristmill.errors import Transient, Unknown
+from gristmill.knowledge import Finder
+from gristmill.models import FakeEmbedder, FakeLlm, Message
+from gristmill.scopes import GLOBAL, Scope
+from gristmill.settings import AskSettings, Settings
+
+OPERATOR = Speaker("operator")
+QUESTION = "What is the price of the copper kettle?"
+REPLY = "The price of the copper kettle is EUR 5,000.00 [1]."
+
+
+class Script:
+    """A model that waits between its sentences until the test lets it go on; `closed` counts calls that were ended."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        self.sentences = sentences
+        self.asked: list[str] = []
+        self.closed = 0
+        self.begun = asyncio.Event()
+        self.gate = asyncio.Semaphore(0)
+
+    async def stream_text(self, question: str | Sequence[Message], **_: Any) -> AsyncGenerator[str]:
+        self.asked.append(question if isinstance(question, str) else "\n".join(turn.text for turn in question))
+        self.begun.set()
+        try:
+            for sentence in self.sentences:
+                await self.gate.acquire()
+                yield f"{sentence} "
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+async def finder(db: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> AsyncIterator[Finder]:
+    async with Finder(db, Settings(data=tmp_path)) as opened:
+        monkeypatch.setattr(type(opened), "embedders", [FakeEmbedder()])
+        await store_page(
+            db, "The price of the copper kettle is EUR 5,000.00. It was made in 1868 in Brno.", embedder=FakeEmbedder()
+        )
+        yield opened
+
+
+MakeTalker = Callable[..., Talker]
+
+
+@pytest.fixture
+async def make_talker(db: Database, finder: Finder) -> AsyncIterator[MakeTalker]:
+    made: list[Talker] = []
+
+    def make(llm: Any, turns: int = 20) -> Talker:
+        answerer = Answerer(db, finder, AskSettings(), llm, "scripted")
+        made.append(Talker(db, answerer, None, turns=turns))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.close()
+
+
+async def begin(db: Database, scope: Scope = GLOBAL, owner: str = "operator") -> ConversationId:
+    async with db.transaction() as tx:
+        return await store.add_conversation(tx, scope, owner)
+
+
+async def read(db: Database, conversation: ConversationId) -> list[StoredMessage]:
+    async with db.transaction() as tx:
+        return await store.list_messages(tx, conversation)
+
+
+async def wait_for_end(talker: Talker, conversation: ConversationId, speaker: Speaker = OPERATOR) -> None:
+    async for _ in talker.follow(speaker, conversation):
+        pass
+
+
+def outline(messages: Sequence[StoredMessage]) -> list[tuple[str, str, str]]:
+    return [(one.role, one.state, one.text) for one in messages]
+
+
+async def test_a_question_is_stored_and_answered(db: Database, make_talker: MakeTalker) -> None:
+    talker, conversation = make_talker(FakeLlm([REPLY])), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await wait_for_end(talker, conversation)
+    messages = await read(db, conversation)
+    assert [(one.role, one.state) for one in messages] == [("user", "answered"), ("assistant", "done")]
+    (sentence,) = (messages[1].answer or {})["sentences"]
+    assert sentence["citations"][0]["quote"] == "The price of the copper kettle is EUR 5,000.00."
+    async with db.transaction() as tx:
+        assert (await store.load_conversation(tx, conversation, "operator")).title == QUESTION
+
+
+async def test_stop_ends_the_call_at_once_and_keeps_what_was_said(db: Database, make_talker: MakeTalker) -> None:
+    script = Script([REPLY, "It was made in 1868 in Brno [1].", "It is never said."])
+    talker, conversation = make_talker(script), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await script.begun.wait()
+    script.gate.release()
+    script.gate.release()
+    async for message, _ in talker.follow(OPERATOR, conversation):
+        if message.role == "assistant" and message.text:
+            break
+    assert await talker.stop(OPERATOR, conversation)
+    await wait_for_end(talker, conversation)
+    assert script.closed == 1
+    assert outline(await read(db, conversation))[1:] == [
+        ("assistant", "stopped", "The price of the copper kettle is EUR 5,000.00 [1].")
+    ]
+    assert not await talker.stop(OPERATOR, conversation)
+
+
+async def test_a_message_before_the_first_word_is_answered_with_the_one_before(
+    db: Database, make_talker: MakeTalker
+) -> None:
+    script = Script([REPLY])
+    talker, conversation = make_talker(script), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await script.begun.wait()
+    script.begun.clear()
+    await talker.ask(OPERATOR, conversation, "And in which year was the copper kettle made?")
+    await script.begun.wait()
+    for _ in range(3):
+        script.gate.release()
+    await wait_for_end(talker, conversation)
+    assert script.closed == 2
+    assert QUESTION in script.asked[1]
+    assert "in which year" in script.asked[1]
+    messages = await read(db, conversation)
+    assert [(one.role, one.state) for one in messages] == [
+        ("user", "answered"),
+        ("user", "answered"),
+        ("assistant", "done"),
+    ]
+
+
+async def test_a_message_while_an_answer_is_written_waits_for_its_turn(db: Database, make_talker: MakeTalker) -> None:
+    script = Script([REPLY, "It was made in 1868 in Brno [1]."])
+    talker, conversation = make_talker(script), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await script.begun.wait()
+    script.gate.release()
+    script.gate.release()  # the first sentence is certain when the second has begun
+    async for message, _ in talker.follow(OPERATOR, conversation):
+        if message.role == "assistant" and message.text:
+            break
+    await talker.ask(OPERATOR, conversation, "Where was the copper kettle made?")
+    for _ in range(4):
+        script.gate.release()
+    await wait_for_end(talker, conversation)
+    assert len(script.asked) == 2
+    assert "EUR 5,000.00" in script.asked[1]  # the next answer sees the one before
+    states = [(one.role, one.state) for one in await read(db, conversation)]
+    assert states.count(("assistant", "done")) == 2
+    assert states.count(("user", "answered")) == 2
+
+
+async def test_a_process_that_ends_leaves_the_question_to_the_next(db: Database, make_talker: MakeTalker) -> None:
+    script = Script([REPLY])
+    talker, conversation = make_talker(script), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await script.begun.wait()
+    await talker.close()
+    assert script.closed == 1
+    assert [(one.role, one.state) for one in await read(db, conversation)] == [
+        ("user", "waiting"),
+        ("assistant", "stopped"),
+    ]
+    other = make_talker(FakeLlm([REPLY]))
+    await wait_for_end(other, conversation)  # whoever looks at the conversation sees to it that it is answered
+    assert [(one.role, one.state) for one in await read(db, conversation)] == [
+        ("user", "answered"),
+        ("assistant", "stopped"),
+        ("assistant", "done"),
+    ]
+
+
+async def test_what_a_killed_process_was_writing_is_ended_by_the_next(db: Database, make_talker: MakeTalker) -> None:
+    conversation = await begin(db)
+    async with db.transaction() as tx:
+        await store.add_question(tx, conversation, QUESTION)
+        await tx.execute(
+            """UPDATE conversation SET writer = gen_random_uuid(), alive_at = clock() - interval '1 min'
+                WHERE id = %(id)s""",
+            id=conversation,
+        )
+        await tx.execute(
+            """INSERT INTO conversation_message (conversation, scope, role, state, text, answer)
+               VALUES (%(id)s, 1, 'assistant', 'writing', 'Half an', '{"sentences": []}')""",
+            id=conversation,
+        )
+    await wait_for_end(make_talker(FakeLlm([REPLY])), conversation)
+    messages = await read(db, conversation)
+    assert [(one.role, one.state) for one in messages] == [
+        ("user", "answered"),
+        ("assistant", "stopped"),
+        ("assistant", "done"),
+    ]
+    assert (messages[1].text, messages[1].error) == ("Half an", store.CUT_OFF)
+
+
+async def test_a_failing_model_is_told_and_the_conversation_goes_on(db: Database, make_talker: MakeTalker) -> None:
+    talker, conversation = make_talker(FakeLlm([Transient("The router is away."), REPLY])), await begin(db)
+    for _ in range(2):
+        await talker.ask(OPERATOR, conversation, QUESTION)
+        await wait_for_end(talker, conversation)
+    messages = await read(db, conversation)
+    assert [one.state for one in messages if one.role == "assistant"] == ["failed", "done"]
+    assert messages[1].error == "The router is away."
+
+
+async def test_nobody_sees_the_conversation_of_another(db: Database, make_talker: MakeTalker) -> None:
+    talker = make_talker(FakeLlm([REPLY]))
+    acme, globex = Speaker("key 1", Scope("acme")), Speaker("key 2", Scope("globex"))
+    conversation = await begin(db, Scope("acme"), "key 1")
+    for other in (globex, Speaker("key 3", Scope("acme")), Speaker("key 1", Scope("globex"))):
+        with pytest.raises(Unknown):
+            await talker.ask(other, conversation, QUESTION)
+        with pytest.raises(Unknown):
+            await talker.stop(other, conversation)
+    async with db.transaction(seen_from=Scope("globex")) as tx:
+        assert await store.list_conversations(tx, "key 1") == []
+    await talker.ask(acme, conversation, QUESTION)
+    await wait_for_end(talker, conversation, acme)
+    assert len(await read(db, conversation)) == 2
+
+
+async def test_what_the_operator_asks_is_seen_by_no_client(db: Database) -> None:
+    await begin(db)
+    async with db.transaction(seen_from=Scope("acme")) as tx:
+        assert await store.list_conversations(tx, "operator") == []
+
+
+async def test_old_messages_are_summed_up_and_the_last_ones_stay_as_they_are(
+    db: Database, make_talker: MakeTalker
+) -> None:
+    llm = FakeLlm(lambda _: REPLY)
+    talker, conversation = make_talker(llm, turns=4), await begin(db)
+    for n in range(5):
+        await talker.ask(OPERATOR, conversation, f"What is the price of the copper kettle number {n}?")
+        await wait_for_end(talker, conversation)
+    async with db.transaction() as tx:
+        found = await store.load_conversation(tx, conversation, "operator")
+    assert "kettle number 0" in found.summary
+    assert "kettle number 4" not in found.summary
+    assert "Asked: What is the price of the copper kettle number 0?" in llm.questions[-1]
+
+
+def test_a_summary_by_rule_keeps_the_newest_when_it_becomes_too_long() -> None:
+    at: Any = None
+    messages = [
+        StoredMessage(store.MessageId(n), "user", "answered", f"question {n} " + "x" * 150, None, at) for n in range(30)
+    ]
+    summary = sum_up_by_rule("", messages)
+    assert len(summary) <= 1_500
+    assert "question 29" in summary
+    assert "question 0 " not in summary
+
+
+async def test_a_removed_document_takes_its_quotation_along(db: Database, make_talker: MakeTalker) -> None:
+    talker, conversation = make_talker(FakeLlm([REPLY])), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await wait_for_end(talker, conversation)
+    async with db.transaction() as tx:
+        await tx.execute("DELETE FROM document")
+    (sentence,) = ((await read(db, conversation))[1].answer or {})["sentences"]
+    assert sentence["citations"][0]["quote"] is None

@@ -1,0 +1,114 @@
+"""`gristmill ask` and `gristmill mcp`: the same answer with and without a running `up`, and tools over stdio."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from gristmill.db import Database
+from gristmill.scopes import Scope
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
+from evidence import store_page
+
+KETTLE = "The price of the copper kettle is EUR 5,000.00. It was made in 1868 in Brno."
+QUESTION = "What is the price of the copper kettle?"
+PATIENCE = 60.0  # seconds
+
+
+@pytest.fixture
+async def stored(db: Database) -> None:
+    await store_page(db, KETTLE, name="kettle.md", title="Kettles")
+
+
+def test_without_a_model_the_best_passages_are_printed(cli, stored) -> None:
+    said = cli("ask", QUESTION)
+    assert said.code == 0
+    assert "No model is configured" in said.out
+    assert "[1] Kettles  document" in said.out
+    assert "The price of the copper kettle" in said.out
+    answer = cli("ask", QUESTION, "--json").json()
+    assert (answer["kind"], answer["passages"][0]["text"]) == ("passages", KETTLE)
+
+
+def test_what_is_not_stored_is_not_known(cli, stored) -> None:
+    said = cli("ask", "Who is Batbold Sukhbaatar?")
+    assert (said.code, said.out.startswith("I don't know")) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"), [(["  "], "Say what"), (["x", "--conversation", "z"], "no conversation")]
+)
+def test_a_wrong_use_is_told(cli, words: list[str], sentence: str) -> None:
+    said = cli("ask", *words)
+    assert (said.code, sentence in said.err) == (2, True)
+
+
+def test_a_conversation_goes_on_by_its_number(cli, stored) -> None:
+    first = cli("ask", QUESTION, "--conversation", "new", "--json").json()
+    again = cli("ask", "And when was it made?", "--conversation", str(first["conversation"]), "--json").json()
+    assert again["conversation"] == first["conversation"]
+    assert "copper kettle" in again["asked"]
+    missing = cli("ask", QUESTION, "--conversation", "999999")
+    assert (missing.code, "There is no conversation 999999" in missing.err) == (1, True)
+
+
+@pytest.fixture
+def up(cli, stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-m", "gristmill", "up"], stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "local.sock").exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+
+def test_a_running_up_answers_and_the_answer_is_the_same_without_it(cli, up, monkeypatch) -> None:
+    with monkeypatch.context() as alone:
+        alone.setattr("gristmill.cli.ask.AskService", None)  # this process cannot answer by itself
+        warm = cli("ask", QUESTION, "--json").json()
+        talk = cli("ask", QUESTION, "--conversation", "new", "--json").json()
+    up.send_signal(signal.SIGTERM)
+    up.wait(PATIENCE)
+    cold = cli("ask", QUESTION, "--json").json()
+    for one in (warm, talk, cold):
+        assert (one["kind"], one["passages"][0]["text"]) == ("passages", KETTLE)
+    assert talk["conversation"] is not None
+
+
+async def test_mcp_over_stdio_serves_its_own_client(url: str, stored, tmp_path: Path) -> None:
+    environment = {**os.environ, "GRISTMILL_DATABASE_URL": url, "GRISTMILL_DATA": str(tmp_path)}
+    server = StdioServerParameters(command=sys.executable, args=["-m", "gristmill", "mcp"], env=environment)
+    async with Client(server) as client:
+        names = {one.name for one in (await client.list_tools()).tools}
+        assert names >= {"ask", "search", "list_items", "show_item"}
+        result = await client.call_tool("ask", {"question": QUESTION})
+        assert json.loads(result.content[0].text)["passages"][0]["text"] == KETTLE
+        assert json.loads((await client.call_tool("list_items", {})).content[0].text) == {"items": []}
+        refused = await client.call_tool("show_item", {"item": 7})
+        assert refused.is_error
+        assert "There is no item 7" in refused.content[0].text
+
+
+async def test_mcp_for_a_client_sees_no_other(url: str, db: Database, tmp_path: Path) -> None:
+    await store_page(db, KETTLE, scope=Scope("acme"))
+    environment = {**os.environ, "GRISTMILL_DATABASE_URL": url, "GRISTMILL_DATA": str(tmp_path)}
+    arguments = ["-m", "gristmill", "mcp", "--client", "globex"]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(server) as client:
+        found = await client.call_tool("search", {"query": "copper kettle"})
+        assert json.loads(found.content[0].text)["hits"] == []
+        assert (await client.call_tool("search", {"query": "kettle", "client": "acme"})).is_error
