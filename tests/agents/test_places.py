@@ -33,10 +33,7 @@ class Office(WebServer):
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(request)
         body = await request.read()
-        if request.method in ("POST", "PUT", "PATCH"):
-            response = self._take(request, body)
-        else:
-            response = self._show(request)
+        response = self._show(request) if request.method == "GET" else self._take(request, body)
         if self.cut_off and request.method != "GET":
             assert request.transport is not None
             request.transport.close()
