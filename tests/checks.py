@@ -106,6 +106,7 @@ BROWSER = os.environ.get("GRISTMILL_CHROMIUM", "chromium")
 OUTSIDERS = (
     Outsider("web", (BROWSER, "chromium-browser"), ("chromium",), "the browser tests of the console"),
     Outsider("sources", ("dovecot",), ("dovecot-imapd", "dovecot-pop3d"), "the tests of mailboxes", is_service=True),
+    Outsider("agents", ("bwrap",), ("bubblewrap",), "the tests of the sandbox"),
 )
 
 

@@ -97,6 +97,10 @@ def workers(settings: Settings, processes: int, log: Path) -> Iterator[subproces
     """Processes under a supervisor, as `gristmill worker` starts them."""
     environment = {**os.environ, "GRISTMILL_DATA": str(settings.data), "GRISTMILL_DOCUMENTS_PROCESSES": "1"}
     command = [sys.executable, "-m", "gristmill", "worker", "--processes", str(processes), "--concurrency", "8"]
+    command += [
+        "--queues",
+        "documents,ocr,vector,graph,knowledge",
+    ]  # what a qualifier makes of them depends on their order
     with log.open("ab") as said:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
     try:

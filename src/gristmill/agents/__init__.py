@@ -5,7 +5,7 @@ from gristmill.agents.ask.model import Answer, Citation, Draft, Ended, Event, Fo
 from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.streams import ask_in_conversation, stream_answer
 from gristmill.agents.ask.talking import Speaker, Talker
-from gristmill.agents.effects import EffectRow, answer_question, list_effects, load_effect
+from gristmill.agents.effects import EffectRow, answer_question, list_effects, list_newest_effects, load_effect
 from gristmill.agents.mcp.stdio import serve_stdio
 from gristmill.agents.policy import Policy, drop_policy, find_policy, load_policy, set_policy
 from gristmill.agents.runs import (
@@ -48,6 +48,7 @@ __all__ = [
     "end_run",
     "find_policy",
     "list_effects",
+    "list_newest_effects",
     "list_questions",
     "list_runs",
     "load_effect",

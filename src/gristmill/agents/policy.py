@@ -227,7 +227,7 @@ def _freeze(row: Policy) -> Policy:
 
 async def set_policy(tx: Tx, scope: Scope, by: str, **changes: Any) -> Policy:
     """Change the policy of a scope; what is not named stays as it is, or is as it is by default."""
-    policy = replace(await find_policy(tx, scope) or DEFAULT, **changes)
+    policy = _freeze(replace(await find_policy(tx, scope) or DEFAULT, **changes))
     check_policy(policy)
     values = {one.name: getattr(policy, one.name) for one in fields(Policy)}
     listed = {name: list(values[name]) for name in PATTERNS}

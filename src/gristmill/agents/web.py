@@ -1,12 +1,18 @@
-"""Agents over HTTP: ask and its conversations, the page, the OpenAI-compatible endpoint, and MCP."""
+"""Agents over HTTP: ask and its conversations, runs with their ledger, questions, policies, and MCP."""
 
+from gristmill.agents import api as acting
+from gristmill.agents import pages as acting_pages
 from gristmill.agents.ask import api, openai, pages
 from gristmill.agents.mcp import http as mcp
 from gristmill.serving import Entry, WebPart
 
 WEB = WebPart(
-    api=[api.ROUTES],
-    console=[pages.PAGES],
+    api=[api.ROUTES, acting.RUNS, acting.QUESTIONS, acting.POLICIES],
+    console=[pages.PAGES, acting_pages.RUNS, acting_pages.QUESTIONS],
     foreign=[openai.ROUTES, mcp.ROUTES],
-    menu=[Entry("/ask", "Ask", "ask", place=35)],
+    menu=[
+        Entry("/ask", "Ask", "ask", place=35),
+        Entry("/runs", "Runs", "agents", place=36),
+        Entry("/questions", "Questions", "user", place=37),
+    ],
 )

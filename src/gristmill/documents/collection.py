@@ -23,6 +23,7 @@ async def open_collection(tx: Tx, scope: ScopeId, content: Staged, *, urn: str, 
         type=type,
         meta="{}",
         written_at=None,
+        container=None,
     )
     return DocumentId(made)
 

@@ -60,17 +60,21 @@ from gristmill.sources.register import (
 from gristmill.sources.sending import find_sent
 from gristmill.sources.status import Standing, count_items, find_stopped_sources, load_standings
 from gristmill.sources.threads import join_thread
+from gristmill.sources.tracker.changing import Made, Tracker, open_tracker
+from gristmill.sources.wiki.changing import Confluence, FoundPage, open_wiki
 
 __all__ = [
     "KINDS",
     "LINK_STATES",
     "Comparison",
+    "Confluence",
     "Decision",
     "Effect",
     "Fetched",
     "Fetcher",
     "FileIntake",
     "FoundLink",
+    "FoundPage",
     "Git",
     "GitOptions",
     "ItemRow",
@@ -79,6 +83,7 @@ __all__ = [
     "LinkId",
     "LinkedDocument",
     "Location",
+    "Made",
     "NotThere",
     "Noted",
     "Opener",
@@ -89,6 +94,7 @@ __all__ = [
     "Source",
     "Standing",
     "State",
+    "Tracker",
     "Wanted",
     "add_source",
     "ask_for_poll",
@@ -125,6 +131,8 @@ __all__ = [
     "note_links",
     "note_listing",
     "open_repository",
+    "open_tracker",
+    "open_wiki",
     "pause_source",
     "prepare_clone",
     "put_event",

@@ -12,7 +12,13 @@ from gristmill.agents.effects.model import (
     Result,
     hash_call,
 )
-from gristmill.agents.effects.store import list_effects, load_effect, question_lost_effects, withdraw_effects
+from gristmill.agents.effects.store import (
+    list_effects,
+    list_newest_effects,
+    load_effect,
+    question_lost_effects,
+    withdraw_effects,
+)
 
 __all__ = [
     "EFFECT_STATES",
@@ -31,6 +37,7 @@ __all__ = [
     "answer_question",
     "hash_call",
     "list_effects",
+    "list_newest_effects",
     "load_effect",
     "question_lost_effects",
     "withdraw_effects",

@@ -63,6 +63,11 @@ async def list_effects(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000
     return await tx.all(SQL["list_effects"], EffectRow, run=run, after=after, limit=limit)
 
 
+async def list_newest_effects(tx: Tx, *, limit: int = 100) -> list[EffectRow]:
+    """Of all runs, the newest first."""
+    return await tx.all(SQL["list_newest"], EffectRow, limit=limit)
+
+
 async def list_calls(tx: Tx, run: RunId, place: str) -> list[EffectRow]:
     """The effects at one place of the plan."""
     return await tx.all(SQL["list_calls"], EffectRow, run=run, prefix=f"{place}#")

@@ -2,6 +2,9 @@
 
 from gristmill.agents.tools import (
     add_event,
+    comment_on_issue,
+    create_issue,
+    create_page,
     draft_event,
     draft_mail,
     fetch_page,
@@ -12,6 +15,7 @@ from gristmill.agents.tools import (
     git_push,
     git_status,
     list_files,
+    move_issue,
     patch_file,
     read_document,
     read_file,
@@ -20,6 +24,7 @@ from gristmill.agents.tools import (
     search_files,
     search_knowledge,
     send_mail,
+    update_page,
     write_document,
     write_file,
 )
@@ -48,6 +53,11 @@ MODULES = (
     send_mail,
     draft_event,
     add_event,
+    create_issue,
+    comment_on_issue,
+    move_issue,
+    create_page,
+    update_page,
 )
 TOOLS: dict[str, AnyTool] = {module.TOOL.name: module.TOOL for module in MODULES}
 

@@ -6,6 +6,9 @@ from gristmill.agents.tools.model import Bench
 from gristmill.errors import Unknown
 from gristmill.sources import Source, list_sources
 
+TRACKERS = ("jira", "github", "gitlab")
+WIKIS = ("confluence",)
+
 
 async def find_place(bench: Bench, name: str, kinds: Sequence[str]) -> Source:
     """A source of these kinds in the project of the run, or of its client; never one of somebody else."""

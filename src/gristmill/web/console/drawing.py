@@ -1,6 +1,7 @@
 """What templates know besides their values: icons and colours of states, numbers, times, bars, charts."""
 
 import time
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -114,6 +115,15 @@ def format_span_or(value: timedelta | None, otherwise: str = "–") -> str:
     return otherwise if value is None else format_span(value)
 
 
+def show_unseen(text: str) -> str:
+    """A text in which nothing hides: characters that are not seen, or that turn others around, by their numbers."""
+    return "".join(f"⟨U+{ord(one):04X}⟩" if _is_unseen(one) else one for one in str(text))
+
+
+def _is_unseen(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")
+
+
 def equip(environment: Environment) -> None:
     """Give templates these functions and filters."""
     environment.globals |= {  # pyright: ignore[reportAttributeAccessIssue] jinja2 types it as a plain dict of anything
@@ -134,4 +144,5 @@ def equip(environment: Environment) -> None:
         "span": format_span_or,
         "duration": format_duration,
         "gap": write_gap,
+        "visible": show_unseen,
     }
