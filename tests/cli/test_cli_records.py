@@ -51,7 +51,7 @@ def test_a_table_is_imported_listed_shown_written_out_and_removed(cli: Cli, url:
     assert report["counts"] == {"loaded": 2, "updated": 0, "duplicate": 0, "filtered": 0, "invalid": 1}
     assert "acme/reviews" in cli("records", "ls").out
     said = cli("search", "flour", "--client", "acme", "--project", "reviews", "--where", "stars=1", "--alpha", "0")
-    assert said.err.strip().endswith("No record has a column “stars”: there are task_id, text, rating.")
+    assert said.err.strip().endswith("No record has a column “stars”: there are rating, task_id, text.")
     (first, _) = cli("records", "ls", "--import", started["import"], "--json").json
     assert "The flour was damp" in cli("records", "show", first["id"]).out
     exported = cli("records", "export", "out.jsonl", "--project", "reviews", "--client", "acme")
@@ -89,4 +89,4 @@ def test_a_mistake_is_answered_with_a_sentence(cli: Cli, file: Path, words: tupl
 
 def test_an_unknown_column_is_answered_with_those_that_there_are(cli: Cli, file: Path) -> None:
     said = cli("import", file, "--project", "reviews", "--text", "opinion")
-    assert "There is no column “opinion”: there are task_id, text, rating." in said.err
+    assert "There is no column “opinion”: there are rating, task_id, text." in said.err
