@@ -89,4 +89,4 @@ def test_a_mistake_is_answered_with_a_sentence(cli: Cli, file: Path, words: tupl
 
 def test_an_unknown_column_is_answered_with_those_that_there_are(cli: Cli, file: Path) -> None:
     said = cli("import", file, "--project", "reviews", "--text", "opinion")
-    assert "There is no column “opinion”: there are rating, task_id, text." in said.err
+    assert "There is no column “opinion”: there are task_id, text, rating." in said.err
