@@ -12,6 +12,7 @@ from gristmill.db import array
 from gristmill.queue.letters import Envelope, lane
 from gristmill.queue.settle import SQL as SETTLE
 from gristmill.queue.worker.claimer import SQL as CLAIMER
+from gristmill.scopes import GLOBAL_ID
 
 BATCH = 1_000
 WORKER = """
@@ -67,6 +68,7 @@ def drain(connection: psycopg.Connection, worker: int, noted: Callable[[], None]
                 "ids": array(row[0] for row in rows),
                 "leases": array([lease] * n),
                 "queues": ["bench"],
+                "scopes": [GLOBAL_ID],
                 "completed": [n],
                 "prunable": [n],
             },
