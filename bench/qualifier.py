@@ -84,8 +84,8 @@ class Judged:
         return self.row["expected"]["to"] in WORK and self.to not in WORK
 
 
-def judge_items() -> Iterator[Judged]:
-    for row in load_rows("items.jsonl"):
+def judge_items(name: str = "items.jsonl") -> Iterator[Judged]:
+    for row in load_rows(name):
         about = make_about(row)
         new = None if row["new"] is None else [(start, stop) for start, stop in row["new"]]
         case = make_case(Wording(row["text"], new, about), Terms(about.written_at, LEAD, ME))

@@ -53,9 +53,9 @@ def read_item(row: dict[str, Any]) -> Facts:
 Found = tuple[date, str | None]
 
 
-def compare_dates() -> Iterator[tuple[dict[str, Any], dict[Found, bool], dict[Found, bool]]]:
+def compare_dates(name: str = "dates.jsonl") -> Iterator[tuple[dict[str, Any], dict[Found, bool], dict[Found, bool]]]:
     """Each row of the table with the dates that it has and the dates that were found, and which are deadlines."""
-    for row in load_rows("dates.jsonl"):
+    for row in load_rows(name):
         facts = read_facts(row["text"], About(datetime.fromisoformat(row["written"]), type="email"))
         expected = {(date.fromisoformat(one["day"]), one["clock"]): one["deadline"] for one in row["dates"]}
         found: dict[Found, bool] = {}
@@ -65,20 +65,20 @@ def compare_dates() -> Iterator[tuple[dict[str, Any], dict[Found, bool], dict[Fo
         yield row, expected, found
 
 
-def measure_dates() -> dict[str, float]:
+def measure_dates(name: str = "dates.jsonl") -> dict[str, float]:
     """F1 over all dates (day and time must be right), and how many of these are rightly called deadlines or not."""
     hits = wanted = given = deadlines = 0
-    for _, expected, found in compare_dates():
+    for _, expected, found in compare_dates(name):
         right = expected.keys() & found.keys()
         hits, wanted, given = hits + len(right), wanted + len(expected), given + len(found)
         deadlines += sum(expected[one] == found[one] for one in right)
     return {"dates_f1": round(2 * hits / (wanted + given), 4), "deadlines_right": round(deadlines / max(1, hits), 4)}
 
 
-def find_false_dates() -> list[tuple[str, str]]:
+def find_false_dates(name: str = "no_dates.jsonl") -> list[tuple[str, str]]:
     """Sentences without a date in which one was found, with the words that were taken for it."""
     written = About(datetime(2026, 6, 1, 9, tzinfo=UTC), type="email")
-    rows = [row["text"] for row in load_rows("no_dates.jsonl")]
+    rows = [row["text"] for row in load_rows(name)]
     return [(text, one.evidence.words) for text in rows for one in read_facts(text, written).dates]
 
 

@@ -33,6 +33,23 @@ def test_no_date_is_found_where_none_is() -> None:
     assert find_false_dates() == []
 
 
+def test_what_was_written_later_is_read_as_well() -> None:
+    assert measure_dates("fresh_dates.jsonl")["dates_f1"] >= 0.95
+    assert find_false_dates("fresh_no_dates.jsonl") == []
+
+
+def test_of_the_items_that_were_written_later_none_is_lost() -> None:
+    rows = load_rows("fresh_items.jsonl")
+    routes = [(row, route(make_hints(read_item(row), make_about(row)), row)) for row in rows]
+    assert [row["id"] for row, to in routes if to == "info_only" != row["expected"]["to"]] == []
+    assert sum(to == row["expected"]["to"] for row, to in routes) >= 0.95 * len(rows)
+
+
+def test_of_the_payments_that_were_written_later_all_are_seen() -> None:
+    rows = [row for row in load_rows("fresh_items.jsonl") if row["expected"]["payment"]]
+    assert [row["id"] for row in rows if read_item(row).payment is None] == []
+
+
 def route(hints: Hints, row: dict[str, Any]) -> str:
     """The tree of the requirement."""
     deadline = hints.suggested_deadline.value

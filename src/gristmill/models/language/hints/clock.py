@@ -2,6 +2,7 @@
 
 from datetime import time
 
+from gristmill.models.language.hints.vocabulary import NUMBERS, PARTS_OF_DAY
 from gristmill.models.language.hints.words import Words, spell
 
 NAMED = {
@@ -18,6 +19,8 @@ def read_clock(words: Words, place: int, *, bare: bool = False) -> tuple[time, i
     """The time of day at this place, and the place behind it. A bare hour counts where a date asks for one: at 10."""
     if named := NAMED.get(words.low(place)):
         return named, place + 1
+    if words.low(place) in SPELT_HOURS or words.low(place) == "halb":
+        return _read_spelt_hour(words, place, bare=bare)
     hour = words.number(place, 2)
     if hour is None or hour > 24 or _is_part_of_number(words, place):
         return None
@@ -41,6 +44,24 @@ def read_clock(words: Words, place: int, *, bare: bool = False) -> tuple[time, i
     if not said and _goes_on(words, after):
         return None
     return (time(23, 59) if hour == 24 else time(hour, minute or 0)), after
+
+
+def _read_spelt_hour(words: Words, place: int, *, bare: bool) -> tuple[time, int] | None:
+    """Um halb acht, v osm, u osam sati: where a time is asked for, or the word for hours follows."""
+    half = words.low(place) == "halb"
+    hour = SPELT_HOURS.get(words.low(place + half))
+    if hour is None:
+        return None
+    after = place + half + 1
+    told = words.low(after) in CLOCK_WORDS
+    goes_on = _goes_on(words, after) and words.low(after) not in PARTS_OF_DAY
+    if not (told or half or (bare and not goes_on)):
+        return None
+    return (time((hour - 1) % 12, 30) if half else time(hour)), after + told
+
+
+SPELT_HOURS = {low: hour for low, hour in NUMBERS.items() if hour <= 12 and low not in ("ein", "eine", "one", "einen")}
+CLOCK_WORDS = spell("uhr o'clock hodin hodiny sati sata")
 
 
 def _begins_span(words: Words, after: int) -> bool:

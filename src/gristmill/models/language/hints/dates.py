@@ -20,10 +20,12 @@ from gristmill.models.language.hints.named_days import AT_ONCE, NAMED_DAYS, read
 from gristmill.models.language.hints.periods import (
     EDGE_WORDS,
     EDGES,
+    LAST_DAYS,
     NEXT,
     THIS_PERIOD,
     read_coming_period,
     read_edge,
+    read_last_day,
     read_week_number,
 )
 from gristmill.models.language.hints.vocabulary import (
@@ -32,6 +34,7 @@ from gristmill.models.language.hints.vocabulary import (
     FIRST_ORDINALS,
     GERMAN_PARTS,
     NUMBERS,
+    PARTS_OF_DAY,
     SHORT_WEEKDAYS,
     WEEKDAYS,
 )
@@ -69,7 +72,35 @@ AFTER_TIMES = spell("on am v ve u dne this the") | frozenset({","})
 def find_dates(words: Words, about: About, language: str) -> tuple[FoundDate, ...]:
     """All dates in the order of the text; no two of them overlap."""
     calendar = Calendar(about.written_at, language, _is_day_first(words, about, language))
-    return tuple(_find_all(words, calendar))
+    return tuple(_hear_by_then(words, list(_find_all(words, calendar))))
+
+
+BY_THEN = (
+    ("before", "that", "date"),
+    ("by", "that", "date"),
+    ("before", "then"),
+    ("by", "then"),
+    ("bis", "dahin"),
+    ("do", "te", "doby"),
+    ("do", "toho", "data"),
+    ("do", "tada"),
+    ("do", "tog", "datuma"),
+)
+FIRST_OF_THEN = frozenset(one[0] for one in BY_THEN)
+FAR = 240  # characters between a date and the words that come back to it
+
+
+def _hear_by_then(words: Words, dates: list[FoundDate]) -> list[FoundDate]:
+    """The keys stop working on 28 September. Replace them before that date: the date is a deadline."""
+    if not dates:
+        return dates
+    for place in range(words.find(dates[0].evidence.stop), len(words)):
+        if words.low(place) in FIRST_OF_THEN and any(words.lows(place, len(one)) == one for one in BY_THEN):
+            start = words[place].start
+            near = [n for n, one in enumerate(dates) if one.evidence.stop <= start <= one.evidence.stop + FAR]
+            if near:
+                dates[near[-1]] = replace(dates[near[-1]], is_deadline=True)
+    return dates
 
 
 def find_deadline(dates: Sequence[FoundDate], written: datetime) -> FoundDate | None:
@@ -163,12 +194,25 @@ def _add_clock(words: Words, read: Read, free: int) -> Read:
         limited = words.low(at) in ("by", "bis", "do")
         at += 1
     if found := read_clock(words, at, bare=asked):
-        clock, after = found
+        clock, after = _turn_to_evening(words, read, *found)
         is_deadline = True if limited and read.is_deadline is None else read.is_deadline  # heute bis 18 Uhr
         return replace(read, clock=clock, after=_skip_end(words, after), is_deadline=is_deadline)
     return _add_clock_before(words, read, free)
 
 
+def _turn_to_evening(words: Words, read: Read, clock: time, after: int) -> tuple[time, int]:
+    """Heute Abend um halb acht, zítra v osm večer; a morning behind the hour belongs to it, too."""
+    parts = {words.low(one) for one in range(read.first, read.after)}
+    if words.low(after) in PARTS_OF_DAY:
+        parts.add(words.low(after))
+        after += 1
+    late = 1 <= clock.hour < 12 and not parts.isdisjoint(EVENINGS)
+    return (clock.replace(hour=clock.hour + 12) if late else clock), after
+
+
+EVENINGS = spell(
+    "tonight evening afternoon abend abends nachmittag nachmittags večer odpoledne večeras navečer poslijepodne popodne"
+)
 ASKING = spell("at um gegen v ve u @ o") | frozenset({"@"})
 
 
@@ -216,6 +260,7 @@ def _make_readers() -> dict[str, tuple[Reader, ...]]:
     for reader, lows in (
         (read_named_day, {*NAMED_DAYS, "day"}),
         (read_edge, {*EDGES, "month", "year", "quarter"}),
+        (read_last_day, LAST_DAYS),
         (_read_time, EDGE_WORDS),
         (read_coming_period, NEXT | THIS_PERIOD),
         (read_week_number, {"kw", "cw"}),

@@ -7,6 +7,8 @@ from gristmill.models.language.hints.vocabulary import (
     ALL_SHORT_WEEKDAYS,
     ENGLISH_MONTHS,
     FIRST_ORDINALS,
+    MONTH,
+    UNITS,
     find_month,
     find_weekday,
 )
@@ -78,6 +80,7 @@ def read_day(words: Words, place: int, calendar: Calendar) -> Read | None:
         or _read_slashed(words, place, calendar)
         or _read_named(words, place, calendar)
         or _read_first_of_range(words, place, calendar)
+        or _read_day_in_month(words, place, calendar)
         or _read_day_of_month(words, place, calendar)
     )
 
@@ -320,6 +323,8 @@ def _finish_named(words: Words, place: int, after: int, number: int, calendar: C
         return None
     if low in SHORT_MONTHS and words.low(after + 1) == ".":
         after += 1
+    if words.low(after + 1) in STREETS and words.is_capital(after + 1):
+        return None
     year, behind = _read_year(words, after + 1, calendar)
     day = make_day(year or 2024, month, number)
     if day is None:
@@ -330,6 +335,7 @@ def _finish_named(words: Words, place: int, after: int, number: int, calendar: C
     return Read(place, behind + closes, day)
 
 
+STREETS = spell("street st road rd avenue ave lane square way drive place court terrace")  # 14 May Street
 SHORT_MONTHS = spell("jan feb mar apr jun jul aug sep sept oct okt nov dec dez")
 
 
@@ -408,6 +414,10 @@ def read_spelt_ordinal(words: Words, place: int, calendar: Calendar) -> Read | N
     number = FIRST_ORDINALS.get(words.low(place))
     if number is None:
         return None
+    if found := _find_in_month(words, place, place + 1, number, calendar):
+        return found
+    if words.low(place - 1) in TO_THE_DAY and words.low(place + 1) in ORDINAL_ENDINGS:  # do patnáctého
+        return _find_next_day(words, place, place + 1, number, calendar, own_month=False)
     after = place + 1
     while words.low(after) in ARTICLES and after < place + 3:
         after += 1
@@ -439,6 +449,37 @@ def _read_first_of_range(words: Words, place: int, calendar: Calendar) -> Read |
         return None
     day = make_day(other.day.year, other.day.month, number)
     return Read(place, at, day, has_year=other.has_year) if day else None
+
+
+ORDINAL_ENDINGS = frozenset({"", ".", ",", ";", "!", "?", ")"})
+OF_A_MONTH = spell("of the des den dni dana day tag tages v u im")
+NEXT_MONTHS = spell(
+    "next nächsten kommenden folgenden příštího následujícího sljedećeg sljedećega idućeg idućega narednog"
+)
+THIS_MONTHS = spell("this dieses diesen laufenden tohoto ovog ovoga tekućeg")
+
+
+def _read_day_in_month(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """The 15th of next month, k 15. dni příštího měsíce, am 3. d. M."""
+    number = words.number(place, 2)
+    if number is None or not 1 <= number <= 31:
+        return None
+    return _find_in_month(words, place, _skip_ordinal(words, place + 1), number, calendar)
+
+
+def _find_in_month(words: Words, place: int, at: int, number: int, calendar: Calendar) -> Read | None:
+    if words.lows(at, 3) in (("d", ".", "m"), ("t", ".", "m")) and words.low(at + 3) == ".":
+        day = make_day(calendar.today.year, calendar.today.month, number)
+        return Read(place, at + 4, day) if day else None
+    begin = at
+    while at < begin + 3 and words.low(at) in OF_A_MONTH:
+        at += 1
+    low = words.low(at)
+    if UNITS.get(words.low(at + 1)) != MONTH or (low not in NEXT_MONTHS and low not in THIS_MONTHS):
+        return None
+    months = calendar.today.month - 1 + (low in NEXT_MONTHS)
+    day = make_day(calendar.today.year + months // 12, months % 12 + 1, number)
+    return Read(place, at + 2, day) if day else None
 
 
 ENDS = frozenset({"", "um", "v", "u", "-", "–", ",", ")", "!", "?"})

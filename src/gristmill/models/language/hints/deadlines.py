@@ -10,26 +10,29 @@ from gristmill.models.language.hints.words import Words, spell
 
 # Directly before a date they make it a deadline.
 CUES = spell(
-    """by until till before due deadline latest payable bis spätestens fällig zahlbar frist abgabefrist zahlungsfrist
+    """by until till before due deadline latest payable bis spätestens längstens fällig zahlbar frist abgabefrist
+    zahlungsfrist
     fälligkeit fälligkeitsdatum fälligkeitstermin abgabetermin stichtag einsendeschluss anmeldeschluss do nejpozději
-    splatnost splatnosti splatná splatnou splatného splatný splatné termínu uzávěrka lhůta najkasnije rok roka
+    splatnost splatnosti splatná splatnou splatného splatný splatné splatno termínu uzávěrka lhůta najkasnije rok roka
     dospijeće dospijeća dospijeva dospijećem dospjela dospjelo dospio valuta eta"""
 )
+CUE_ENDS = ("frist", "schluss", "stichtag")  # Angebotsfrist, Meldeschluss
 LIMITS = spell("by until till bis do thru through to")  # these may also end a span of time
 # What may stand between a cue and its date.
 FILLERS = spell(
     """the zum den dem der am on at latest later than no not an as of day date datum dne dana je is was war ist byla
     byl bila bio falls fell within zu o clock spätestens nejpozději najkasnije and ab vor k ke v ve u dana před prije
-    plaćanja placanja faktury računa na za noon end close business this is: friday"""
+    plaćanja placanja naplatu plaćanje faktury računa na za noon end close business this is: friday"""
 ) | frozenset({":", ",", "(", "-", "–", "—", "*", "|", "="})
 NOUNS = spell(
     """deadline frist abgabefrist abgabetermin stichtag fälligkeit einsendeschluss anmeldeschluss uzávěrka lhůta
     splatnost rok rokom dospijeće due zahlungsziel cutoff"""
 )
 COPULAS = spell(
-    "is was are ist war je jsou byl byla byly bila bio ends expires endet läuft končí ističe istječe vyprší :"
+    """close closes schließt is was are ist war je jsou byl byla byly bila bio ends expires endet läuft končí ističe
+    istječe vyprší :"""
 )
-EXPIRES = spell("expires ends endet končí ističe istječe vyprší ausläuft abläuft")
+EXPIRES = spell("close closes schließt expires ends endet končí ističe istječe vyprší ausläuft abläuft")
 BEHIND = (
     ("at", "the", "latest"),
     ("latest",),
@@ -65,9 +68,29 @@ def judge_deadline(words: Words, read: Read, calendar: Calendar) -> tuple[bool, 
         return True, cue if cue is not None else read.first
     if cue is not None and _is_cue_meant(words, cue, calendar):
         return True, cue
+    if _is_end_of_term(words, read) or _is_too_late_after(words, read):
+        return True, read.first
     if _is_named_by_noun(words, read, calendar) or any(words.lows(read.after, len(one)) == one for one in BEHIND):
         return True, read.first
     return False, read.first
+
+
+def _is_end_of_term(words: Words, read: Read) -> bool:
+    """Zítra končí lhůta, sutra istječe rok, tomorrow the deadline expires."""
+    behind = words.lows(read.after, 6)
+    return not ENDING.isdisjoint(behind[:4]) and not TERM.isdisjoint(behind)
+
+
+def _is_too_late_after(words: Words, read: Read) -> bool:
+    """Entries after 19 October cannot be considered; nach dem 19. 10. nicht mehr."""
+    at = read.first - 1
+    at -= words.low(at) in ("the", "dem", "den")
+    return words.low(at) in ("after", "nach", "po", "nakon") and not DENIALS.isdisjoint(words.lows(read.after, 8))
+
+
+DENIALS = spell("not no cannot can't won't nicht keine kein nelze nebude nebudou nebudeme ne neće nećemo nisu")
+ENDING = spell("expires ends lapses runs endet läuft končí uplyne vyprší ističe istječe završava")
+TERM = NOUNS | spell("lhůty lhůtu rok roka term period berufungsfrist widerspruchsfrist einspruchsfrist")
 
 
 def _find_cue(words: Words, read: Read) -> int | None:
@@ -77,7 +100,12 @@ def _find_cue(words: Words, read: Read) -> int | None:
         low = words.low(at)
         if "\n\n" in words.gap(at) or (low == "." and not _is_abbreviated(words, at)):
             break
-        if low in CUES or _is_before(words, at, read) or (low == "later" and words.low(at - 1) in ("no", "not")):
+        if (
+            low in CUES
+            or low.endswith(CUE_ENDS)
+            or _is_before(words, at, read)
+            or (low == "later" and words.low(at - 1) in ("no", "not"))
+        ):
             found = at - 1 if low == "later" else at
         elif (
             low not in FILLERS and low not in ALL_SHORT_WEEKDAYS and low not in PARTS_OF_DAY and not _is_time(words, at)
@@ -114,7 +142,7 @@ def _is_cue_meant(words: Words, cue: int, calendar: Calendar) -> bool:
     before = _read_clause(words, cue)
     if low in LIMITS and (_has_beginning(words, cue, calendar) or words.low(cue - 1) in ("-", "–")):
         return False
-    return not (low in LIMITS and LASTING.intersection(before))
+    return not (low in LIMITS and low != "by" and LASTING.intersection(before))  # an absence lasts until, never by
 
 
 def _has_beginning(words: Words, cue: int, calendar: Calendar) -> bool:
@@ -128,10 +156,13 @@ def _has_beginning(words: Words, cue: int, calendar: Calendar) -> bool:
             named = low in NAMED_DAYS or low in MONTH_NUMBERS or low in ("now", "jetzt", "ted", "sada")
             if named or find_weekday(words, begin, calendar.language) is not None:
                 return True
+            if not MONEY.isdisjoint(words.lows(begin + 1, 4)):  # von 120 € bis Montag
+                return False
             return low.isdecimal() and not (behind.isalpha() and behind not in MONTH_NUMBERS and behind not in BETWEEN)
     return False
 
 
+MONEY = spell("eur euro czk kč usd gbp chf kn eura") | frozenset("€$£%")
 BETWEEN = spell("to bis do až uhr hodin sati h und a i am pm st nd rd th until till through and")
 
 

@@ -92,13 +92,14 @@ FILLERS = spell(
     další roka od nur about around roughly etwa circa ungefähr přibližně otprilike do"""
 )
 TERMS = spell(
-    """zahlungsziel zahlungsfrist zahlungsbedingungen zahlungsbedingung splatnost splatností splatnosti splatná
-    splatné splatný valuta dospijeće dospijeća terms due payable zahlbar fällig frist rok odgoda termín nachfrist
-    odgodom"""
+    """zahlungsziel zahlungsfrist zahlungsbedingungen zahlungsbedingung zahlungskonditionen konditionen dospijećem
+    splatnost splatností splatnosti splatná splatné splatný valuta dospijeće dospijeća terms due payable zahlbar
+    fällig frist rok odgoda termín nachfrist odgodom"""
 )
 TERM_FILLERS = spell(
     """: je is of von od ist beträgt činí iznosi netto net within innerhalb do plaćanja placanja faktury računa = - (
-    se za in payment are rein payable jsou sind ab die der den až max"""
+    se za in payment are rein payable jsou sind ab die der den až max the our usual standard üblichen wie üblich
+    immer as always jako vždy obvykle obvyklých kao i uvijek uobičajenih"""
 ) | frozenset({":", "=", "-", "–", "("})
 NO_TERMS = spell("otkazni jamstveni probni garancijski výpovědní záruční zkušební notice kündigungsfrist")
 PAST_VERBS = spell("was were had did built made took done got sold grew lost won came went finished")

@@ -46,14 +46,23 @@ def _find_action(facts: Facts, about: About) -> Hint[bool]:
         found += [one.evidence for one in facts.mentions if one.kind == "assignee"]
         robot = any(one.kind == "noise_sender" for one in facts.noise)  # its questions are headlines
         found += [one.evidence for one in facts.requests if not robot or one.score >= SURE]
-    given = about.type in GIVEN
+    given = about.type in GIVEN or _is_pressing_ticket(about)
     return Hint(bool(found) or given, tuple(dict.fromkeys(found)))
+
+
+def _is_pressing_ticket(about: About) -> bool:
+    """Whether a tracker calls a ticket important that nobody has taken."""
+    if about.type != "bugtracker" or is_closed(about) or about.fields.get("assignee", "nobody knows").strip():
+        return False
+    return PRIORITIES.get(about.fields.get("priority", "").strip().lower()) in ("critical", "high")
 
 
 def _find_assignment(facts: Facts, about: About) -> Hint[bool]:
     """A greeting assigns what is asked for; below a bill it is mere form, and a bill is due when it is due."""
     kinds = {"mention", "assignee"}
-    if facts.requests and not _is_only_payment(facts):
+    if _is_only_payment(facts):
+        kinds -= {"assignee"} if about.type == "email" else set()  # Frau Novak, bitte überweisen Sie …
+    elif facts.requests:
         kinds |= {"greeting", "address"}
     found = tuple(one.evidence for one in facts.mentions if one.kind in kinds)
     return Hint(bool(found), found)
@@ -61,7 +70,7 @@ def _find_assignment(facts: Facts, about: About) -> Hint[bool]:
 
 PAYING = re.compile(
     r"pay|transfer|remit|settle|invoice|überweis|zahl|begleich|rechnung|betrag|uhrad|zaplat|faktur|částk|uplat|"
-    r"plat|podmir|račun|iznos|due",
+    r"plat|plać|placanj|podmir|račun|iznos|due|terms|splatn|dospije|bedingung|konditionen",
     re.IGNORECASE,
 )
 

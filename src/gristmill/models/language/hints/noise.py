@@ -28,6 +28,11 @@ SUBJECTS: dict[NoiseKind, re.Pattern[str]] = {
         r"neisporučeno|neisporučivo|isporuka nije uspjela)",
         re.IGNORECASE,
     ),
+    "newsletter": re.compile(
+        r"^\W*(?:\[[^\]\n]{1,40}\]\W*)?(?:(?:daily|weekly|monthly|your) )?(?:[\w-]+ )?(?:digest|newsletter|"
+        r"rundbrief|zpravodaj)\b",
+        re.IGNORECASE,
+    ),
     "auto_reply": re.compile(
         r"^\W*(?:(?:re|aw): ?)?(?:automatic reply|auto(?:matic)?[- ]?(?:reply|response)|out of (?:the )?office|"
         r"ooo\b|automatische antwort|"

@@ -18,30 +18,74 @@ from gristmill.models.language.hints.words import Words
 BILL = compile_phrases(
     r"""
     invoices?|invoiced|bill|payment reminder|statement of account|premium notice
-    \w*rechnung(?:en)?|rechnungs(?:betrag|nummer|nr)|mahnung|zahlungserinnerung|\w*bescheid
+    honorarnote|kostennote|zahlungsaufforderung|vorschreibung|fakturen?|\w*rechnung(?:en)?|rechnungs(?:betrag|nummer|nr)|mahnung|zahlungserinnerung|\w*bescheid
     faktur[auy]|zálohov\w+|vyúčtování|daňový doklad|předpis platby|upomínk[auy]
     račun(?:a|e|i|om|u)?|fakture|predračun\w*|proforma|pro ?- ?forma|opomen[aue]|uplatnic\w+
     """
 )
-DEMAND = compile_phrases(
+# What is owed without a bill: beside an amount and a day by which it is due, it is to be paid.
+DUTY = compile_phrases(
     r"""
-    (?:amount|total|balance) due|payment (?:is )?due|payment terms|due date
+    fees?|dues|rent|instal+ments?|premiums?|(?:advance |down |quarterly )?payment|deposit|subscription|tax|taxes|rates|
+    + contributions?|duty|duties|levy|fine|penalty|balance|arrears|debt|surcharge
+    \w*(?:beitrag|gebühr|gebühren|prämie|miete|steuer|abgaben?|honorar|honorarnote|vorschreibung|anzahlung|nachzahlung|kosten|strafe|
+    + bußgeld|pacht|kaution|schuld|forderung|entgelt|umlage)|rate
+    pojistn\w+|poplat\w+|nájem|nájmu|nájemn\w+|záloh\w+|daň|daně|dph|příspěv\w+|pokut\w+|splátk\w+|dluh\w*|kauc\w+|
+    + vodné\w*|stočné\w*|školn\w+|členské\w*|doplat\w+
+    premij\w+|najamnin\w*|najam|stanarin\w*|porez\w*|pristojb\w*|članarin\w*|predujam\w*|pdv|doprinos\w*|naknad\w+|
+    + kazn\w+|rat[aeu]|dug|duga|školarin\w*|pričuv\w+
+    """
+)
+# A bill that is handed over is to be paid, whether or not its mail says so.
+PRESENTED = compile_phrases(
+    r"""
+    (?:attached|enclosed|enclose|herewith|here's|here is|sending) (?:\w+ ){0,6}(?:invoice|bill)
+    (?:invoice|bill) (?:\w+ ){0,9}(?:attached|enclosed|attachment)
+    (?:invoice|bill) (?:\w+ ){0,9}(?:comes to|amounts to|totals|is for)
+    (?:anbei|beiliegend|im anhang|in der anlage|übersenden?|sende[n]? (?:ich|wir)|übermitteln|
+    + schicken?) (?:\w+ ){0,6}(?:\w*rechnung|faktura|honorarnote)
+    (?:hier|hier ist) (?:\w+ ){0,3}(?:\w*rechnung|faktura|honorarnote)
+    (?:tady|zde) (?:\w+ ){0,4}faktur\w+|evo (?:\w+ ){0,3}račun\w*
+    in rechnung (?:zu )?stelle\w*|\w*rechnung (?:\w+ ){0,3}über
+    (?:v příloze|zasílám\w*|posílám\w*|přikládám\w*) (?:\w+ ){0,6}faktur\w+
+    faktur\w+ (?:\w+ ){0,6}(?:v příloze|ve výši|na částku)|fakturujeme
+    (?:u privitku|u prilogu|šaljem\w*|dostavljam\w*) (?:\w+ ){0,6}račun\w*
+    račun\w* (?:\w+ ){0,6}(?:u privitku|u prilogu|u iznosu|na iznos)|fakturiramo
+    """
+)
+FAILED = r"""
+    (?:couldn't|could not|unable to|weren't able to|failed to|tried to) (?:take|charge|process|collect|debit)
+    card (?:was |has been |is |has )?(?:declined|expired|rejected)|(?:did not|didn't) go through
+    (?:karte|zahlung|lastschrift) (?:\w+ ){0,4}(?:abgelehnt|abgelaufen|fehlgeschlagen|zurückgegeben|rückgebucht)
+    konnten? (?:\w+ ){0,9}nicht (?:abgebucht|eingezogen|belastet|abbuchen|einziehen)
+    (?:platba|platbu|kartu|kartou|inkaso) (?:\w+ ){0,4}(?:nezdařila|selhala|neproběhla|nepodařilo|zamítnuta|odmítnuta)
+    (?:plaćanje|kartic\w+|naplata) (?:\w+ ){0,4}(?:nije uspjel\w|odbijen\w*|neuspješn\w*|istekla)
+"""
+DEMAND = compile_phrases(
+    FAILED,
+    r"""
+    your payment of|(?:up)?on (?:receipt of )?(?:your )?payment|nach zahlungseingang|zahlungskonditionen|konditionen
+    po (?:úhradě|zaplacení|připsání)|nakon (?:uplate|primitka)|za uplatu|iznos za uplatu
+    falls? due|(?:in|into|on|to) (?:our|the) account|by return|settlement
+    (?:amount|total|balance) due|payment (?:is )?due|(?:payment )?terms|due date|amount payable
     (?:please|kindly) (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
     (?:payment|charge|transaction) (?:has |was )?(?:failed|declined)|could not (?:charge|process|collect)
     zahlung (?:ist |wurde )?(?:fehlgeschlagen|abgelehnt)|platba (?:se nezdařila|selhala|neproběhla)
     plaćanje nije uspjelo
     (?:must|to) be paid|is payable|payable (?:by|within|immediately|upon|on)|is due|due (?:by|on|in|within)
     (?:pay|transfer|remit|settle) (?:the |this |your |our )?(?:full |outstanding )?(?:amount|invoice|sum|total|bill|fee)
-    outstanding|unpaid|overdue|past due|net \d{1,2}|pay (?:the|this|your|by|it|us)
+    outstanding|unpaid|overdue|past due|net \d{1,2}|pay (?:the|this|your|by|it|us|now|immediately|online)
+    rückstand
     zahlbar|zahlungsziel|zahlungsfrist|fällig\w*|überweis\w+|zu (?:zahlen|bezahlen|entrichten)
     zahlen sie|begleich\w+|zahlbetrag|einzahlen
     offene[rn]? (?:betrag|rechnung|posten|forderung)|noch offen|tage netto
+    in rechnung|schulden sie|schulden \w+|zahlungsaufforderung|zahlung (?:bis|innerhalb|binnen)
     splatn\w+|k (?:úhradě|zaplacení)|uhraďte|uhradit|zaplaťte|zaplatit|splátk\w+
     o (?:\w+ ){0,2}(?:úhradu|platbu|zaplacení)
     dlužn\w+|nedoplat\w+|neuhrazen\w*|variabilní symbol
     rok (?:za )?plaćanja|plaćanja|platiti|platite|uplatite|uplatiti|uplatu|podmirite|podmiriti|podmirenje
     dospije\w+|dospjel\w+|plativ[oa]|za platiti|nepodmiren\w*|dugovanj\w*|poziv na broj|iznos za plaćanje
-    """
+    """,
 )
 WISH = r"""
     (?:please|kindly) (?:pay|remit|transfer|settle|arrange (?:for )?payment|make (?:a |the )?payment)
@@ -51,11 +95,11 @@ WISH = r"""
     überweisen sie|zahlen sie|begleichen sie|bitte (?:\w+ ){0,8}(?:überweisen|begleichen|zahlen|bezahlen|einzahlen)
     um (?:\w+ ){0,3}(?:überweisung|begleichung|zahlung)|zu (?:überweisen|zahlen|bezahlen|begleichen|entrichten)
     (?:třeba|nutné|potřeba) (?:\w+ ){0,3}(?:uhradit|zaplatit)|potrebno (?:\w+ ){0,3}(?:platiti|uplatiti|podmiriti)
-    vyzýváme (?:\w+ ){0,3}k (?:zaplacení|úhradě)|pozivamo (?:\w+ ){0,9}(?:platite|uplatite|podmirite)
+    vyzýváme (?:\w+ ){0,3}k (?:\w+ ){0,2}(?:zaplacení|úhradě)|pozivamo (?:\w+ ){0,9}(?:platite|uplatite|podmirite)
     uhraďte|zaplaťte|o (?:\w+ ){0,2}(?:úhradu|zaplacení|platbu)|(?:prosíme|prosím) (?:\w+ ){0,6}(?:uhrad\w+|zaplat\w+)
     (?:molimo|molim) (?:\w+ ){0,6}(?:uplat\w+|plati\w*|podmir\w+)|uplatite|podmirite
 """
-WISHES = compile_phrases(WISH)
+WISHES = compile_phrases(WISH, FAILED)
 ORDER_TO_PAY = compile_phrases(
     WISH,
     r"""
@@ -65,6 +109,16 @@ ORDER_TO_PAY = compile_phrases(
     za uplatu|rok plaćanja
     dospije\w+|iznos za plaćanje|plativ[oa]|za platiti
     """,
+)
+# Beside an amount it says all: somebody waits for money.
+OWING = compile_phrases(
+    r"""
+    unpaid|overdue|past due|arrears|(?:outstanding|open) (?:balance|amount|invoice|sum)|not (?:yet )?(?:been )?paid
+    rückstand|zahlungsrückstand|unbezahlt\w*|(?:noch )?nicht (?:bezahlt|beglichen)|offene[rn]? (?:betrag|rechnung|
+    + posten|forderung)
+    dluh|dluhu|dlužn\w+|nedoplat\w+|neuhrazen\w*|nezaplacen\w*|po splatnosti
+    dug|duga|dugovanj\w*|dospjel\w+|nepodmiren\w*|neplaćen\w*|nije plaćen\w*
+    """
 )
 UNPAID = compile_phrases(
     r"""
@@ -78,7 +132,11 @@ UNPAID = compile_phrases(
 )
 PAID = compile_phrases(
     r"""
-    paid in full|(?:has|have) been paid|was paid|already paid|paid (?:on|with|by|via)|paid :
+    paid in full|(?:has|have) been paid|was paid|already paid|paid (?:on|with|by|via)|paid :|\( paid \)|(?:amount|
+    + date) paid
+    we'll collect|(?:we|will) (?:will )?(?:automatically )?(?:collect|debit|charge) (?:this|it|the|your)|
+    + for your (?:records|files)
+    set off against|deducted from
     payment (?:has been |was )?(?:received|successful|confirmed|processed|confirmation)
     (?:received|processed) (?:your|the) payment|(?:thank you|thanks) for your (?:payment|purchase)
     receipt for|your receipt|payment receipt|successfully (?:charged|paid)
@@ -86,17 +144,23 @@ PAID = compile_phrases(
     nothing to pay|no payment (?:is )?(?:required|necessary|due)
     bezahlt|beglichen|(?:dankend|betrag) erhalten|zahlung (?:ist |wurde )?(?:erhalten|eingegangen|bestätigt)
     zahlungseingang (?:bestätigt|erhalten|am)|zahlungsbestätigung|quittung|kassenbon|\w*lastschrift\w*
-    abgebucht|eingezogen|\w*einzug\w*|dank für ihre zahlung|ihre zahlung ist
+    abgebucht|eingezogen|\w*einzug\w*|buchen (?:wir )?(?:\w+ ){0,14}ab|(?:wird|werden) (?:\w+ ){0,8}belastet|
+    + gutgeschrieben
+    ausgeglichen|zahlung (?:\w+ ){0,6}(?:erhalten|eingegangen)|dank für ihre zahlung|ihre zahlung ist
     uhrazeno|zaplaceno|byla? (?:uhrazen\w*|zaplacen\w*)|platba (?:byla |úspěšně )?(?:přijata|proběhla|úspěšná)
     přijali jsme (?:vaši )?platbu|potvrzení o (?:platbě|zaplacení|úhradě)|účtenk\w*|inkas\w*|strhne\w*|stržen\w*
+    platba (?:\w+ ){0,12}(?:provedena|zaplacena|přijata|odeslána)|(?:uhrazena?|zaplacen[aoéý]?) (?:\w+ ){0,3}kart\w+|
+    + zaplacené přijali
     děkujeme za (?:platbu|úhradu)|neplaťte|již uhrazen\w*
+    uplata (?:\w+ ){0,8}(?:izvršena|provedena)|plaćen[aoi]? karticom
     plaćeno|podmireno|uplata (?:je )?(?:zaprimljena|primljena|evidentirana)|zaprimili smo (?:vašu )?uplatu
     potvrda o (?:plaćanju|uplati)|je plaćen\w*|hvala na uplati|tereć\w*|trajn\w+ nalog\w*|naplaćen\w*
     """
 )
 OFFER = compile_phrases(
     r"""
-    quotation|quote|our offer|special offer|price list|estimate|credit note|refund\w*|delivery note
+    quotation|(?<!please )quote(?! (?:the|your|tax|this|our|reference|invoice|number))|our offer|special offer|
+    + price list|estimate|credit note|refund\w*|delivery note
     angebot\w*|kostenvoranschlag|preisliste|gutschrift|\w*erstattung|lieferschein
     nabídk\w+|ceník\w*|dobropis\w*|vrácení peněz|dodací list
     ponud\w+|cjenik\w*|odobrenje|povrat novca|dostavnica|otpremnica
@@ -109,7 +173,10 @@ CONTRACT = compile_phrases(
     smlouva|dodatek|obchodní podmínky|ugovor|aneks|opći uvjeti
     """
 )
-CONDITIONAL = compile_phrases("if|should|falls|sollten|sofern|wenn|pokud|jestliže|ako|ukoliko")
+NEAR = 160  # characters between what is owed, its amount and its day
+CONDITIONAL = compile_phrases(
+    "once|after|nach|nachdem|sobald|jakmile|poté|čim|nakon|if|should|falls|sollten|sofern|wenn|pokud|jestliže|ako|ukoliko"
+)
 
 
 def find_payment(
@@ -121,7 +188,9 @@ def find_payment(
     noise: Sequence[Noise],
 ) -> Payment | None:
     """What is to be paid, with the words that say so."""
-    demands = [one for one in sentences if DEMAND.search(one.low)]
+    presented = [one for one in sentences if PRESENTED.search(one.low) and not FUTURE.search(one.low)]
+    owed = _find_owed(sentences, amounts, dates)
+    demands = [one for one in sentences if DEMAND.search(one.low) or UNPAID.search(one.low)] or presented or owed
     if not demands or _is_settled(sentences):
         return None
     numbered = any(one.kind == "invoice" for one in references)
@@ -136,12 +205,39 @@ def find_payment(
     has_account = any(one.kind == "iban" for one in references)
     told = _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account)
     named = numbered or wished  # terms of trade speak of bills, too
+    owing = bool(amount) and any(OWING.search(one.low) for one in sentences)
+    if (owed or owing) and not any(one.kind == "newsletter" for one in noise):
+        told = named = True
+    named = named or bool(presented)
+    told = told or bool(presented)
     if not (wished and amount) and not (told and (named or (amount and not _is_contract(sentences)))):
         return None
     places = [amount.evidence] if amount else []
     places += [due.evidence] if due else []
     places += [_point_at(words, one, DEMAND) for one in demands[:2]]
     return Payment(amount, due.day if due else None, tuple(dict.fromkeys(places)))
+
+
+FUTURE = compile_phrases(
+    r"""
+    will (?:send|receive|follow|issue)|please (?:send|issue)|need (?:the|an|your) invoice
+    (?:werde|werden|(?:rechnung|faktura) (?:erhalten sie|folgt)|bitte \w+ sie)|pošleme|zašleme|pošlete|poslat ćemo|
+    + poslat ću|pošaljite
+    """
+)
+
+
+def _find_owed(
+    sentences: Sequence[Sentence], amounts: Sequence[FoundAmount], dates: Sequence[FoundDate]
+) -> list[Sentence]:
+    """The sentences that name something owed, if an amount and a deadline stand close to it."""
+    deadlines = [one.evidence.start for one in dates if one.is_deadline]
+    prices = [one.evidence.start for one in amounts]
+
+    def is_near(sentence: Sentence, places: Sequence[int]) -> bool:
+        return any(sentence.start - NEAR <= one <= sentence.stop + NEAR for one in places)
+
+    return [one for one in sentences if DUTY.search(one.low) and is_near(one, prices) and is_near(one, deadlines)]
 
 
 def _is_enough(*, billed: bool, ordered: bool, amount: bool, due: bool, account: bool) -> bool:

@@ -64,6 +64,24 @@ def read_edge(words: Words, place: int, calendar: Calendar) -> Read | None:
     )
 
 
+LAST_DAYS = spell("last letzten letzter letztem posledního poslední zadnjeg zadnji zadnjega posljednjeg posljednji")
+DAYS = spell("day tag tages tage dne den dni dan dana")
+
+
+def read_last_day(words: Words, place: int, calendar: Calendar) -> Read | None:
+    """The last day of this month, zum letzten Tag des Monats, do posledního dne měsíce."""
+    at, ahead = place + 1, 0
+    if words.low(at) not in DAYS:
+        return None
+    at += 1
+    while at < place + 5 and (words.low(at) in SMALL or words.low(at) in NEXT):
+        ahead = 1 if words.low(at) in NEXT else ahead
+        at += 1
+    month = _read_edge_of_month(words, place, at, END, calendar)
+    unit = PERIODS.get(words.low(at))
+    return month or (_make_edge(place, at + 1, END, unit, ahead, calendar) if unit in (MONTH, YEAR, QUARTER) else None)
+
+
 def _read_joined_end(words: Words, place: int, calendar: Calendar) -> Read | None:
     """Month-end, year end."""
     at = place + 1 + (words.low(place + 1) == "-")

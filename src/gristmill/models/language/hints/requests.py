@@ -3,7 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from gristmill.models.language.hints.asking import ACTION_ITEMS, OBLIGED, PROMISED, drop_idle_phrases, is_asking
+from gristmill.models.language.hints.asking import (
+    ACTION_ITEMS,
+    FORETOLD,
+    OBLIGED,
+    PROMISED,
+    drop_idle_phrases,
+    is_asking,
+)
+from gristmill.models.language.hints.indirect import CALMING, HEARD_IN, SETTLED, is_complaining, is_hinting
 from gristmill.models.language.hints.intent import score_request
 from gristmill.models.language.hints.model import About, FoundDate, FoundRequest
 from gristmill.models.language.hints.sentences import Sentence
@@ -23,17 +31,36 @@ def find_requests(
     """The sentences that ask for something, as facts and as sentences."""
     found: list[FoundRequest] = []
     asking: list[Sentence] = []
-    deadlines = [one.evidence.start for one in dates if one.is_deadline]
+    if handed := _find_handed_on(words, sentences, about):
+        found.append(FoundRequest("request", LIKELY, handed.get_evidence(words.text)))
+        asking.append(handed)
+    calm = any(CALMING.search(one.low) for one in sentences)
     for sentence in sentences:
-        has_deadline = any(sentence.start <= one < sentence.stop for one in deadlines)
-        if request := judge_sentence(words, sentence, has_deadline, language, about):
+        named = [one for one in dates if sentence.start <= one.evidence.start < sentence.stop]
+        request = judge_sentence(words, sentence, named, language, about)
+        if request and sentence is not handed and not (calm and request.score <= LIKELY and request.kind == "request"):
             found.append(request)
             asking.append(sentence)
     return tuple(found), asking
 
 
+FORWARDED = re.compile(r"^\W*(?:fwd?|wg|přep|proslijeđeno|prosl|fw)\s?:", re.IGNORECASE)
+HEAD_LINE = re.compile(r"\s*[-_*]{2,}|\W*(?:from|von|od|forwarded|weitergeleitet|gesendet)\b", re.IGNORECASE)
+
+
+def _find_handed_on(words: Words, sentences: Sequence[Sentence], about: About) -> Sentence | None:
+    """Yours, I think: a few words above a forwarded mail hand it on, unless they say that it is for information."""
+    if about.type not in HEARD_IN or not FORWARDED.match(about.subject):
+        return None
+    notes = [one for one in sentences if one.start >= len(about.subject)]
+    note = notes[0] if notes else None
+    if note is None or SETTLED.search(note.low) or HEAD_LINE.match(words.text, note.start, note.stop):
+        return None
+    return note
+
+
 def judge_sentence(
-    words: Words, sentence: Sentence, has_deadline: bool, language: str, about: About
+    words: Words, sentence: Sentence, dates: Sequence[FoundDate], language: str, about: About
 ) -> FoundRequest | None:
     """Whether this sentence asks for something: an item of a list of actions, a wish, a question, a duty in time."""
     evidence = sentence.get_evidence(words.text)
@@ -48,9 +75,23 @@ def judge_sentence(
         return FoundRequest("question", SURE if asked else LIKELY, evidence)
     if asked:
         return FoundRequest("request", SURE, evidence)
-    if has_deadline and OBLIGED.search(meant) and not PROMISED.search(meant):
+    if any(one.is_deadline for one in dates) and _is_due(meant, about):
+        return FoundRequest("request", LIKELY, evidence)
+    announced = any(one.day > about.written_at.date() for one in dates)  # no mail on Saturday: not a complaint
+    heard = is_hinting(meant, language) or (not announced and is_complaining(meant, language))
+    if heard and about.type in HEARD_IN:
         return FoundRequest("request", LIKELY, evidence)
     if language == "en" and about.type in LEARNED_OF and meant.count(" ") >= 2:
         score = score_request(evidence.words)
         return FoundRequest("request", round(score, 3), evidence) if score >= LEARNED else None
     return None
+
+
+def _is_due(meant: str, about: About) -> bool:
+    """Whether a sentence with a deadline says that somebody must; in minutes, that somebody will."""
+    if about.type == "meeting":
+        return True
+    if PROMISED.search(meant):
+        return False
+    spoken = about.type in HEARD_IN and not FORETOLD.search(meant)
+    return bool(spoken or OBLIGED.search(meant))

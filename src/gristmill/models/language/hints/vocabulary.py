@@ -71,9 +71,12 @@ FIRST_ORDINALS = spell_table({
     3: "third dritten třetího trećeg",
     4: "fourth vierten čtvrtého četvrtog", 5: "fifth fünften pátého petog", 6: "sixth sechsten šestého šestog",
     7: "seventh siebten sedmého sedmog", 8: "eighth achten osmého osmog", 9: "ninth neunten devátého devetog",
-    10: "tenth zehnten desátého desetog", 11: "eleventh elften", 12: "twelfth zwölften dvanáctého", 13: "thirteenth",
-    14: "fourteenth vierzehnten čtrnáctého", 15: "fifteenth fünfzehnten patnáctého petnaestog", 16: "sixteenth",
-    17: "seventeenth", 18: "eighteenth", 19: "nineteenth", 20: "twentieth zwanzigsten dvacátého dvadesetog",
+    10: "tenth zehnten desátého desetog", 11: "eleventh elften jedenáctého jedanaestog",
+    12: "twelfth zwölften dvanáctého dvanaestog", 13: "thirteenth dreizehnten třináctého trinaestog",
+    14: "fourteenth vierzehnten čtrnáctého četrnaestog", 15: "fifteenth fünfzehnten patnáctého petnaestog",
+    16: "sixteenth sechzehnten šestnáctého šesnaestog",
+    17: "seventeenth siebzehnten sedmnáctého sedamnaestog", 18: "eighteenth achtzehnten osmnáctého osamnaestog",
+    19: "nineteenth neunzehnten devatenáctého devetnaestog", 20: "twentieth zwanzigsten dvacátého dvadesetog",
     30: "thirtieth dreißigsten třicátého tridesetog", 31: "einunddreißigsten",
 })  # fmt: skip
 

@@ -10,6 +10,7 @@ from gristmill.models.language.hints.vocabulary import (
     SHORT_WEEKDAYS,
     UNITS,
     WEEK,
+    WEEKDAYS,
     find_weekday,
 )
 from gristmill.models.language.hints.words import Words, spell
@@ -84,9 +85,44 @@ def _find_any_weekday(words: Words, place: int, calendar: Calendar) -> int | Non
 def _is_no_day(words: Words, place: int) -> bool:
     """Every Monday, Mondays, Black Friday: no single day."""
     before, behind = words.low(place - 1), words.low(place + 1)
+    if _is_in_title(words, place) or _is_of_working_week(words, place):
+        return True
     if before in EVERY or words.low(place - 2) in EVERY or before in NO_FRIDAY:
         return True
     return behind in ("'", "’") and words.is_close(place) and words.low(place + 2) == "s"
+
+
+TO = spell("to till until through bis až do") | frozenset({"-", "–", "—"})
+ANY_WEEKDAY = {low: day for names in (*WEEKDAYS.values(), *SHORT_WEEKDAYS.values()) for low, day in names.items()}
+
+
+def _is_of_working_week(words: Words, place: int) -> bool:
+    """Monday to Friday, od pondělí do pátku: as ever, unless a date or a week says which."""
+    first, last = place, place + 2
+    if words.low(place - 1) in TO and ANY_WEEKDAY.get(words.low(place - 2)) is not None:
+        first, last = place - 2, place
+    if words.low(last - 1) not in TO or ANY_WEEKDAY.get(words.low(first)) != 0:
+        return False
+    if ANY_WEEKDAY.get(words.low(last), 0) < 4 or words.low(first - 1) in NEXT_WEEK | NEAREST | NEXT_GERMAN:
+        return False
+    behind = words.lows(last + 1, 2)
+    return not (behind[0].isdecimal() or (behind[0] in (",", "den", "the") and behind[1].isdecimal()))
+
+
+OPENING, CLOSING = frozenset('"“„«‘'), frozenset('"”“»’')
+LONGEST_TITLE = 8  # words
+
+
+def _is_in_title(words: Words, place: int) -> bool:
+    """“Friday Night Lights”: between quotes, and every word begins with a capital."""
+    if words.low(place - 1) not in OPENING:
+        return False
+    for at in range(place, place + LONGEST_TITLE):
+        if words.low(at) in CLOSING:
+            return at > place + 1
+        if not words.is_capital(at):
+            return False
+    return False
 
 
 def _read_week_beside(words: Words, first: int, day: date, weekday: int, calendar: Calendar) -> tuple[int, date]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 TOKEN = re.compile(r"\d+|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\s\w]|_+")
+MISREAD = re.compile(r"(?<=[^\W\d_])[01](?=[^\W\d_]{2})")  # a scanner's p1ease and t0tal
 LONGEST = 60  # characters of a word; a longer one is no word
 MOST_WORDS = 40_000  # of one text: an item beyond that is a book, and what it asks stands at its beginning
 SAMPLE = 600  # words by which the language is told
@@ -112,6 +113,7 @@ class Words:
 
 def _cut(text: str, spans: Iterable[tuple[int, int]]) -> list[Word]:
     words: list[Word] = []
+    text = MISREAD.sub(lambda digit: "l" if digit[0] == "1" else "o", text)  # places stay the same
     for start, stop in spans:
         for match in TOKEN.finditer(text, start, stop):
             written = match[0]
