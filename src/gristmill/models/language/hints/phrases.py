@@ -15,7 +15,11 @@ REST = r"[^.;]*"  # the rest of a clause: `…` behind a blank
 def compile_phrases(*lists: str) -> re.Pattern[str]:
     """One pattern for all phrases of these lists."""
     phrases = [phrase for text in lists for phrase in _split_phrases(text)]
-    return re.compile("|".join(_read_phrase(phrase) for phrase in phrases))
+    anchored = [_read_phrase(one) for one in phrases if one.startswith("^")]
+    free = [_read_phrase(one) for one in phrases if not one.startswith("^")]
+    # the beginning of a word is looked for once, not once for each phrase: most characters begin none
+    joined = [rf"(?<!\w)(?:{'|'.join(free)})"] if free else []
+    return re.compile("|".join([*anchored, *joined]))
 
 
 def _split_phrases(text: str) -> list[str]:
@@ -31,14 +35,13 @@ def compile_by_language(lists: dict[str, str]) -> dict[str, re.Pattern[str]]:
 
 
 def _read_phrase(phrase: str) -> str:
-    begins = "" if phrase.startswith("^") else r"(?<!\w)"
     if phrase.endswith(" …"):
         phrase, ends = phrase[:-2], rf"\b{REST}"
     elif phrase.endswith("…"):
         phrase, ends = phrase[:-1], ""
     else:
         ends = r"(?!\w)"
-    return f"{begins}(?:{_fold_phrase(phrase)}){ends}"
+    return f"(?:{_fold_phrase(phrase)}){ends}"
 
 
 def _fold_phrase(phrase: str) -> str:

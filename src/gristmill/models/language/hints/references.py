@@ -31,10 +31,12 @@ LABELS: dict[ReferenceKind, str] = {
 NUMBER_WORD = r"(?:no\.?|nr\.?|number|nummer|num\.?|č\.|čís\.|číslo|čísla|broj|br\.|id|-?nr\.?|-?nummer)"
 VALUE = r"(?=[\w/.-]{0,40}\d)[A-Za-z0-9](?:[A-Za-z0-9]|[/._-](?=[A-Za-z0-9])){1,39}"
 LABELLED = re.compile(
-    "|".join(
-        rf"(?<![\w-])(?P<{kind}>{labels})(?:\s?{NUMBER_WORD}\s?[:#]?\s?|\s?[:#]\s?|\s)#?(?P<{kind}_value>{VALUE})"
+    r"(?<![\w-])(?:"  # once for all of them: most characters begin no word
+    + "|".join(
+        rf"(?P<{kind}>{labels})(?:\s?{NUMBER_WORD}\s?[:#]?\s?|\s?[:#]\s?|\s)#?(?P<{kind}_value>{VALUE})"
         for kind, labels in LABELS.items()
-    ),
+    )
+    + ")",
     re.IGNORECASE,
 )
 NUMBERED_FIRST = re.compile(  # číslo faktury: 123, broj računa 123, number of the invoice is left alone
@@ -83,7 +85,7 @@ def _find_all(text: str, spans: Spans) -> Iterator[FoundReference]:
         for match in ID.finditer(part):
             if match[1] not in NO_ID:
                 yield _make(CODES.get(match[1], "issue"), match[0], text, start + match.start(), start + match.end())
-        for match in HASHED.finditer(part):
+        for match in HASHED.finditer(part) if "#" in part else ():
             yield _make("issue", match[0], text, start + match.start(), start + match.end())
 
 

@@ -75,7 +75,9 @@ class Words:
         return self._words[place].low if 0 <= place < len(self._words) else ""
 
     def lows(self, place: int, count: int) -> tuple[str, ...]:
-        return tuple(self.low(one) for one in range(place, place + count))
+        if place >= 0 and place + count <= len(self._words):
+            return tuple([one.low for one in self._words[place : place + count]])
+        return tuple([self.low(one) for one in range(place, place + count)])
 
     def number(self, place: int, digits: int = 4) -> int | None:
         """The number at a place, if it is one of so many digits."""
