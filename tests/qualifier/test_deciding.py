@@ -260,6 +260,7 @@ def know(shared: Identifier, state="ready_for_execution", scheduled_at=None) -> 
 
 SAME_INVOICE = Identifier("invoice", "2026-77")
 SAME_ORDER = Identifier("order", "4711")
+SAME_PAYMENT = Identifier("payment", "2026-77")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,10 @@ SAME_ORDER = Identifier("order", "4711")
     [
         (know(SAME_INVOICE), {}, "consolidate"),
         (know(SAME_ORDER), {}, "consolidate"),
-        (know(SAME_INVOICE), {"facts": {"payment": owe(), "references": (INVOICE,)}}, "consolidate"),
+        (know(SAME_PAYMENT), {"facts": {"payment": owe(), "references": (INVOICE,)}}, "consolidate"),
+        # a payment is another thing than a question about its invoice, whichever of them came first
+        (know(SAME_INVOICE), {"facts": {"payment": owe(), "references": (INVOICE,)}}, "now"),
+        (know(SAME_PAYMENT), {}, "now"),
         # the payment is another thing than the order
         (know(SAME_ORDER), {"facts": {"payment": owe(), "references": (ORDER,)}}, "now"),
         (know(SAME_INVOICE, "completed"), {}, "consolidate"),
@@ -291,6 +295,12 @@ def test_the_path_says_which_number_and_whether_it_is_opened_again():
     assert step.rule == "reopen"
     assert step.sentence == "Item 5 “An invoice” is about the same invoice 2026-77: it is opened again."
     assert step.words == (Words("2026-77", 60, 67),)
+
+
+def test_the_path_says_that_both_pay_the_same_invoice():
+    case = make_case(asks=True, known=[know(SAME_PAYMENT)], facts={"payment": owe(), "references": (INVOICE,)})
+    sentence = "Item 5 “An invoice” is the payment of invoice 2026-77, too: it has it from now on."
+    assert decide(case).path[-1].sentence == sentence
 
 
 CHILDREN = (ChildItem("a", "Do a"), ChildItem("b", "Do b"))

@@ -199,3 +199,25 @@ async def test_texts_in_which_nothing_is_found_raise_an_alarm_when_they_are_comm
     assert (found.rule, found.level) == ("silent-items", "warning")
     assert found.sentence.startswith("Nothing was found in the texts of 10 of the last 10 items")
     assert replace(found, sentence="").scope != 1
+
+
+ABOUT_ONE_INVOICE = {
+    "bill": "Invoice no. 2026-0077 over EUR 900.00 is attached. Please pay today.\n",
+    "reminder": "Reminder: invoice no. 2026-0077 over EUR 900.00 is still unpaid. Please settle it.\n",
+    "question": "Could you tell me who ordered what stands on invoice no. 2026-0077?\n",
+    "contract": "Contract no. 4400-12, order no. 8812-3. Please sign it. Invoice no. 2026-0077 belongs to it.\n",
+    "order": "Please confirm order no. 8812-3.\n",
+}
+
+
+async def test_which_items_belong_together_does_not_depend_on_which_came_first(desk: ItemDesk):
+    names = list(ABOUT_ONE_INVOICE)
+    orders = [way[n:] + way[:n] for way in (names, names[::-1]) for n in range(len(names))]
+    for number, order in enumerate(orders):
+        scope = Scope(f"client {number}")
+        together: dict[int, set[str]] = {}
+        for name in order:
+            item = await desk.qualify(ABOUT_ONE_INVOICE[name], subject="A letter", scope=scope)
+            together.setdefault(item.merged_into or item.id, set()).add(name)
+        groups = sorted(sorted(one) for one in together.values())
+        assert groups == [["bill", "reminder"], ["contract", "question"], ["order"]], order

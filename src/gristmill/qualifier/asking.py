@@ -52,7 +52,7 @@ async def _prepare(item: WorkItemId, tools: Tools) -> Prepared | None:
     terms = customs.find_terms(found.client, found.project, tools.settings.qualifier)
     prepared = await asyncio.to_thread(prepare, texts[0], terms)
     async with tools.db.reading() as tx:
-        known = await find_known(tx, found, find_identifiers(prepared.case.facts))
+        known = await find_known(tx, found, find_identifiers(prepared.case.facts, prepared.wording.about.subject))
     return replace(prepared, case=replace(prepared.case, known=known))
 
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gristmill.models import About, Facts, Hint, Hints, Identity, make_hints, read_facts
 from gristmill.qualifier.conventions import InForce, Material, match_condition
-from gristmill.qualifier.deciding import RANK, STANDING, Case, Firing
+from gristmill.qualifier.deciding import PAYMENT, RANK, STANDING, Case, Firing
 from gristmill.qualifier.dividing import find_children
 from gristmill.qualifier.model import URGENCIES, Identifier, Item, ItemText
 from gristmill.qualifier.reading import Terms, Wording
@@ -133,13 +133,25 @@ def choose_conventions(conventions: Sequence[InForce], client: str, project: str
     return [one for one in conventions if one.is_seen_from(client, project)]
 
 
-def find_identifiers(facts: Facts) -> dict[Identifier, Words]:
-    """The numbers by which an item is recognised as being about the same thing as another one."""
-    found: dict[Identifier, Words] = {}
-    for one in facts.references:
-        if one.kind in SHARED and (words := words_of([one.evidence])):
-            found.setdefault(Identifier(one.kind, one.value), words[0])
-    return found
+def find_identifiers(facts: Facts, subject: str) -> dict[Identifier, Words]:
+    """The number that an item is about, if it names one: that of its subject, or else the first of the strongest kind.
+
+    It is one number, so that which items belong together does not depend on which of them came first. The payment of an
+    invoice is another thing than a question about it: it must not be hidden in that, nor in a contract.
+    """
+    kinds = SHARED[:1] if facts.payment else SHARED
+    named = [(one, words) for one in facts.references if one.kind in kinds and (words := words_of([one.evidence]))]
+    if not named:
+        return {}
+    chosen, words = min(
+        named,
+        key=lambda pair: (
+            pair[0].evidence.start >= len(subject),
+            SHARED.index(pair[0].kind),
+            pair[0].evidence.start,
+        ),
+    )
+    return {Identifier(PAYMENT if facts.payment else chosen.kind, chosen.value): words[0]}
 
 
 def is_silent(case: Case, wording: Wording) -> bool:

@@ -23,6 +23,7 @@ STANDING: dict[Fate, Standing] = {"ignore": "info_only", "handled": "handled", "
 WORK = ("later", "now")
 Author = Literal["rules", "convention", "llm"]
 FLOORS = {"payment_due": "A payment that is due", "mention": "A direct mention", "wish": "The wish of a person"}
+PAYMENT = "payment"  # the kind of a number by which payments of one invoice are known
 SHOWN_REQUESTS = 3  # sentences that the path quotes
 
 
@@ -396,7 +397,10 @@ def _join_or_divide(view: _View, case: Case) -> Verdict:
         shared = target.shared
         is_over = target.state in ("done", "completed")
         what = "is opened again" if is_over else "has it from now on"
-        sentence = f"Item {target.id} “{target.title}” is about the same {shared.kind} {shared.value}: it {what}."
+        thing = f"is the payment of invoice {shared.value}, too"
+        if shared.kind != PAYMENT:
+            thing = f"is about the same {shared.kind} {shared.value}"
+        sentence = f"Item {target.id} “{target.title}” {thing}: it {what}."
         view = view.say("reopen" if is_over else "consolidate", sentence, [target.words])
         return Verdict(replace(route, to="consolidate", into=target.id), view.to, view.path, view.author)
     children = (case.advice.children if case.advice else ()) or tuple(case.children)
@@ -407,14 +411,14 @@ def _join_or_divide(view: _View, case: Case) -> Verdict:
 
 
 def _find_target(case: Case, view: _View) -> KnownItem | None:
-    """The item that this one joins. A payment joins only an item about the same invoice: it must not be hidden.
+    """The item that this one joins. A payment joins only the payment of the same invoice: it must not be hidden.
 
     Work that was completed is opened again only by something that is to be done now.
     """
     fitting = [
         one
         for one in case.known
-        if (case.facts.payment is None or one.shared.kind == "invoice")
+        if (case.facts.payment is None) == (one.shared.kind != PAYMENT)
         and (one.state != "completed" or view.to == "now")
     ]
     if case.advice and case.advice.into is not None:

@@ -143,7 +143,7 @@ async def decide_and_write(
     An LLM that was `asked` and gave no advice is a silent one.
     """
     item, facts = prepared.item, prepared.case.facts
-    identifiers = find_identifiers(facts)
+    identifiers = find_identifiers(facts, prepared.wording.about.subject)
     known = await find_known(tx, item, identifiers)
     case = replace(prepared.case, known=known, former=await load_former(tx, item), advice=advice)
     case = replace(case, is_silent=asked and advice is None)
