@@ -9,15 +9,16 @@ from typing import Any
 
 from desk_work import PROJECT, begin_run, take_again
 
-from gristmill.agents.desk import WorkspaceOpener, load_words, make_toolbox
+from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.effects import Ledger
 from gristmill.agents.policy import set_policy
 from gristmill.agents.runs import Run, load_run
+from gristmill.agents.thinking import Thinker
 from gristmill.agents.tools import TOOLS, Bench, Toolbox, ToolResult
 from gristmill.db import Database
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
-from gristmill.models import FakeEmbedder
+from gristmill.models import FakeEmbedder, Llm
 from gristmill.processes import ProcessPool
 from gristmill.scopes import Scope
 from gristmill.settings import Settings
@@ -61,6 +62,7 @@ class Workbench:
     run: RunId = field(default=RunId(0))
     box: Toolbox = field(init=False)
     bench: Bench = field(init=False)
+    fence: int = field(init=False)
 
     async def begin(self, request: str, **more: Any) -> None:
         """Begin a run that a person asks for."""
@@ -76,6 +78,7 @@ class Workbench:
         async with self.db.reading() as tx:
             run = await load_run(tx, self.run)
             words = await load_words(tx, run)
+        self.fence = fence
         self.bench = self._make_bench(run)
         self.box = make_toolbox(self.bench, fence, words, TOOLS.values())
         self.ledger = Ledger(self.db, self.run, fence)
@@ -92,6 +95,11 @@ class Workbench:
         )
         opener = WorkspaceOpener(self.db, self.settings, run)
         return Bench(self.db, self.settings, run, find, embedders, fetcher, self.processes, opener.open)
+
+    def desk(self, llm: Llm | None = None, *, foreground: bool = True) -> Desk:
+        """What a graph gets: the run with this model, or with none."""
+        thinker = Thinker(llm, "small" if llm is not None else "", foreground=foreground)
+        return Desk(self.db, self.bench.run, self.fence, self.box, thinker)
 
     async def call(self, tool: str, place: str = "1#0", **arguments: Any) -> ToolResult:
         return await self.box.call(tool, arguments, place)

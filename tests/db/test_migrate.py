@@ -365,6 +365,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "web/0004_audit_by_subject": "c53222527c7b",
     "agents/0001_runs": "3e2283d1697d",
     "agents/0002_conversations": "54c1694643d0",
+    "agents/0003_checkpoints": "1ba401903649",
 }
 
 

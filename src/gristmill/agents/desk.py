@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gristmill.agents.effects import Ledger
@@ -11,9 +11,9 @@ from gristmill.agents.provenance import Words, listen
 from gristmill.agents.runs import (
     Answer,
     Asked,
-    Cost,
     ReadText,
     Run,
+    Stepping,
     Waiting,
     ask,
     begin_step,
@@ -23,20 +23,12 @@ from gristmill.agents.runs import (
     load_texts,
     note_host,
 )
+from gristmill.agents.thinking import Thinker
 from gristmill.agents.tools import AnyTool, Bench, Toolbox
 from gristmill.agents.workspaces import Workspace, find_repository, host_name, open_workspace
 from gristmill.db import Database, Tx
 from gristmill.ids import StepId
 from gristmill.settings import Settings
-
-
-@dataclass
-class Stepping:
-    """A step that is being made; `output` and `cost` are kept when it ends."""
-
-    id: StepId
-    output: Any = None
-    cost: Cost = field(default_factory=Cost)
 
 
 @dataclass(frozen=True)
@@ -47,6 +39,11 @@ class Desk:
     run: Run
     fence: int
     toolbox: Toolbox
+    thinker: Thinker
+
+    @property
+    def settings(self) -> Settings:
+        return self.toolbox.bench.settings
 
     async def ask(self, *asked: Asked) -> list[Answer]:
         """The answers of a person, each to its own question; Waiting until all of them are given."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
+from gristmill.agents.checkpoints import prune_checkpoints
 from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.effects import withdraw_effects
 from gristmill.agents.letters import RunAgent
@@ -12,19 +13,21 @@ from gristmill.agents.runs import (
     Run,
     Waiting,
     complete_run,
+    end_lost_steps,
     fail_run,
     load_run,
     rest_run,
     take_over,
     withdraw_questions,
 )
+from gristmill.agents.thinking import Thinker
 from gristmill.agents.tools import TOOLS, AnyTool, Bench
 from gristmill.agents.workspaces import check_host
 from gristmill.db import Tx
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
-from gristmill.models import Embedder
+from gristmill.models import Embedder, Llm
 from gristmill.queue import Done, Skip, Snooze, current, list_workers
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -42,6 +45,7 @@ class RunCarrier:
     tools: Tools
     course: Course
     kit: Mapping[str, AnyTool] = field(default_factory=lambda: TOOLS)  # what the run may use
+    llm: Llm | None = None  # None: that of the worker
 
     async def carry(self, letter: RunAgent) -> Done | Skip | Snooze:
         found = await self._take(letter.run)
@@ -54,7 +58,7 @@ class RunCarrier:
             return Done(write=partial(rest_run, id_=run, fence=fence))
         except (Permanent, Refused) as error:
             return Done(write=partial(end_in_failure, run=run, fence=fence, error=str(error)))
-        return Done(write=partial(complete_run, id_=run, fence=fence, report=report))
+        return Done(write=partial(end_with_report, run=run, fence=fence, report=report))
 
     async def _take(self, id_: RunId) -> Desk | Skip | Snooze:
         async with self.tools.db.transaction() as tx:
@@ -68,13 +72,16 @@ class RunCarrier:
             fence = await take_over(tx, id_, current().id)
             if fence is None:
                 return Skip(f"run {id_} is {run.state}")
+            await end_lost_steps(tx, id_)
         return await self._open_desk(run, fence)
 
     async def _open_desk(self, run: Run, fence: int) -> Desk:
         db = self.tools.db
         async with db.reading() as tx:
             words = await load_words(tx, run)
-        return Desk(db, run, fence, make_toolbox(self._make_bench(run), fence, words, self.kit.values()))
+        toolbox = make_toolbox(self._make_bench(run), fence, words, self.kit.values())
+        thinker = Thinker(self.llm or self.tools.models.llm, self.tools.settings.llm.model, foreground=run.foreground)
+        return Desk(db, run, fence, toolbox, thinker)
 
     def _make_bench(self, run: Run) -> Bench:
         db, settings, models = self.tools.db, self.tools.settings, self.tools.models
@@ -91,6 +98,12 @@ class RunCarrier:
 async def _list_hosts(tx: Tx) -> set[str]:
     """The machines on which a worker is at work."""
     return {one.name.rpartition(":")[0] or one.name for one in await list_workers(tx) if not one.silent}
+
+
+async def end_with_report(tx: Tx, run: RunId, fence: int, report: str) -> None:
+    """The run is over; how it came there is not kept."""
+    await complete_run(tx, run, fence, report)
+    await prune_checkpoints(tx, run)
 
 
 async def end_in_failure(tx: Tx, run: RunId, fence: int, error: str) -> None:

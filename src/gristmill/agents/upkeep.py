@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+from gristmill.agents.checkpoints import prune_ended_runs
 from gristmill.agents.effects import question_lost_effects
 from gristmill.agents.letters import TidyRuns
 from gristmill.agents.runs import abandon_runs, list_old_runs, withdraw_stale_questions
@@ -19,6 +20,7 @@ async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> No
         await abandon_runs(tx)
         await question_lost_effects(tx, LOST_AFTER)
         await withdraw_stale_questions(tx)
+        await prune_ended_runs(tx)
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
 
 

@@ -8,12 +8,20 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from psycopg import AsyncConnection, Error, InterfaceError, IsolationLevel, OperationalError, ProgrammingError
+from psycopg import (
+    AsyncConnection,
+    AsyncCursor,
+    Error,
+    InterfaceError,
+    IsolationLevel,
+    OperationalError,
+    ProgrammingError,
+)
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.errors import DiskFull
 from psycopg.pq import TransactionStatus
-from psycopg.rows import TupleRow
+from psycopg.rows import DictRow, TupleRow, dict_row
 from psycopg.waiting import wait_async
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from typing_extensions import override
@@ -36,6 +44,9 @@ PATIENCE = 20.0  # seconds until a connection is lent
 FIX_SEARCH_PATH = """
 SELECT set_config('search_path', string_agg(quote_ident(name), ', '), false) FROM unnest(current_schemas(false)) name
 """
+LOOK_INTO_FIRST = """
+SELECT set_config('search_path', quote_ident(%s) || ', ' || current_setting('search_path'), true)
+"""  # until the transaction ends
 BECOME_TENANT = f"SET ROLE {TENANT}"
 LOOK_FROM = "SELECT set_config('gristmill.client', %s, false), set_config('gristmill.project', %s, false)"
 
@@ -199,6 +210,15 @@ class Database:
             if connection is None or connection.closed:  # none: the pool was exchanged while we waited for it
                 raise Disconnected(f"the connection to the database at {self.shown} was lost") from error
             raise
+
+    @asynccontextmanager
+    async def lend_cursor(self, schema: str) -> AsyncGenerator[AsyncCursor[DictRow]]:
+        """One transaction for a library that runs its own statements: they find its tables in this schema first."""
+        async with self._borrowed(autocommit=False) as connection:
+            await connection.set_isolation_level(None)
+            await connection.execute(LOOK_INTO_FIRST, [schema])
+            async with connection.cursor(binary=True, row_factory=dict_row) as cursor:
+                yield cursor
 
     async def examine_schema(self) -> SchemaState:
         """How the tables compare with this program, by a connection that is lent."""

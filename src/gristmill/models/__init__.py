@@ -53,7 +53,9 @@ from gristmill.models.language import (
     read_facts,
 )
 from gristmill.models.llm import (
+    Count,
     FakeLlm,
+    Level,
     Llm,
     LlmExtractor,
     LlmSummariser,
@@ -73,6 +75,7 @@ __all__ = [
     "MONTHS",
     "SPEAKER",
     "About",
+    "Count",
     "Embedder",
     "Entity",
     "Evidence",
@@ -89,6 +92,7 @@ __all__ = [
     "Hint",
     "Hints",
     "Identity",
+    "Level",
     "Llm",
     "LlmExtractor",
     "LlmSummariser",

@@ -26,6 +26,9 @@ class AgentsSettings(Slice):
     keep_workspaces: Duration = Field(
         default=timedelta(days=7), description="How long the workspace of a run that is over is kept."
     )
+    max_iterations: int = Field(
+        default=500, ge=1, description="How many nodes of its graph a run visits before it must end with what it has."
+    )
     smtp: MailServer | None = Field(
         default=None,
         description="The server that sends mail for agents, as a table in gristmill.toml.",

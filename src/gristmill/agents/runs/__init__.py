@@ -18,7 +18,7 @@ from gristmill.agents.runs.questions import (
     withdraw_questions,
     withdraw_stale_questions,
 )
-from gristmill.agents.runs.steps import Cost, Step, begin_step, end_step, list_steps
+from gristmill.agents.runs.steps import Cost, Step, Stepping, begin_step, end_lost_steps, end_step, list_steps
 from gristmill.agents.runs.store import (
     abandon_runs,
     complete_run,
@@ -52,6 +52,7 @@ __all__ = [
     "RunState",
     "Started",
     "Step",
+    "Stepping",
     "Waiting",
     "abandon_runs",
     "ask",
@@ -60,6 +61,7 @@ __all__ = [
     "complete_run",
     "continue_run",
     "count_open_questions",
+    "end_lost_steps",
     "end_step",
     "fail_run",
     "hold_run",

@@ -50,6 +50,7 @@ class Run:
     report: str | None
     error: str | None
     stopped_by: str | None
+    calls: int
     tokens_in: int
     tokens_out: int
     created_at: datetime

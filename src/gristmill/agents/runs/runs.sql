@@ -10,13 +10,13 @@ UPDATE agent_run SET task = %(task)s WHERE id = %(id)s;
 
 -- name: load_run
 SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
-       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
+       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
        r.finished_at
   FROM agent_run r JOIN scope s ON s.id = r.scope WHERE r.id = %(id)s;
 
 -- name: list_runs
 SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
-       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
+       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
        r.finished_at
   FROM agent_run r JOIN scope s ON s.id = r.scope
  WHERE (%(before)s::bigint IS NULL OR r.id < %(before)s)
@@ -84,7 +84,9 @@ SELECT id FROM agent_run
  WHERE id = ANY (%(ids)s) AND (finished_at IS NULL OR finished_at > clock() - %(keep)s::interval);
 
 -- name: count_tokens
-UPDATE agent_run SET tokens_in = tokens_in + %(tokens_in)s, tokens_out = tokens_out + %(tokens_out)s WHERE id = %(id)s;
+UPDATE agent_run SET calls = calls + %(calls)s, tokens_in = tokens_in + %(tokens_in)s,
+                     tokens_out = tokens_out + %(tokens_out)s
+ WHERE id = %(id)s;
 
 -- name: begin_step
 INSERT INTO agent_step (run, scope, parent, node, title, input, started_at)
@@ -92,12 +94,15 @@ SELECT id, scope, %(parent)s, %(node)s, %(title)s, %(input)s::jsonb, clock() FRO
  WHERE id = %(run)s AND fence = %(fence)s RETURNING id;
 
 -- name: end_step
-UPDATE agent_step SET output = %(output)s::jsonb, error = %(error)s, model = %(model)s, tokens_in = %(tokens_in)s,
-                      tokens_out = %(tokens_out)s, finished_at = clock()
+UPDATE agent_step SET output = %(output)s::jsonb, error = %(error)s, model = %(model)s, calls = %(calls)s,
+                      tokens_in = %(tokens_in)s, tokens_out = %(tokens_out)s, finished_at = clock()
  WHERE id = %(id)s AND finished_at IS NULL RETURNING run;
 
+-- name: end_lost_steps
+UPDATE agent_step SET error = 'It was interrupted.', finished_at = clock() WHERE run = %(run)s AND finished_at IS NULL;
+
 -- name: list_steps
-SELECT id, parent, node, title, input, output, error, model, tokens_in, tokens_out, started_at, finished_at
+SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, tokens_out, started_at, finished_at
   FROM agent_step WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: put_context

@@ -1,6 +1,6 @@
 """The steps of a run: which node was visited, with what, what came of it, and what it cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ class Step:
     output: Any
     error: str | None
     model: str | None
+    calls: int
     tokens_in: int
     tokens_out: int
     started_at: datetime
@@ -31,14 +32,28 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a step used: the model that answered, and the tokens that it read and wrote."""
+    """What a step used: the model that answered, how often it was asked, and the tokens that it read and wrote."""
 
     model: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    calls: int = 0
+
+    def add(self, model: str, tokens_in: int, tokens_out: int) -> "Cost":
+        """With one call more."""
+        return Cost(model, self.tokens_in + tokens_in, self.tokens_out + tokens_out, self.calls + 1)
 
 
 NO_COST = Cost()
+
+
+@dataclass
+class Stepping:
+    """A step that is being made; `output` and `cost` are kept when it ends."""
+
+    id: StepId
+    output: Any = None
+    cost: Cost = field(default_factory=Cost)
 
 
 async def begin_step(
@@ -60,10 +75,15 @@ async def begin_step(
 
 async def end_step(tx: Tx, step: StepId, *, output: Any = None, error: str | None = None, cost: Cost = NO_COST) -> None:
     """The step is over; its tokens count for its run, once."""
-    counted = {"tokens_in": cost.tokens_in, "tokens_out": cost.tokens_out}
+    counted = {"calls": cost.calls, "tokens_in": cost.tokens_in, "tokens_out": cost.tokens_out}
     run = await tx.value(SQL["end_step"], id=step, output=_write_json(output), error=error, model=cost.model, **counted)
     if run is not None:
         await tx.execute(SQL["count_tokens"], id=run, **counted)
+
+
+async def end_lost_steps(tx: Tx, run: RunId) -> None:
+    """The steps of a worker that is gone: their nodes are visited again."""
+    await tx.execute(SQL["end_lost_steps"], run=run)
 
 
 async def list_steps(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) -> list[Step]:

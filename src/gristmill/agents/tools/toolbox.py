@@ -46,6 +46,10 @@ class Toolbox:
         chosen._tools = {name: self._tools[name] for name in names}
         return chosen
 
+    @property
+    def tools(self) -> Mapping[str, AnyTool]:
+        return self._tools
+
     def describe(self) -> list[dict[str, Any]]:
         """The tools as models are told of them."""
         return [tool.describe() for tool in self._tools.values()]
@@ -161,6 +165,10 @@ class Calls:
             past.append(PastCall(row.tool, row.arguments, result))
             self._number = max(self._number, int(row.key.rpartition("#")[2]) + 1)
         return past
+
+    async def list_done(self) -> list[EffectRow]:
+        """The effects of this place that were done, whoever did them."""
+        return [row for row in await self._ledger.list_calls(self._place) if row.state == "done"]
 
 
 def _read_arguments(arguments: Mapping[str, Any] | str) -> Any:

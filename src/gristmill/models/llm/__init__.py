@@ -1,6 +1,8 @@
 """Asks an LLM: the client, and the extractor that lets an LLM add to the rules' answer."""
 
 from gristmill.models.llm.client import (
+    Count,
+    Level,
     Llm,
     Message,
     Picture,
@@ -15,7 +17,9 @@ from gristmill.models.llm.fake import FakeLlm
 from gristmill.models.llm.summary import LlmSummariser
 
 __all__ = [
+    "Count",
     "FakeLlm",
+    "Level",
     "Llm",
     "LlmExtractor",
     "LlmSummariser",

@@ -46,15 +46,31 @@ class TokenCount:
     completion: int
 
 
+Count = Callable[[TokenCount], None]  # gets the tokens of an answer, also of one that is refused
+
+
 class Llm(Protocol):
     """Answers questions; every method raises an error rather than return an empty answer."""
 
-    async def ask_text(self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(
+        self,
+        question: str | Sequence[Message],
+        *,
+        model: str = "",
+        priority: Level = "P3",
+        count: Count | None = None,
+    ) -> str:
         """An answer in words."""
         ...
 
     async def ask_json(
-        self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+        self,
+        question: str | Sequence[Message],
+        schema: Json,
+        *,
+        model: str = "",
+        priority: Level = "P3",
+        count: Count | None = None,
     ) -> Json:
         """An answer that follows a JSON schema."""
         ...
@@ -87,7 +103,7 @@ class RouterLlm:
         settings: "LlmSettings",
         *,
         session: str = "",
-        count: Callable[[TokenCount], None] | None = None,
+        count: Count | None = None,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         """Every call takes a `turn` first and may wait for it; `count` gets the tokens of each answer."""
@@ -104,16 +120,29 @@ class RouterLlm:
     async def close(self) -> None:
         await self._http.close()
 
-    async def ask_text(self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(
+        self,
+        question: str | Sequence[Message],
+        *,
+        model: str = "",
+        priority: Level = "P3",
+        count: Count | None = None,
+    ) -> str:
         """An answer in words."""
-        return await self._ask(question, model, priority, None)
+        return await self._ask(question, model, priority, None, count)
 
     async def ask_json(
-        self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+        self,
+        question: str | Sequence[Message],
+        schema: Json,
+        *,
+        model: str = "",
+        priority: Level = "P3",
+        count: Count | None = None,
     ) -> Json:
         """An answer that follows a JSON schema."""
         check = make_checker(schema)
-        return check(await self._ask(question, model, priority, schema))
+        return check(await self._ask(question, model, priority, schema, count))
 
     async def ask_object(
         self, question: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"
@@ -171,12 +200,21 @@ class RouterLlm:
                 elif piece.strip():
                     yield read_response(Response(200, None, piece), whom="The LLM router", key=self._settings.key)
 
-    async def _ask(self, question: str | Sequence[Message], model: str, priority: Level, schema: Json | None) -> str:
+    async def _ask(
+        self,
+        question: str | Sequence[Message],
+        model: str,
+        priority: Level,
+        schema: Json | None,
+        count: Count | None,
+    ) -> str:
         body = self._make_body(question, model, self._settings.max_tokens) | {"stream": False}
         if schema is not None:
             body["format"] = schema
         answer = await self._post(body, priority)
         text = _read_content(answer).strip()
+        if count is not None:
+            count(_read_tokens(answer))
         self._check_end(answer, self._settings.max_tokens, is_empty=not text)
         return text
 
@@ -190,7 +228,7 @@ class RouterLlm:
     def _check_end(self, answer: Json, most: int, *, is_empty: bool) -> None:
         """Count the tokens, and refuse an answer that is cut off or empty."""
         if self._count is not None:
-            self._count(TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0))
+            self._count(_read_tokens(answer))
         if answer.get("done_reason") == "length":
             own = "llm.max_tokens" if most == self._settings.max_tokens else "ask.answer_tokens"
             limit = f"{most:,} tokens (setting {own})"
@@ -217,6 +255,10 @@ class RouterLlm:
 def _read_content(answer: Json) -> str:
     message = _as_object(answer.get("message")) or {}
     return str(message.get("content") or "")
+
+
+def _read_tokens(answer: Json) -> TokenCount:
+    return TokenCount(answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0)
 
 
 def _make_messages(question: str | Sequence[Message]) -> list[Json]:

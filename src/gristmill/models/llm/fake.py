@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import orjson
 
 from gristmill.errors import BadAnswer
-from gristmill.models.llm.client import Json, Level, Message, Shape, make_checker, make_schema
+from gristmill.models.llm.client import Count, Json, Level, Message, Shape, TokenCount, make_checker, make_schema
 
 Reply = str | Json | Exception
 PIECE = 7  # characters that it streams at a time: words and citations are cut as tokens cut them
@@ -19,7 +19,14 @@ class FakeLlm:
         self._replies = replies if callable(replies) else list(replies)
         self.questions: list[str] = []
 
-    async def ask_text(self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P3") -> str:
+    async def ask_text(
+        self,
+        question: str | Sequence[Message],
+        *,
+        model: str = "",
+        priority: Level = "P3",
+        count: Count | None = None,
+    ) -> str:
         """The next answer in words."""
         del model, priority
         words = question if isinstance(question, str) else "\n".join(turn.text for turn in question)
@@ -28,6 +35,8 @@ class FakeLlm:
         if isinstance(reply, Exception):
             raise reply
         text = reply if isinstance(reply, str) else orjson.dumps(reply).decode()
+        if count is not None:
+            count(TokenCount(len(words.split()), len(text.split())))
         if not text.strip():
             raise BadAnswer("The model's answer is empty.")
         return text
@@ -43,10 +52,16 @@ class FakeLlm:
             await asyncio.sleep(0)  # as a real one lets others have their turn
 
     async def ask_json(
-        self, question: str | Sequence[Message], schema: Json, *, model: str = "", priority: Level = "P3"
+        self,
+        question: str | Sequence[Message],
+        schema: Json,
+        *,
+        model: str = "",
+        priority: Level = "P3",
+        count: Count | None = None,
     ) -> Json:
         """The next answer, if it follows the schema."""
-        return make_checker(schema)(await self.ask_text(question, model=model, priority=priority))
+        return make_checker(schema)(await self.ask_text(question, model=model, priority=priority, count=count))
 
     async def ask_object(
         self, question: str | Sequence[Message], shape: type[Shape], *, model: str = "", priority: Level = "P3"

@@ -1,0 +1,37 @@
+"""What is kept of how far a run is: how large its checkpoints are, and what of them is left when it is over."""
+
+from typing import NamedTuple
+
+from gristmill.db import Tx, queries
+from gristmill.ids import RunId
+
+SQL = queries("gristmill.agents", "checkpoints.sql")
+MOST_AT_ONCE = 100  # runs that are pruned in one transaction
+
+
+class CheckpointSize(NamedTuple):
+    """What the checkpoints of a run take in the database."""
+
+    checkpoints: int
+    bytes: int
+
+
+async def measure_checkpoints(tx: Tx, run: RunId) -> CheckpointSize:
+    return await tx.one(SQL["measure_checkpoints"], CheckpointSize, thread=str(run)) or CheckpointSize(0, 0)
+
+
+async def prune_checkpoints(tx: Tx, run: RunId) -> None:
+    """Keep the last state of a run that is over, and nothing of how it came there."""
+    thread = str(run)
+    await tx.execute(SQL["drop_old_checkpoints"], thread=thread)
+    await tx.execute(SQL["forget_parent"], thread=thread)
+    await tx.execute(SQL["drop_writes"], thread=thread)
+    await tx.execute(SQL["drop_old_values"], thread=thread)
+
+
+async def prune_ended_runs(tx: Tx) -> int:
+    """Prune runs that are over and whose worker did not do it: those that failed, or were stopped."""
+    found = await tx.values(SQL["list_unpruned"], RunId, most=MOST_AT_ONCE)
+    for run in found:
+        await prune_checkpoints(tx, run)
+    return len(found)

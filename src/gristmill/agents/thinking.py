@@ -1,0 +1,126 @@
+"""Asks the model for one step of a run: by the run's priority, within a budget, and until its answer can be used."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from gristmill.agents.budgets import fit_turns
+from gristmill.agents.runs import Stepping
+from gristmill.errors import BadAnswer, Permanent
+from gristmill.models import Count, Level, Llm, Message, TokenCount, make_schema
+from gristmill.settings import explain_reason
+from gristmill.telemetry import log
+
+S = TypeVar("S", bound=BaseModel)
+T = TypeVar("T")
+ASKED = 3  # times, before a wrong answer is an error
+LONGEST_LIMIT = 400  # characters of a text that a grammar counts; one that counts more is refused by small backends
+UNKNOWN_TO_GRAMMARS = ("pattern", "default", "format")
+
+
+class Thinker:
+    """The model of one run. A person who waits goes first (P0), code comes next (P1), the background last (P3)."""
+
+    def __init__(self, llm: Llm | None, model: str, *, foreground: bool) -> None:
+        """Without a model's name, no model is configured."""
+        self._llm = llm if model else None
+        self._foreground = foreground
+        self.model = model
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a model is configured."""
+        return self._llm is not None
+
+    async def ask(
+        self, messages: Sequence[Message], shape: type[S], *, step: Stepping, budget: int, coding: bool = False
+    ) -> S:
+        """An answer in this shape. A wrong or empty one is asked for again, with the complaint; then BadAnswer."""
+        schema = simplify_schema(make_schema(shape))
+        llm = self._get_llm()
+
+        async def ask_once(turns: Sequence[Message]) -> S:
+            found = await llm.ask_json(
+                turns, schema, model=self.model, priority=self._choose(coding), count=self._counter(step)
+            )
+            return read_shape(found, shape)
+
+        return await self._insist(messages, budget, ask_once)
+
+    async def write(self, messages: Sequence[Message], *, step: Stepping, budget: int, coding: bool = False) -> str:
+        """An answer in words."""
+        llm = self._get_llm()
+
+        async def ask_once(turns: Sequence[Message]) -> str:
+            return await llm.ask_text(turns, model=self.model, priority=self._choose(coding), count=self._counter(step))
+
+        return await self._insist(messages, budget, ask_once)
+
+    def use(self, model: str) -> None:
+        """Ask another model from now on."""
+        self.model = model
+
+    def _get_llm(self) -> Llm:
+        if self._llm is None:
+            raise Permanent("No model is configured: set GRISTMILL_LLM_MODEL.")
+        return self._llm
+
+    def _choose(self, coding: bool) -> Level:
+        if not self._foreground:
+            return "P3"
+        return "P1" if coding else "P0"
+
+    def _counter(self, step: Stepping) -> Count:
+        def count(used: TokenCount) -> None:
+            step.cost = step.cost.add(self.model, used.prompt, used.completion)
+
+        return count
+
+    async def _insist(
+        self, messages: Sequence[Message], budget: int, ask_once: Callable[[Sequence[Message]], Awaitable[T]]
+    ) -> T:
+        asked = list(messages)
+        for n in range(ASKED):
+            try:
+                return await ask_once(fit_turns(asked, budget))
+            except BadAnswer as wrong:
+                log.info("thinking.bad_answer", attempt=n + 1, error=str(wrong)[:200])
+                if n == ASKED - 1:
+                    raise
+                asked = [*messages, Message("user", f"Your last answer could not be used: {wrong} Answer again.")]
+        raise AssertionError("the last attempt returns or raises")
+
+
+def read_shape(found: Any, shape: type[S]) -> S:
+    try:
+        return shape.model_validate(found)
+    except ValidationError as wrong:
+        said = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'it'}: {explain_reason(one)}" for one in wrong.errors()[:5]
+        )
+        raise BadAnswer(f"The answer is wrong: {said}.") from wrong
+
+
+def simplify_schema(schema: Any) -> Any:
+    """The schema as grammars of small backends can follow it; whatever they do not check is checked here afterwards."""
+    if isinstance(schema, list):
+        return [simplify_schema(one) for one in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    given = cast(dict[str, Any], schema)
+    kept = {name: value for name, value in given.items() if not _is_too_much(name, value)}
+    return {name: _simplify(name, value) for name, value in kept.items()}
+
+
+def _simplify(name: str, value: Any) -> Any:
+    # the names below are those of fields, whatever they are called
+    if name in ("properties", "$defs"):
+        return {field: simplify_schema(one) for field, one in value.items()}
+    return value if name in ("enum", "const", "required") else simplify_schema(value)
+
+
+def _is_too_much(name: str, value: Any) -> bool:
+    if name in UNKNOWN_TO_GRAMMARS:
+        return True
+    return name in ("maxLength", "maxItems", "minLength") and isinstance(value, int) and value > LONGEST_LIMIT

@@ -1,0 +1,150 @@
+"""The loop of a model with tools: it acts once, reads what came of it, and comes to an end."""
+
+from typing import Any
+
+import pytest
+from desk_work import answer, questions, states
+from workbench import Workbench
+
+from gristmill.agents.acting import Acted, Brief, act, arrange_past, make_shape, make_turns
+from gristmill.agents.budgets import count_turns
+from gristmill.agents.runs import Waiting
+from gristmill.agents.thinking import simplify_schema
+from gristmill.agents.tools import TOOLS, PastCall, ToolResult
+from gristmill.errors import Transient
+from gristmill.models import FakeLlm, make_schema, tokens
+
+FILES = ("list_files", "read_file", "write_file", "patch_file")
+
+
+def use(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"thought": "next", "move": {"tool": tool, "arguments": arguments}}
+
+
+def say(text: str) -> dict[str, Any]:
+    return use("answer", text=text)
+
+
+def make_brief(tools: Any = FILES, **more: Any) -> Brief:
+    given = {"task": "Mend add in main.py.", "context": "", "budget": 4_000, **more}
+    return Brief("goal 1.1", "You mend code.", tools=tools, **given)
+
+
+async def run_act(bench: Workbench, llm: FakeLlm, brief: Brief) -> Acted:
+    desk = bench.desk(llm)
+    async with desk.step("execute_step") as step:
+        acted = await act(desk, brief, step)
+        step.output = acted.describe()
+    return acted
+
+
+async def test_a_model_reads_changes_and_says_what_it_has_done(bench: Workbench) -> None:
+    await bench.begin("Mend add in main.py.")
+    llm = FakeLlm(
+        [use("read_file", path="main.py"), use("patch_file", path="main.py", old="a - b", new="a + b"), say("Mended.")]
+    )
+    acted = await run_act(bench, llm, make_brief())
+    assert (acted.text, acted.rounds, acted.is_complete) == ("Mended.", 3, True)
+    assert acted.changed_files == acted.artifacts == ["main.py"]
+    assert [one.tool for one in acted.calls] == ["read_file", "patch_file"]
+    assert "return a + b" in (bench.folder / "main.py").read_text()
+    assert "return a - b" in llm.questions[1]  # what the tool said, as material
+    assert "result of read_file" in llm.questions[1]
+
+
+async def test_a_visit_that_was_interrupted_is_told_what_it_has_done_and_does_nothing_twice(bench: Workbench) -> None:
+    await bench.begin("Write notes.md.")
+    patch = use("patch_file", path="main.py", old="a - b", new="a + b")
+    with pytest.raises(Transient):
+        await run_act(bench, FakeLlm([patch, Transient("gone")]), make_brief())
+    await bench.again()
+    llm = FakeLlm([say("It is done.")])
+    acted = await run_act(bench, llm, make_brief())
+    assert [one.tool for one in acted.calls] == ["patch_file"]
+    assert acted.changed_files == ["main.py"]
+    assert "patch_file" in llm.questions[0]
+    assert await states(bench.db, bench.run) == ["done"]
+
+
+async def test_a_call_that_needs_a_person_goes_on_behind_the_answer(bench: Workbench) -> None:
+    await bench.begin("Send the figures to anna@acme.example.")
+    mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
+    brief = make_brief(("send_mail",), task="Send the figures.")
+    with pytest.raises(Waiting):
+        await run_act(bench, FakeLlm([mail]), brief)
+    await answer(bench.db, bench.run, "approve")
+    await bench.again()
+    acted = await run_act(bench, FakeLlm([mail, say("Sent.")]), brief)  # a model that would send it once more
+    assert len(bench.mail.mails) == 1
+    assert acted.is_complete
+    assert await questions(bench.db, bench.run) == []
+
+
+async def test_a_model_that_goes_in_circles_is_told_and_ended(bench: Workbench) -> None:
+    await bench.begin("Read main.py.")
+
+    def circle(words: str) -> dict[str, Any]:
+        return say("Nothing more.") if "last round" in words else use("read_file", path="main.py")
+
+    llm = FakeLlm(circle)
+    acted = await run_act(bench, llm, make_brief(rounds=4))
+    assert (acted.rounds, acted.is_complete, acted.text) == (4, False, "Nothing more.")
+    assert "made this call before" in llm.questions[2]
+
+
+async def test_tests_may_run_again_once_the_workspace_has_changed(bench: Workbench) -> None:
+    await bench.begin("Look.")
+    read = use("read_file", path="main.py")
+    patch = use("patch_file", path="main.py", old="a - b", new="a + b")
+    acted = await run_act(bench, FakeLlm([read, patch, read, say("ok")]), make_brief())
+    assert "a + b" in acted.calls[2].result.text
+    assert "before" not in acted.calls[2].result.text
+
+
+async def test_a_mistake_of_the_model_is_a_complaint_and_not_the_end(bench: Workbench) -> None:
+    await bench.begin("Read.")
+    wrong = use("read_file", file="main.py")
+    llm = FakeLlm([wrong, use("read_file", path="nothing.py"), use("fly", to="moon"), say("There is none.")])
+    acted = await run_act(bench, llm, make_brief())
+    assert acted.is_complete
+    assert [(one.tool, one.result.is_error) for one in acted.calls] == [("read_file", True)]
+
+
+@pytest.mark.parametrize("nonsense", ["", "hm", "{}", {"thought": "x"}])
+async def test_a_model_that_never_answers_in_the_form_is_given_up_with_what_was_done(
+    bench: Workbench, nonsense: Any
+) -> None:
+    await bench.begin("Write notes.md.")
+    first = iter([use("write_file", path="notes.md", text="one\n")])
+    acted = await run_act(bench, FakeLlm(lambda _: next(first, nonsense)), make_brief())
+    assert not acted.is_complete
+    assert "no answer that could be used" in acted.text
+    assert acted.changed_files == ["notes.md"]
+
+
+def test_old_results_are_only_mentioned_when_the_budget_is_small() -> None:
+    past = [PastCall("read_file", {"path": f"{n}.py"}, ToolResult(f"{n}-word " * 300)) for n in range(30)]
+    turns = arrange_past(past, 1_500)
+    assert count_turns(turns) <= 1_550
+    said = "\n".join(one.text for one in turns)
+    assert said.startswith("(Earlier calls of yours that are not shown: ")
+    assert '"29.py"' in said
+    assert said.count("29-word") > said.count("28-word") >= said.count("20-word")
+
+
+async def test_the_task_is_whole_however_much_is_known(bench: Workbench) -> None:
+    await bench.begin("x")
+    brief = make_brief(task="Mend the roof, THE WHOLE ROOF.", context="known " * 5_000, budget=1_000)
+    past = [PastCall("read_file", {"path": "x"}, ToolResult("said " * 3_000))] * 3
+    turns = make_turns(brief, bench.box.select(FILES), past)
+    assert "THE WHOLE ROOF." in turns[1].text
+    assert "left out" in turns[1].text
+    assert count_turns(turns) <= 1_100
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_every_tool_can_be_offered_as_a_form_that_grammars_follow(name: str) -> None:
+    schema = simplify_schema(make_schema(make_shape({name: TOOLS[name]})))
+    assert name in str(schema)
+    assert "pattern" not in schema["$defs"]
+    assert tokens.count(str(schema)) < 2_000
