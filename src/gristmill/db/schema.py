@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from importlib import metadata
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[1]
@@ -64,6 +65,7 @@ class Schema:
 
     migrations: tuple[Migration, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    version: str = "0"  # of the program that has these files
 
     @property
     def checksum(self) -> str:
@@ -78,6 +80,7 @@ def read_schema(house: Path = HOUSE) -> Schema:
     return Schema(
         tuple(one for room in rooms for one in read_migrations(room, folders[room])),
         tuple(one for file in DEFINED for room in rooms for one in read_definition(room, folders[room] / file)),
+        metadata.version("gristmill"),
     )
 
 
