@@ -1,6 +1,8 @@
 """What agents remember: within its scope, for its time, and never more than a person or the evidence allows."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from desk_work import PROJECT, begin_run, state_of
@@ -35,6 +37,7 @@ from gristmill.agents.runs import Run
 from gristmill.db import Database, Tx
 from gristmill.documents import index_document, load_documents, remove
 from gristmill.errors import Refused, Unknown
+from gristmill.ids import DocumentId
 from gristmill.models import FakeEmbedder
 from gristmill.scopes import GLOBAL, Scope
 
@@ -48,7 +51,7 @@ async def travel(tx: Tx, offset: timedelta) -> None:
     await tx.execute("SELECT set_config('gristmill.clock_offset', %(offset)s::text, true)", offset=offset)
 
 
-async def run_of(db: Database, request: str = "Release the mill.", **more) -> Run:
+async def run_of(db: Database, request: str = "Release the mill.", **more: Any) -> Run:
     run, _ = await begin_run(db, request, **more)
     return await state_of(db, run)
 
@@ -274,7 +277,9 @@ async def test_a_tenant_sees_what_was_stated_for_everybody_but_not_what_the_oper
         ("bake", [ProcedureStep("coding", "bake", {"x": "y" * 3_000})], "2,000 characters"),
     ],
 )
-async def test_a_procedure_that_says_nothing_is_refused(db: Database, pattern: str, steps, said: str) -> None:
+async def test_a_procedure_that_says_nothing_is_refused(
+    db: Database, pattern: str, steps: Sequence[ProcedureStep], said: str
+) -> None:
     async with db.transaction() as tx:
         with pytest.raises(Refused, match=said):
             await state_procedure(tx, PROJECT, pattern, steps, "anna")
@@ -292,7 +297,7 @@ async def test_the_same_procedure_is_stated_once(db: Database) -> None:
 # --- facts
 
 
-async def document_of(db: Database, text: str, urn: str = "price:1", scope: Scope = PROJECT) -> int:
+async def document_of(db: Database, text: str, urn: str = "price:1", scope: Scope = PROJECT) -> DocumentId:
     return await index_document(db, [FakeEmbedder()], urn, text, "Prices", "table", scope=scope)
 
 

@@ -16,7 +16,7 @@ ALTERNATIVES = re.compile(r"\s*\|\s*")
 def measure_fit(pattern: str, request: str, similarity: float | None = None) -> float:
     """How well a request fits a pattern, from 0 to 1; 0 if it does not. `|` stands between several patterns."""
     languages = {None, language_of(pattern), language_of(request)}  # of short texts, often only one is known
-    said = frozenset().union(*find_words(request, languages))
+    said = frozenset(term for word in find_words(request, languages) for term in word)
     patterns = [find_words(one, languages) for one in ALTERNATIVES.split(pattern)]
     by_words = max((_share(one, said) for one in patterns), default=0.0)
     by_words = by_words if by_words >= ENOUGH_WORDS else 0.0
