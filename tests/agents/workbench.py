@@ -1,7 +1,7 @@
 """A workbench for tests: a run with all of its tools on real things: a repository, a mail server, pages of the web."""
 
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +13,12 @@ from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbo
 from gristmill.agents.effects import Ledger
 from gristmill.agents.policy import set_policy
 from gristmill.agents.runs import Run, load_run
-from gristmill.agents.thinking import Thinker
+from gristmill.agents.thinking import RunLlm, Thinker
 from gristmill.agents.tools import TOOLS, Bench, Toolbox, ToolResult
 from gristmill.db import Database
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
-from gristmill.models import FakeEmbedder, Llm
+from gristmill.models import FakeEmbedder
 from gristmill.processes import ProcessPool
 from gristmill.scopes import Scope
 from gristmill.settings import Settings
@@ -74,6 +74,11 @@ class Workbench:
         ledger = await take_again(self.db, self.run)
         await self._open(ledger._fence)  # pyright: ignore[reportPrivateUsage]
 
+    async def again_after(self, said: Awaitable[None]) -> None:
+        """A person says something, then the next worker goes on."""
+        await said
+        await self.again()
+
     async def _open(self, fence: int) -> None:
         async with self.db.reading() as tx:
             run = await load_run(tx, self.run)
@@ -96,7 +101,7 @@ class Workbench:
         opener = WorkspaceOpener(self.db, self.settings, run)
         return Bench(self.db, self.settings, run, find, embedders, fetcher, self.processes, opener.open)
 
-    def desk(self, llm: Llm | None = None, *, foreground: bool = True) -> Desk:
+    def desk(self, llm: RunLlm | None = None, *, foreground: bool = True) -> Desk:
         """What a graph gets: the run with this model, or with none."""
         thinker = Thinker(llm, "small" if llm is not None else "", foreground=foreground)
         return Desk(self.db, self.bench.run, self.fence, self.box, thinker)

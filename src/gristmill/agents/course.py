@@ -1,4 +1,4 @@
-"""The plainest course of a run, which needs no model: what is known about the request, and what would be asked next."""
+"""The plainest course of a run, which needs no model: what was done so far, and what is known about the request."""
 
 from gristmill.agents.desk import Desk
 
@@ -7,8 +7,20 @@ MOST_PASSAGES = 5
 
 async def report_passages(desk: Desk) -> str:
     """A report of the passages that fit the request best."""
+    return await report_by_template(desk, "")
+
+
+async def report_by_template(desk: Desk, why: str) -> str:
+    """A report where no model answers: why it does not, what came of the goals so far, and the passages that fit."""
     async with desk.step("report", title=desk.run.title, input={"request": desk.run.request}) as step:
         calls = desk.toolbox.at("report")
         found = await calls.call("search_knowledge", {"query": desk.run.request[:1_000], "limit": MOST_PASSAGES})
-        step.output = {"documents": found.data.get("documents", [])}
-    return f"# {desk.run.title}\n\nNo model worked on this request. These passages fit it best:\n\n{found.text}"
+        step.output = {"documents": found.data.get("documents", []), "why": why}
+    done = [f"- {one.summary}" for one in await desk.load_contexts() if one.level == "goal"]
+    parts = [
+        f"# {desk.run.title}",
+        f"The model did not answer: {why}" if why else "No model worked on this request.",
+        "## Done before\n\n" + "\n".join(done) if done else "",
+        f"These passages fit it best:\n\n{found.text}",
+    ]
+    return "\n\n".join(part for part in parts if part)

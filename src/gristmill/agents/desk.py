@@ -11,6 +11,9 @@ from gristmill.agents.provenance import Words, listen
 from gristmill.agents.runs import (
     Answer,
     Asked,
+    Context,
+    Level,
+    Question,
     ReadText,
     Run,
     Stepping,
@@ -18,10 +21,13 @@ from gristmill.agents.runs import (
     ask,
     begin_step,
     end_step,
+    find_question,
     hold_run,
     load_answers,
+    load_contexts,
     load_texts,
     note_host,
+    put_context,
 )
 from gristmill.agents.thinking import Thinker
 from gristmill.agents.tools import AnyTool, Bench, Toolbox
@@ -44,6 +50,26 @@ class Desk:
     @property
     def settings(self) -> Settings:
         return self.toolbox.bench.settings
+
+    def budget(self, wanted: int) -> int:
+        """Tokens of a prompt: as many as are wanted, and the model has room for."""
+        return min(wanted, self.settings.agents.prompt_tokens)
+
+    async def recall(self, key: str) -> Question | None:
+        """A question that this run asked before an interruption: what a person is shown is made once."""
+        async with self.db.reading() as tx:
+            return await find_question(tx, self.run.id, key)
+
+    async def keep_context(self, level: Level, place: str, summary: str, detail: str = "") -> None:
+        """Keep what came of a place in the plan."""
+        async with self.db.transaction() as tx:
+            await hold_run(tx, self.run.id, self.fence)
+            await put_context(tx, self.run.id, level, place, summary, detail)
+
+    async def load_contexts(self) -> list[Context]:
+        """What came of the places in the plan so far, the oldest first."""
+        async with self.db.reading() as tx:
+            return await load_contexts(tx, self.run.id)
 
     async def ask(self, *asked: Asked) -> list[Answer]:
         """The answers of a person, each to its own question; Waiting until all of them are given."""

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from functools import partial
 
-from gristmill.agents.course import report_passages
 from gristmill.agents.letters import RunAgent, TidyRuns
+from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.running import RunCarrier
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.queue import Handler, on
@@ -16,7 +16,7 @@ EVERY_MINUTE = "* * * * *"
 
 
 def bind_handlers(tools: Tools) -> list[Handler]:
-    carrier = RunCarrier(tools, report_passages)
+    carrier = RunCarrier(tools, orchestrate)
     return [
         on(RunAgent, carrier.carry, timeout=LONGEST, at_once=AT_ONCE),
         on(TidyRuns, partial(tidy_runs, db=tools.db, settings=tools.settings)),

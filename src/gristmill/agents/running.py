@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 
 from gristmill.agents.checkpoints import prune_checkpoints
+from gristmill.agents.course import report_by_template
 from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.effects import withdraw_effects
 from gristmill.agents.letters import RunAgent
@@ -15,24 +16,27 @@ from gristmill.agents.runs import (
     complete_run,
     end_lost_steps,
     fail_run,
+    find_rival,
     load_run,
     rest_run,
     take_over,
     withdraw_questions,
 )
-from gristmill.agents.thinking import Thinker
+from gristmill.agents.thinking import RunLlm, Thinker
 from gristmill.agents.tools import TOOLS, AnyTool, Bench
 from gristmill.agents.workspaces import check_host
 from gristmill.db import Tx
-from gristmill.errors import Permanent, Refused
+from gristmill.errors import Permanent, Refused, Transient, Unreachable
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
-from gristmill.models import Embedder, Llm
+from gristmill.models import Embedder
 from gristmill.queue import Done, Skip, Snooze, current, list_workers
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
 from gristmill.sources import Fetcher
 
+ATTEMPTS = 3  # of a task, before a run ends with what it has
+BUSY = timedelta(seconds=2)  # until a run that another one is in the way of is looked at again
 ELSEWHERE = timedelta(seconds=20)  # until a run whose workspace is elsewhere is looked at again
 
 Course = Callable[[Desk], Awaitable[str]]  # carries a run on; its report
@@ -45,7 +49,7 @@ class RunCarrier:
     tools: Tools
     course: Course
     kit: Mapping[str, AnyTool] = field(default_factory=lambda: TOOLS)  # what the run may use
-    llm: Llm | None = None  # None: that of the worker
+    llm: RunLlm | None = None  # None: that of the worker
 
     async def carry(self, letter: RunAgent) -> Done | Skip | Snooze:
         found = await self._take(letter.run)
@@ -58,6 +62,12 @@ class RunCarrier:
             return Done(write=partial(rest_run, id_=run, fence=fence))
         except (Permanent, Refused) as error:
             return Done(write=partial(end_in_failure, run=run, fence=fence, error=str(error)))
+        except Unreachable:
+            raise
+        except Transient as error:
+            if current().attempt < ATTEMPTS:
+                raise  # the world is busy: the next attempt goes on from the last checkpoint
+            report = await report_by_template(found, str(error))
         return Done(write=partial(end_with_report, run=run, fence=fence, report=report))
 
     async def _take(self, id_: RunId) -> Desk | Skip | Snooze:
@@ -69,13 +79,15 @@ class RunCarrier:
             except Permanent as error:
                 await tx.flush()
                 return Skip(str(error), write=partial(end_in_failure, run=id_, fence=run.fence, error=str(error)))
+            if not run.has_ended and (rival := await find_rival(tx, run)):
+                return Snooze(BUSY, f"run {rival} is at work in {run.place}: one at a time")
             fence = await take_over(tx, id_, current().id)
             if fence is None:
                 return Skip(f"run {id_} is {run.state}")
             await end_lost_steps(tx, id_)
-        return await self._open_desk(run, fence)
+        return await self.open_desk(run, fence)
 
-    async def _open_desk(self, run: Run, fence: int) -> Desk:
+    async def open_desk(self, run: Run, fence: int) -> Desk:
         db = self.tools.db
         async with db.reading() as tx:
             words = await load_words(tx, run)

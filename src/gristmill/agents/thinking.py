@@ -1,14 +1,15 @@
 """Asks the model for one step of a run: by the run's priority, within a budget, and until its answer can be used."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from gristmill.agents.budgets import fit_turns
 from gristmill.agents.runs import Stepping
 from gristmill.errors import BadAnswer, Permanent
-from gristmill.models import Count, Level, Llm, Message, TokenCount, make_schema
+from gristmill.models import Count, Level, Llm, Message, StreamingLlm, TokenCount, make_schema, tokens
 from gristmill.settings import explain_reason
 from gristmill.telemetry import log
 
@@ -19,10 +20,14 @@ LONGEST_LIMIT = 400  # characters of a text that a grammar counts; one that coun
 UNKNOWN_TO_GRAMMARS = ("pattern", "default", "format")
 
 
+class RunLlm(Llm, StreamingLlm, Protocol):
+    """What a run asks: whole answers, and answers piece by piece."""
+
+
 class Thinker:
     """The model of one run. A person who waits goes first (P0), code comes next (P1), the background last (P3)."""
 
-    def __init__(self, llm: Llm | None, model: str, *, foreground: bool) -> None:
+    def __init__(self, llm: RunLlm | None, model: str, *, foreground: bool) -> None:
         """Without a model's name, no model is configured."""
         self._llm = llm if model else None
         self._foreground = foreground
@@ -38,11 +43,11 @@ class Thinker:
     ) -> S:
         """An answer in this shape. A wrong or empty one is asked for again, with the complaint; then BadAnswer."""
         schema = simplify_schema(make_schema(shape))
-        llm = self._get_llm()
+        llm = self.llm
 
         async def ask_once(turns: Sequence[Message]) -> S:
             found = await llm.ask_json(
-                turns, schema, model=self.model, priority=self._choose(coding), count=self._counter(step)
+                turns, schema, model=self.model, priority=self.choose_priority(coding=coding), count=self._counter(step)
             )
             return read_shape(found, shape)
 
@@ -50,23 +55,31 @@ class Thinker:
 
     async def write(self, messages: Sequence[Message], *, step: Stepping, budget: int, coding: bool = False) -> str:
         """An answer in words."""
-        llm = self._get_llm()
+        llm = self.llm
 
         async def ask_once(turns: Sequence[Message]) -> str:
-            return await llm.ask_text(turns, model=self.model, priority=self._choose(coding), count=self._counter(step))
+            return await llm.ask_text(
+                turns, model=self.model, priority=self.choose_priority(coding=coding), count=self._counter(step)
+            )
 
         return await self._insist(messages, budget, ask_once)
+
+    def stream(self, step: Stepping) -> StreamingLlm:
+        """The same model, piece by piece, for one step."""
+        return _Stream(self, step)
 
     def use(self, model: str) -> None:
         """Ask another model from now on."""
         self.model = model
 
-    def _get_llm(self) -> Llm:
+    @property
+    def llm(self) -> RunLlm:
         if self._llm is None:
             raise Permanent("No model is configured: set GRISTMILL_LLM_MODEL.")
         return self._llm
 
-    def _choose(self, coding: bool) -> Level:
+    def choose_priority(self, *, coding: bool = False) -> Level:
+        """By who waits for the answer."""
         if not self._foreground:
             return "P3"
         return "P1" if coding else "P0"
@@ -90,6 +103,32 @@ class Thinker:
                     raise
                 asked = [*messages, Message("user", f"Your last answer could not be used: {wrong} Answer again.")]
         raise AssertionError("the last attempt returns or raises")
+
+
+class _Stream:
+    """Streams for one step; the tokens are counted as the built-in model counts them."""
+
+    def __init__(self, thinker: Thinker, step: Stepping) -> None:
+        self._thinker = thinker
+        self._step = step
+
+    async def stream_text(
+        self, question: str | Sequence[Message], *, model: str = "", priority: Level = "P0", max_tokens: int = 0
+    ) -> AsyncGenerator[str]:
+        thinker = self._thinker
+        read = question if isinstance(question, str) else "\n".join(one.text for one in question)
+        said: list[str] = []
+        pieces = thinker.llm.stream_text(
+            question, model=thinker.model, priority=thinker.choose_priority(), max_tokens=max_tokens
+        )
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    said.append(piece)
+                    yield piece
+        finally:
+            used = (tokens.count(read), tokens.count("".join(said)))
+            self._step.cost = self._step.cost.add(thinker.model, *used)
 
 
 def read_shape(found: Any, shape: type[S]) -> S:

@@ -1,4 +1,4 @@
-"""Tidies up behind runs: those that nobody carries, effects that nobody settled, what nobody needs to remember."""
+"""Tidies up behind runs: those that nobody carries, effects that nobody settled, workspaces that nobody needs."""
 
 import asyncio
 from datetime import timedelta
@@ -7,10 +7,12 @@ from pathlib import Path
 from gristmill.agents.checkpoints import prune_ended_runs
 from gristmill.agents.effects import question_lost_effects
 from gristmill.agents.letters import TidyRuns
-from gristmill.agents.memory import tidy_facts, tidy_procedures, tidy_sessions
-from gristmill.agents.runs import abandon_runs, list_old_runs, withdraw_stale_questions
+from gristmill.agents.runs import abandon_runs, list_old_runs, list_runs_of_items, withdraw_stale_questions
+from gristmill.agents.stopping import end_run
 from gristmill.agents.workspaces import list_workspaces, remove_workspace
-from gristmill.db import Database
+from gristmill.db import Database, Tx
+from gristmill.ids import WorkItemId
+from gristmill.qualifier import load_items
 from gristmill.settings import Settings
 
 LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may take to end
@@ -19,13 +21,21 @@ LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may
 async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> None:
     async with db.transaction() as tx:
         await abandon_runs(tx)
+        await _end_runs_of_items(tx)
         await question_lost_effects(tx, LOST_AFTER)
         await withdraw_stale_questions(tx)
         await prune_ended_runs(tx)
-        await tidy_sessions(tx)
-        await tidy_procedures(tx)
-    await tidy_facts(db)
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
+
+
+async def _end_runs_of_items(tx: Tx) -> None:
+    """A run whose item has ended, whoever ended it, is over as well."""
+    runs = [one for one in await list_runs_of_items(tx) if one.item is not None]
+    items = await load_items(tx, [WorkItemId(one.item) for one in runs if one.item is not None])
+    for one in runs:
+        item = items.get(WorkItemId(one.item or 0))
+        if item is None or not item.is_open or item.state == "error":
+            await end_run(tx, one.id, "its item, which has ended")
 
 
 async def _remove_workspaces(db: Database, data: Path, keep: timedelta) -> None:

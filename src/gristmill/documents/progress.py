@@ -7,15 +7,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 from gristmill.db import Tx, queries
-from gristmill.documents.letters import (
-    BuildGraph,
-    EmbedChunk,
-    FinishDocument,
-    OpenDocument,
-    ReadPage,
-    SealPhase,
-    SplitPage,
-)
 from gristmill.documents.model import document_of, owner_of
 from gristmill.documents.phases.definition import Phase, Unit, list_phases
 from gristmill.documents.store import SQL
@@ -25,8 +16,6 @@ from gristmill.wording import format_count
 
 COUNTS = queries("gristmill.documents", "progress.sql")
 FINAL = frozenset({"completed", "failed", "cancelled"})
-# of the tasks of documents, whose errors are counted
-KINDS = [one.kind for one in (OpenDocument, ReadPage, SplitPage, EmbedChunk, BuildGraph, SealPhase, FinishDocument)]
 MOST_FAILURES = 20
 ENDLESS = 2**63 - 1  # an id that no document reaches
 
@@ -148,7 +137,7 @@ class Tally:
 
     documents: int
     completed: int
-    errors: int  # tasks of documents that failed for good
+    with_errors: int
 
 
 class _ProgressRow(NamedTuple):
@@ -217,7 +206,7 @@ async def list_documents(
 
 
 async def count_documents(tx: Tx) -> Tally:
-    (tally,) = await tx.all(COUNTS["tally"], Tally, kinds=KINDS)
+    (tally,) = await tx.all(COUNTS["tally"], Tally)
     return tally
 
 

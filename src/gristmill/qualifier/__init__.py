@@ -1,6 +1,6 @@
 """The qualifier: decides what deserves work, when, and has it done."""
 
-from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say
+from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say, wake_item
 from gristmill.qualifier.conventions import (
     Contradiction,
     Convention,
@@ -19,7 +19,7 @@ from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import load_moment
 from gristmill.qualifier.executor import AskedFor, Checkpoint, Citation, Executor, Question, Result
 from gristmill.qualifier.explaining import Excerpt, Explanation, explain_item
-from gristmill.qualifier.idle import RequestNotes
+from gristmill.qualifier.idle import RequestNotes, announce_request
 from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
 from gristmill.qualifier.model import (
@@ -60,6 +60,7 @@ from gristmill.qualifier.store import (
     load_items,
     load_result,
 )
+from gristmill.qualifier.texts import load_item_texts
 from gristmill.qualifier.trying import Trial, suggest_from, try_convention
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "Wish",
     "add_convention",
     "add_item",
+    "announce_request",
     "answer",
     "cancel_item",
     "change_convention",
@@ -120,6 +122,7 @@ __all__ = [
     "list_profiles",
     "list_versions",
     "load_convention",
+    "load_item_texts",
     "load_items",
     "load_memory",
     "load_moment",
@@ -138,4 +141,5 @@ __all__ = [
     "set_profile",
     "suggest_from",
     "try_convention",
+    "wake_item",
 ]

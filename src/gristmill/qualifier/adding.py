@@ -127,6 +127,13 @@ async def say(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> Item:
     return await get_item(tx, id_)
 
 
+async def wake_item(tx: Tx, id_: WorkItemId, *, why: str) -> None:
+    """Go on with an item that waits for a person, because what it waits for was said elsewhere."""
+    item = await hold_item(tx, id_)
+    if item is not None and item.state == "waiting_for_user":
+        await _run_again(tx, item, why=why, by="executor", foreground=True)
+
+
 async def answer(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> Item:
     """Answer the question that an item asks."""
     item = await _hold(tx, id_)

@@ -56,8 +56,9 @@ async def set_up_queues(tx: Tx, settings: Settings) -> None:
         await set_queue(tx, queue, retry_base=timedelta(seconds=5), breaker=None)
 
 
-def bind_handlers(tools: Tools) -> list[Handler]:
-    return [*bind_engine(tools, partial(qualify_many, tools), find_own_addresses), *bind_deciding(tools)]
+def bind_handlers(tools: Tools, executor: Executor | None = None) -> list[Handler]:
+    """All handlers; without another executor, the built-in one works on items."""
+    return [*bind_engine(tools, partial(qualify_many, tools), find_own_addresses, executor), *bind_deciding(tools)]
 
 
 async def prepare(tx: Tx, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""What agents may use, and how a run goes: the time and memory of commands, a mail server, which graph carries it."""
+"""What agents may use: time and memory of their commands, a server for their mail, room for their workspaces."""
 
 from datetime import timedelta
 
@@ -29,19 +29,17 @@ class AgentsSettings(Slice):
     max_iterations: int = Field(
         default=500, ge=1, description="How many nodes of its graph a run visits before it must end with what it has."
     )
+    max_rounds: int = Field(
+        default=12, ge=1, description="How often an agent calls a tool within one step before it must answer."
+    )
+    prompt_tokens: int = Field(
+        default=48_000, ge=500, description="The most tokens of one prompt: what the model has room for."
+    )
+    cloud_model: str = Field(
+        default="",
+        description="A stronger model for steps at which the usual one fails, if a person agrees.",
+    )
     smtp: MailServer | None = Field(
         default=None,
         description="The server that sends mail for agents, as a table in gristmill.toml.",
-    )
-    use_delegation_graph: bool = Field(
-        default=False, description="Whether runs are carried by the delegation graph instead of the standard one."
-    )
-    use_specialist_agents: bool = Field(
-        default=False, description="Whether delegations go to specialists; else one general agent does everything."
-    )
-    use_dag_execution: bool = Field(
-        default=False, description="Whether delegations of the same parallel group run side by side."
-    )
-    use_procedural_memory: bool = Field(
-        default=False, description="Whether runs learn procedures from runs that succeeded, and follow them."
     )

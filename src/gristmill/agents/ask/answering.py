@@ -15,12 +15,12 @@ from gristmill.agents.ask.pack import make_pack
 from gristmill.agents.ask.phrases import admits_ignorance, say_no_model, say_unknown
 from gristmill.agents.ask.prompt import make_prompt
 from gristmill.agents.ask.question import Asked, read_question, recognise_language
-from gristmill.agents.ask.retrieval import retrieve
+from gristmill.agents.ask.retrieval import PassageFinder, retrieve
 from gristmill.agents.ask.sentences import SentenceStream
 from gristmill.db import Database
 from gristmill.documents import load_surroundings
 from gristmill.errors import BadAnswer, GristmillError, Refused
-from gristmill.knowledge import Finder, weigh_words
+from gristmill.knowledge import weigh_words
 from gristmill.models import Message, StreamingLlm
 from gristmill.scopes import Scope
 from gristmill.settings import AskSettings
@@ -80,7 +80,7 @@ class Answerer:
     def __init__(
         self,
         db: Database,
-        finder: Finder,
+        finder: PassageFinder,
         settings: AskSettings,
         llm: StreamingLlm | None,
         model: str,

@@ -4,11 +4,13 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from gristmill.agents.ask.question import Asked
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.words import ASKING, Name, find_names, fold_words, holds_name, read_terms
-from gristmill.knowledge import Finder, Hit, Hits, fold
+from gristmill.knowledge import Hit, Hits, fold
+from gristmill.models import Embedder
 from gristmill.scopes import Scope
 
 FIRST = 24  # hits of the whole question
@@ -29,6 +31,15 @@ PARTS = re.compile(
     r"(?:what|which|who|whom|whose|when|where|why|how|was|were|did|does|is|are|wann|wer|wo|warum|wie|welche\w*)\b)",
     re.IGNORECASE,
 )
+
+
+class PassageFinder(Protocol):
+    """Finds passages: `knowledge.Finder`, or a worker with the embedders that it has loaded."""
+
+    @property
+    def embedders(self) -> Sequence[Embedder]: ...
+
+    async def find(self, query: str, scope: Scope | None, *, limit: int, per_document: int) -> Hits: ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ class Retrieved:
     note: str | None = None
 
 
-async def retrieve(finder: Finder, scope: Scope | None, asked: Asked, *, limit: int = 24) -> Retrieved:
+async def retrieve(finder: PassageFinder, scope: Scope | None, asked: Asked, *, limit: int = 24) -> Retrieved:
     """The hits of both rounds."""
     queries = list(dict.fromkeys([*ask_parts(asked), *ask_sides(asked)]))[:SIDES]
     first, *sides = await asyncio.gather(
@@ -70,7 +81,7 @@ async def retrieve(finder: Finder, scope: Scope | None, asked: Asked, *, limit: 
     return Retrieved(lift_neighbours(fuse(found))[:limit], first.note)
 
 
-async def _find(finder: Finder, query: str, scope: Scope | None, limit: int) -> Hits:
+async def _find(finder: PassageFinder, query: str, scope: Scope | None, limit: int) -> Hits:
     return await finder.find(query, scope, limit=limit, per_document=limit)
 
 

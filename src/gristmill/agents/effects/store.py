@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from gristmill.agents.effects.model import Effect, EffectRow, Result
-from gristmill.agents.runs import Asked, ask, clean_text, lock_run, write_keepable
+from gristmill.agents.runs import Asked, QuestionKind, ask, clean_text, lock_run, write_keepable
 from gristmill.db import Query, Tx, queries
 from gristmill.errors import LeaseLost, Permanent, Unknown
 from gristmill.ids import EffectId, RunId
@@ -14,6 +14,7 @@ LONGEST_ERROR = 2_000  # characters
 POLICY = "policy"  # who approved, where no person had to
 DONE, NOT_DONE, LEAVE = "done", "not_done", "leave"
 APPROVE, REFUSE = "approve", "refuse"
+KINDS: dict[str, QuestionKind] = {"git_commit": "commit", "git_push": "push"}  # questions with a name of their own
 
 
 async def intend(tx: Tx, run: RunId, effect: Effect) -> EffectRow:
@@ -144,7 +145,7 @@ def make_approval_question(row: EffectRow, reasons: list[str]) -> Asked:
     """What a person must know to agree: what would happen, why it is asked, and who said the values that it acts on."""
     return Asked(
         f"effect:{row.key}:approve",
-        "approve_effect",
+        KINDS.get(row.tool, "approve_effect"),
         f"May this be done? {row.summary}",
         (APPROVE, REFUSE),
         _describe(row, reasons),

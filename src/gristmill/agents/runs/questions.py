@@ -98,6 +98,11 @@ async def ask(tx: Tx, run: RunId, asked: Asked) -> Question:
     return found
 
 
+async def find_question(tx: Tx, run: RunId, key: str) -> Question | None:
+    """A question that a run has asked under this key."""
+    return await tx.one(SQL["find_question"], Question, run=run, key=key)
+
+
 async def load_question(tx: Tx, id_: QuestionId) -> Question:
     found = await tx.one(SQL["load_question"], Question, id=id_)
     if found is None:

@@ -55,6 +55,31 @@ UPDATE agent_run SET state = 'waiting_for_user'
 -- running or waiting_for_user -> queued
 UPDATE agent_run SET state = 'queued' WHERE id = %(id)s AND state IN ('running', 'waiting_for_user');
 
+-- name: put_back_run
+-- running -> queued
+UPDATE agent_run SET state = 'queued' WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s;
+
+-- name: find_run_of
+SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
+       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at,
+       r.started_at, r.finished_at
+  FROM agent_run r JOIN scope s ON s.id = r.scope
+ WHERE r.item = %(item)s AND r.finished_at IS NULL ORDER BY r.id DESC LIMIT 1;
+
+-- name: note_foreground
+UPDATE agent_run SET foreground = %(foreground)s WHERE id = %(id)s AND foreground <> %(foreground)s;
+
+-- name: hold_project
+-- two workers that look for each other see one another
+SELECT pg_advisory_xact_lock(hashtext('gristmill agents'), %(scope)s);
+
+-- name: list_running
+SELECT id, item, task FROM agent_run
+ WHERE scope = %(scope)s AND state = 'running' AND finished_at IS NULL AND id <> %(run)s;
+
+-- name: list_runs_of_items
+SELECT id, item, task FROM agent_run WHERE finished_at IS NULL AND item IS NOT NULL ORDER BY id LIMIT 1000;
+
 -- name: stop_run
 -- any open state -> stopped; who holds it begins nothing more
 UPDATE agent_run SET state = 'stopped', stopped_by = %(by)s, fence = fence + 1, finished_at = clock()

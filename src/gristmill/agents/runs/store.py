@@ -8,7 +8,8 @@ from gristmill.agents.letters import SERIAL_KEY, RunAgent
 from gristmill.agents.runs.model import Run, RunState, Started
 from gristmill.db import Tx, queries
 from gristmill.errors import LeaseLost, Refused, Unknown
-from gristmill.ids import RunId, TaskId
+from gristmill.ids import RunId, TaskId, WorkItemId
+from gristmill.qualifier import announce_request, load_items, wake_item
 from gristmill.queue import cancel, send
 from gristmill.queue import get_task as find_task
 from gristmill.scopes import scope_id
@@ -25,6 +26,14 @@ class Held(NamedTuple):
     fence: int
 
 
+class Rival(NamedTuple):
+    """A run that is not over, and what it is carried by."""
+
+    id: RunId
+    item: int | None
+    task: TaskId | None
+
+
 class Unfinished(NamedTuple):
     """A run that a task carries, or should."""
 
@@ -33,7 +42,16 @@ class Unfinished(NamedTuple):
 
 
 async def start_run(tx: Tx, wanted: Started) -> RunId:
-    """Write a run down and send it on its way."""
+    """Write a run down and send it on its way; background work gives way to a person's."""
+    run = await add_run(tx, wanted)
+    await _send_run(tx, await load_run(tx, run))
+    if wanted.foreground:
+        await announce_request(tx, by="run")
+    return run
+
+
+async def add_run(tx: Tx, wanted: Started) -> RunId:
+    """Write a run down; that of an item is carried by the item's own task."""
     request = wanted.request.strip()
     if not request:
         raise Refused("A run needs a request: say what shall be done.")
@@ -52,9 +70,7 @@ async def start_run(tx: Tx, wanted: Started) -> RunId:
         repository=wanted.repository,
         foreground=wanted.foreground,
     )
-    run = RunId(found)
-    await _send_run(tx, await load_run(tx, run))
-    return run
+    return RunId(found)
 
 
 async def _send_run(tx: Tx, run: Run) -> None:
@@ -115,11 +131,22 @@ def _check_moved(moved: int | None, id_: RunId) -> None:
 
 async def rest_run(tx: Tx, id_: RunId, fence: int) -> None:
     """The run waits for a person; if the last answer came a moment ago, it goes on at once."""
-    await hold_run(tx, id_, fence)
-    if await tx.value(SQL["has_open_questions"], run=id_):
-        _check_moved(await tx.value(SQL["rest_run"], id=id_, fence=fence), id_)
-    else:
+    if not await try_to_rest(tx, id_, fence):
         await _requeue(tx, id_)
+
+
+async def try_to_rest(tx: Tx, id_: RunId, fence: int) -> bool:
+    """Whether the run waits for a person now; False if the last answer came a moment ago."""
+    await hold_run(tx, id_, fence)
+    if not await tx.value(SQL["has_open_questions"], run=id_):
+        return False
+    _check_moved(await tx.value(SQL["rest_run"], id=id_, fence=fence), id_)
+    return True
+
+
+async def put_back_run(tx: Tx, id_: RunId, fence: int) -> None:
+    """The worker with this fence was interrupted: the run waits for the next one."""
+    await tx.execute(SQL["put_back_run"], id=id_, fence=fence)
 
 
 async def continue_run(tx: Tx, id_: RunId) -> bool:
@@ -127,7 +154,12 @@ async def continue_run(tx: Tx, id_: RunId) -> bool:
     held = await lock_run(tx, id_)
     if held.state != "waiting_for_user" or await tx.value(SQL["has_open_questions"], run=id_):
         return False
-    await _requeue(tx, id_)
+    run = await load_run(tx, id_)
+    if run.item is None:
+        await _requeue(tx, id_)
+    else:
+        await tx.execute(SQL["requeue_run"], id=id_)
+        await wake_item(tx, WorkItemId(run.item), why=f"The questions of run {id_} are answered.")
     return True
 
 
@@ -168,6 +200,41 @@ async def abandon_runs(tx: Tx) -> int:
         query = SQL["abandon_stopped"] if is_cancelled else SQL["abandon_failed"]
         ended += await tx.value(query, id=row.id, task=row.task, sentence=sentence) is not None
     return ended
+
+
+async def find_run_of(tx: Tx, item: int) -> Run | None:
+    """The run of an item that is not over."""
+    return await tx.one(SQL["find_run_of"], Run, item=item)
+
+
+async def note_foreground(tx: Tx, id_: RunId, foreground: bool) -> None:
+    """A person waits for it by now, or nobody does any more."""
+    await tx.execute(SQL["note_foreground"], id=id_, foreground=foreground)
+
+
+async def find_rival(tx: Tx, run: Run) -> RunId | None:
+    """Another run that is at work in the same project; whoever asks holds the project until the transaction ends."""
+    await tx.execute(SQL["hold_project"], scope=run.scope)
+    for one in await tx.all(SQL["list_running"], Rival, scope=run.scope, run=run.id):
+        if one.item is not None:
+            items = await load_items(tx, [WorkItemId(one.item)])
+            if any(found.state == "running" for found in items.values()):
+                return one.id
+        elif one.task is not None and await _is_processing(tx, one.task):
+            return one.id
+    return None
+
+
+async def _is_processing(tx: Tx, task: TaskId) -> bool:
+    try:
+        return (await find_task(tx, task)).status == "processing"
+    except Unknown:
+        return False
+
+
+async def list_runs_of_items(tx: Tx) -> list[Rival]:
+    """Runs of items that are not over."""
+    return await tx.all(SQL["list_runs_of_items"], Rival)
 
 
 async def list_old_runs(tx: Tx, ids: Sequence[RunId], keep: timedelta) -> list[RunId]:

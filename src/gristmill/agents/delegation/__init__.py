@@ -1,1 +1,0 @@
-"""The delegation graph: a request becomes a plan of delegations, agents do them, their results become one answer."""

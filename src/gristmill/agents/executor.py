@@ -1,0 +1,217 @@
+"""Executes items by runs: an item becomes a run, its questions become the item's, and its report the item's result."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gristmill.agents.effects import answer_question
+from gristmill.agents.orchestrating import orchestrate
+from gristmill.agents.replies import assign_answers, describe_questions
+from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report
+from gristmill.agents.runs import (
+    Run,
+    Started,
+    Waiting,
+    add_run,
+    end_lost_steps,
+    find_rival,
+    find_run_of,
+    list_questions,
+    list_steps,
+    load_run,
+    note_foreground,
+    put_back_run,
+    take_over,
+    try_to_rest,
+)
+from gristmill.agents.workspaces import check_host
+from gristmill.db import Tx
+from gristmill.errors import LeaseLost, Permanent, Refused, Transient
+from gristmill.ids import DocumentId, RunId
+from gristmill.qualifier import Checkpoint, Citation, Item, Memory, Message, Question, Result, load_item_texts
+from gristmill.rooms import Tools
+from gristmill.scopes import Scope
+from gristmill.telemetry import log
+
+NAME = "agents"
+TURN = 0.5  # seconds between two looks whether another run in the project is over
+LONGEST_REQUEST = 90_000  # characters of an item that a run is shown
+SAID = ("user", "answer")  # messages of persons
+
+
+@dataclass(frozen=True)
+class AgentExecutor:
+    """Works on items with runs of agents. An interrupted run goes on from its last checkpoint."""
+
+    tools: Tools
+    course: Course = orchestrate
+    carrier: RunCarrier | None = None
+    _put_back: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def check(self) -> None:
+        await self.tools.models.llm.check()
+
+    async def run(
+        self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
+    ) -> Result | Question:
+        """Carry the run of an item to its report, or to its next question; the memory is loaded by the run itself."""
+        run = await self._find_run(item, messages, checkpoint)
+        await self._pass_answers_on(run, messages, checkpoint)
+        while True:
+            fence = await self._take_turn(run)
+            if fence is None:
+                return await self._conclude(run, item)
+            try:
+                await self._carry(run, fence)
+            except asyncio.CancelledError:
+                self._note_interruption(run, fence)
+                raise
+
+    # --- which run
+
+    async def _find_run(self, item: Item, messages: Sequence[Message], checkpoint: Checkpoint) -> RunId:
+        """The run that the checkpoint names, one that is not over, or a new one.
+
+        A new message after the end of a run begins another one: it knows what the one before has reported.
+        """
+        known = checkpoint.data.get("run")
+        async with self.tools.db.transaction() as tx:
+            if known is not None and (await load_run(tx, RunId(known))).state in ("stopped", "failed"):
+                known = None
+            if known is None and (found := await find_run_of(tx, item.id)):
+                known = found.id
+            if known is None:
+                known = await add_run(tx, await make_request(tx, item, messages))
+            await note_foreground(tx, RunId(known), item.foreground)
+        if checkpoint.data.get("run") != known:
+            await self._keep(checkpoint, known, heard=_last_of(messages))
+        return RunId(known)
+
+    async def _keep(self, checkpoint: Checkpoint, run: int, *, heard: int) -> None:
+        await checkpoint.save(checkpoint.done + 1, {"run": run, "heard": heard})
+
+    async def _pass_answers_on(self, run: RunId, messages: Sequence[Message], checkpoint: Checkpoint) -> None:
+        """What persons have said since the run rested answers its questions, each the one that it names."""
+        heard = int(checkpoint.data.get("heard", 0))
+        said = [one for one in messages if one.id > heard and one.kind in SAID]
+        if not said:
+            return
+        async with self.tools.db.transaction() as tx:
+            for message in said:
+                open_ = sorted(await list_questions(tx, run=run), key=lambda one: one.id)
+                for question, choice, words in assign_answers(open_, message.text):
+                    await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
+        await self._keep(checkpoint, run, heard=_last_of(messages))
+
+    # --- how it is carried
+
+    async def _take_turn(self, id_: RunId) -> int | None:
+        """The fence, when no other run is at work in the project; None if the run waits for a person, or is over."""
+        while True:
+            async with self.tools.db.transaction() as tx:
+                run = await load_run(tx, id_)
+                if run.has_ended or run.state == "waiting_for_user":
+                    return None
+                if reason := check_host(run, ()):
+                    raise Transient(reason)
+                if await find_rival(tx, run) is None:
+                    fence = await take_over(tx, id_)
+                    await end_lost_steps(tx, id_)
+                    return fence
+            await asyncio.sleep(TURN)
+
+    async def _carry(self, id_: RunId, fence: int) -> None:
+        """One stretch of a run: until its end, or until a person is asked."""
+        db = self.tools.db
+        async with db.reading() as tx:
+            run = await load_run(tx, id_)
+        carrier = self.carrier or RunCarrier(self.tools, self.course)
+        try:
+            report = await carrier.course(await carrier.open_desk(run, fence))
+        except Waiting:
+            async with db.transaction() as tx:
+                if not await try_to_rest(tx, id_, fence):
+                    await put_back_run(tx, id_, fence)  # the answer came a moment ago: it goes on at once
+            return
+        except (Permanent, Refused) as error:
+            async with db.transaction() as tx:
+                await end_in_failure(tx, id_, fence, str(error))
+            return
+        except LeaseLost:
+            async with db.reading() as tx:
+                if not (await load_run(tx, id_)).has_ended:
+                    raise
+            return  # a person stopped it
+        async with db.transaction() as tx:
+            await end_with_report(tx, id_, fence, report)
+
+    def _note_interruption(self, run: RunId, fence: int) -> None:
+        """The slot is free at once; that the run waits is written down beside."""
+
+        async def put_back() -> None:
+            async with self.tools.db.transaction() as tx:
+                await put_back_run(tx, run, fence)
+
+        task = asyncio.create_task(put_back())
+        self._put_back.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._put_back.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("run.not_put_back", error=str(error)[:200])  # the next worker takes it over all the same
+
+    # --- what came of it
+
+    async def _conclude(self, id_: RunId, item: Item) -> Result | Question:
+        async with self.tools.db.reading() as tx:
+            run = await load_run(tx, id_)
+            if run.state == "waiting_for_user":
+                open_ = sorted(await list_questions(tx, run=id_), key=lambda one: one.id)
+                return Question(describe_questions(open_))
+            if run.state == "failed":
+                raise Permanent(run.error or "Its run failed.")
+            return await make_result(tx, run, self.tools.settings.llm.model)
+
+
+def _last_of(messages: Sequence[Message]) -> int:
+    return max((one.id for one in messages), default=0)
+
+
+async def make_request(tx: Tx, item: Item, messages: Sequence[Message]) -> Started:
+    """A run as its item asks for it.
+
+    An item that a person added, and what persons say to any item, are a person's words. The text of an item that came
+    from outside is not: it says what is to be looked at, never what may be done.
+    """
+    said = [one for one in messages if one.kind in SAID]
+    scope = Scope(item.client, item.project)
+    given: dict[str, Any] = {"scope": scope, "item": item.id, "item_type": item.type, "foreground": item.foreground}
+    if item.text is not None and item.added_by is not None:
+        words = "\n\n".join([item.text, *(one.text for one in said)])
+        return Started(words[:LONGEST_REQUEST], said[-1].by if said else item.added_by, **given)
+    if said:
+        return Started("\n\n".join(one.text for one in said)[:LONGEST_REQUEST], said[-1].by, **given)
+    texts = await load_item_texts(tx, [item.origin if item.origin and item.text is None else item.id])
+    if not texts:
+        raise Permanent("Its documents were removed.")
+    joined = [one.text for one in messages if one.kind in ("mail", "item")]
+    return Started("\n\n".join([texts[0].text or item.title, *joined])[:LONGEST_REQUEST], None, **given)
+
+
+async def make_result(tx: Tx, run: Run, model: str) -> Result:
+    """The report as the result of an item, with the places that it cites."""
+    if run.state == "stopped":
+        return Result(f"{run.stopped_by} stopped the run.", by=NAME)
+    outputs = [one.output for one in await list_steps(tx, run.id) if one.node == "finalize" and one.output]
+    last: dict[str, Any] = outputs[-1] if outputs else {}
+    citations = [
+        Citation(DocumentId(one["document"]), one["page"], one["start"], one["stop"], one["words"])
+        for one in last.get("citations", [])
+    ]
+    return Result(run.report or "", last.get("reply") or None, citations=citations, by=model or NAME)

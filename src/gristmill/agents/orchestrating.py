@@ -1,0 +1,11 @@
+"""Chooses the course that carries a run: the standard graph, or the one of the settings."""
+
+from gristmill.agents.desk import Desk
+
+
+async def orchestrate(desk: Desk) -> str:
+    """Carry a run to its report, from its beginning or from its last checkpoint."""
+    # LangGraph takes a second to load, and only workers that carry runs need it
+    from gristmill.agents.orchestrator.graph import carry  # noqa: PLC0415
+
+    return await carry(desk)

@@ -1,0 +1,1 @@
+"""The standard graph: a request is understood, planned, done step by step, judged and reported."""

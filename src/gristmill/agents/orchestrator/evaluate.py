@@ -1,0 +1,63 @@
+"""The node that judges a step: by rule what its tools have shown, and by the model in addition."""
+
+from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.prompts import WORKING, make_prompt
+from gristmill.agents.orchestrator.shapes import Opinion
+from gristmill.agents.orchestrator.state import PlannedStep, State, Update, Verdict, Work, find_goal, find_step
+from gristmill.agents.runs import Stepping
+from gristmill.errors import BadAnswer
+from gristmill.models import fence_text
+
+CHANGING = frozenset(
+    (
+        "write_file",
+        "patch_file",
+        "write_document",
+        "draft_mail",
+        "send_mail",
+        "draft_event",
+        "add_event",
+        "create_issue",
+        "comment_on_issue",
+        "move_issue",
+        "create_page",
+        "update_page",
+    )
+)
+TASK = """Judge whether this step was done: {task}
+A step that found out that something cannot be done, and says why, is done. Say your reason first."""
+
+
+async def evaluate(state: State, desk: Desk, step: Stepping) -> Update:
+    planned, work = find_step(state), state.get("work") or Work(text="", is_complete=False, calls=[])
+    verdict = judge_by_rule(planned, work)
+    if verdict["is_done"] and state.get("tries", 0) < 2:  # a second doubt of the model alone sends nobody back
+        verdict = await judge_by_model(state, desk, step, planned, work)
+    return {"verdict": verdict}
+
+
+def judge_by_rule(planned: PlannedStep, work: Work) -> Verdict:
+    """What the tools have shown counts more than what the model says of itself."""
+    if not work["is_complete"]:
+        return Verdict(is_done=False, reason="The rounds ran out before the step was done.", by="rule")
+    tests = [call for call in work["calls"] if call["tool"] == "run_tests"]
+    if tests and (tests[-1]["is_error"] or tests[-1]["data"].get("code") != 0):
+        return Verdict(is_done=False, reason="The tests do not pass.", by="rule")
+    changes = [call for call in work["calls"] if call["tool"] in CHANGING]
+    if changes and all(call["is_error"] for call in changes):
+        return Verdict(is_done=False, reason=f"{changes[-1]['tool']} failed.", by="rule")
+    return Verdict(is_done=True, reason="Its tools succeeded.", by="rule")
+
+
+async def judge_by_model(state: State, desk: Desk, step: Stepping, planned: PlannedStep, work: Work) -> Verdict:
+    goal = find_goal(state)
+    said = fence_text(work["text"], "report of the agent")
+    calls = ", ".join(f"{one['tool']}{' (failed)' if one['is_error'] else ''}" for one in work["calls"]) or "none"
+    known = (f"The goal: {goal['title']} (done when: {goal['done_when']})", f"The tools that it called: {calls}", said)
+    prompt = make_prompt(state, TASK.format(task=planned["task"]), *known, budget=WORKING)
+    try:
+        found = await desk.thinker.ask(prompt, Opinion, step=step, budget=desk.budget(WORKING))
+    except BadAnswer as error:
+        step.output = {"note": f"It was judged by rule alone: {error}"}
+        return Verdict(is_done=True, reason="Its tools succeeded.", by="rule")
+    return Verdict(is_done=found.is_done, reason=found.reason, by="model")

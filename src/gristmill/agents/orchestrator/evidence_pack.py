@@ -1,0 +1,16 @@
+"""The node that gathers what is known: passages that fit, and the memory of the item."""
+
+from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.knowing import find_evidence, recall_item
+from gristmill.agents.orchestrator.state import State, Update
+from gristmill.agents.runs import Stepping
+
+
+async def evidence_pack(state: State, desk: Desk, step: Stepping) -> Update:
+    evidence = await find_evidence(desk, step, f"{state.get('goal', '')} {desk.run.title}".strip())
+    known = await recall_item(desk)
+    step.output = {
+        "passages": [{name: one[name] for name in ("number", "document", "page", "title")} for one in evidence],
+        "known": known,
+    }
+    return {"evidence": evidence, "known": known}

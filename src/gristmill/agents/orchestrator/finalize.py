@@ -1,0 +1,49 @@
+"""The node that ends a run: its report, by the model where it helps, and by a template where no model answers."""
+
+from gristmill.agents.ask.phrases import name_language
+from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.prompts import PLANNING, make_prompt, show_request
+from gristmill.agents.orchestrator.reports import describe_work, write_report
+from gristmill.agents.orchestrator.state import State, Update
+from gristmill.agents.runs import Stepping
+from gristmill.errors import BadAnswer, Transient, Unreachable
+from gristmill.models import fence_text
+
+TASK = """Say in two to five sentences, in {language}, what came of the request: what was done or found, what is open.
+Write for the person who asked. Say nothing that the report of the work does not say."""
+
+
+async def finalize(state: State, desk: Desk, step: Stepping) -> Update:
+    ended = state.get("ended") or explain_limit(state)
+    closing = state.copy()
+    closing["ended"] = ended
+    summary = await summarise(closing, desk, step) if desk.thinker.is_there else ""
+    report = write_report(desk.run, closing, summary)
+    step.output = {
+        "summary": summary or state.get("answer") or state.get("goal", ""),
+        "citations": state.get("citations", []),
+        "artifacts": state.get("artifacts", []),
+        "ended": ended,
+    }
+    return {"report": report, "ended": ended}
+
+
+def explain_limit(state: State) -> str:
+    if state.get("iterations", 0) < state.get("most", 1):
+        return ""
+    return f"It ended at its limit of {state.get('most')} steps (setting agents.max_iterations)."
+
+
+async def summarise(state: State, desk: Desk, step: Stepping) -> str:
+    """By the model; the answer to a question is its own summary."""
+    if state.get("answer") or not state.get("goals"):
+        return ""
+    task = TASK.format(language=name_language(state.get("language", "en")))
+    known = (show_request(desk), fence_text(describe_work(state), "report of the work"))
+    try:
+        prompt = make_prompt(state, task, *known)
+        return (await desk.thinker.write(prompt, step=step, budget=desk.budget(PLANNING))).strip()
+    except Unreachable:
+        raise
+    except (BadAnswer, Transient):
+        return ""  # the work is done: the template tells it

@@ -1,0 +1,64 @@
+"""The node that understands a request: its language, its category, and its goal in one sentence."""
+
+import re
+
+from gristmill.agents.ask.question import recognise_language
+from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.prompts import make_prompt, show_request
+from gristmill.agents.orchestrator.shapes import Understood
+from gristmill.agents.orchestrator.state import Category, State, Update
+from gristmill.agents.runs import Answer, Asked, Stepping
+from gristmill.errors import BadAnswer
+
+MOST_QUESTIONS = 2  # that are asked back before one begins with what is known
+LONGEST_GOAL = 400  # characters
+TASK = """Say which category the request has, and what it asks for in one sentence. It is clear if one can begin with
+it and ask about details later. Only if nobody could begin, say what a person must answer."""
+QUESTION = re.compile(r"\?\s*$|^\W*(?:what|which|who|when|where|why|how|is|are|was|does|did|can)\b", re.IGNORECASE)
+NEW = re.compile(r"\b(?:design|invent|generate|create|compose|draw up|entwirf|entwerfe|navrhni)\b", re.IGNORECASE)
+LIST = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
+
+
+async def intake(state: State, desk: Desk, step: Stepping) -> Update:
+    language = recognise_language(desk.run.request[:2_000]) or "en"
+    found: Update = {"language": language, "has_model": desk.thinker.is_there}
+    if not desk.thinker.is_there:
+        return found | {"category": guess_category(desk.run.request), "goal": shorten(desk.run.title)}
+    answers: list[Answer] = []
+    for n in range(1, MOST_QUESTIONS + 2):
+        key = f"clarify {n}"
+        known = await desk.recall(key)
+        if known is None:
+            understood = await understand(found, desk, step, answers)
+            if understood.is_clear or not understood.question.strip() or n > MOST_QUESTIONS:
+                return found | {"category": understood.category, "goal": understood.goal}
+            asked = Asked(key, "clarify", understood.question.strip())
+        else:
+            asked = Asked(key, "clarify", known.sentence)
+        answers += await desk.ask(asked)
+    return found | {"category": guess_category(desk.run.request), "goal": shorten(desk.run.title)}
+
+
+async def understand(found: Update, desk: Desk, step: Stepping, answers: list[Answer]) -> Understood:
+    """By the model; by rule if it gives no answer that can be used."""
+    prompt = make_prompt(State(language=found["language"]), TASK, show_request(desk, answers))
+    try:
+        return await desk.thinker.ask(prompt, Understood, step=step, budget=desk.budget(16_000))
+    except BadAnswer as error:
+        step.output = {"note": f"The category was found by rule: {error}"}
+        goal = shorten(desk.run.title)
+        return Understood(category=guess_category(desk.run.request), goal=goal, is_clear=True)
+
+
+def guess_category(request: str) -> Category:
+    """By rule: a question, something new, several things, or one."""
+    text = request.strip()
+    if QUESTION.search(text.splitlines()[0] if text else "") and len(text) < 600:
+        return "ADVICE"
+    if NEW.search(text):
+        return "GENERATIVE"
+    return "EPIC" if len(LIST.findall(text)) >= 3 else "SINGLE_TASK"
+
+
+def shorten(title: str) -> str:
+    return title[:LONGEST_GOAL] if len(title) >= 3 else f"{title} (as asked)"

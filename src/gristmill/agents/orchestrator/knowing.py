@@ -1,0 +1,91 @@
+"""What is known about a request: passages with their places, the memory of its item, and answers with citations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gristmill.agents.ask.answering import Answerer
+from gristmill.agents.ask.model import Passage
+from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.state import Evidence
+from gristmill.agents.runs import ReadText, Stepping
+from gristmill.db import Database
+from gristmill.ids import WorkItemId
+from gristmill.knowledge import Hits, search
+from gristmill.models import Embedder, fence_text
+from gristmill.qualifier import Memory, load_item_texts, load_memory
+from gristmill.scopes import Scope
+from gristmill.settings import KnowledgeSettings
+
+LONGEST_QUERY = 2_000  # characters
+LONGEST_ITEM = 20_000  # characters of the text of an item
+
+
+@dataclass(frozen=True)
+class WorkerFinder:
+    """Finds passages with the embedders of a worker, which are loaded already."""
+
+    db: Database
+    embedders: Sequence[Embedder]
+    settings: KnowledgeSettings
+
+    async def find(self, query: str, scope: Scope | None, *, limit: int, per_document: int) -> Hits:
+        return await search(
+            self.db, self.embedders, query, scope, limit=limit, per_document=per_document, settings=self.settings
+        )
+
+
+def make_answerer(desk: Desk, step: Stepping) -> Answerer:
+    """Answers questions for this run, with its model and its priority."""
+    bench, thinker = desk.toolbox.bench, desk.thinker
+    embedders = bench.embedders if isinstance(bench.embedders, Sequence) else [bench.embedders]
+    finder = WorkerFinder(desk.db, embedders, bench.settings.knowledge)
+    llm = thinker.stream(step) if thinker.is_there else None
+    return Answerer(desk.db, finder, bench.settings.ask, llm, thinker.model)
+
+
+async def find_evidence(desk: Desk, step: Stepping, query: str) -> list[Evidence]:
+    """The passages that fit best; from now on their words are nobody's orders."""
+    found, _ = await make_answerer(desk, step).find(query[:LONGEST_QUERY], desk.run.place)
+    for one in found.passages:
+        await desk.toolbox.read(ReadText(f"document {one.document}", one.text))
+    return [describe_passage(one) for one in found.passages]
+
+
+def describe_passage(one: Passage) -> Evidence:
+    return Evidence(
+        number=one.number,
+        document=int(one.document),
+        page=one.page,
+        start=one.start,
+        stop=one.stop,
+        title=one.title or one.name,
+        text=one.text,
+    )
+
+
+async def recall_item(desk: Desk) -> str:
+    """What the qualifier has found out about the item of a run, and its words if the request is somebody else's."""
+    if desk.run.item is None:
+        return ""
+    item = WorkItemId(desk.run.item)
+    async with desk.db.reading() as tx:
+        memory = await load_memory(tx, item)
+        texts = await load_item_texts(tx, [item]) if desk.run.asked_by is not None else []
+    parts = [describe_memory(memory)] if memory is not None else []
+    parts += [texts[0].text[:LONGEST_ITEM]] if texts and texts[0].text not in desk.run.request else []
+    if not parts:
+        return ""
+    text = "\n\n".join(parts)
+    await desk.toolbox.read(ReadText(f"item {item}", text))
+    return fence_text(text, f"memory of item {item}")
+
+
+def describe_memory(memory: Memory) -> str:
+    lines = [memory.summary, f"It was routed as {memory.routing}: {memory.reason}" if memory.routing else ""]
+    lines += [f"{name}: {_show(value)}" for name, value in memory.data.items() if value]
+    return "\n".join(line for line in lines if line)
+
+
+def _show(value: Any) -> str:
+    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] JSON
