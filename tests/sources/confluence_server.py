@@ -20,7 +20,7 @@ def write_time(moment: datetime) -> str:
 
 @dataclass
 class Content:
-    """A page or a file, as both editions keep it."""
+    """A page, a file or a comment, as both editions keep it."""
 
     id: str
     title: str
@@ -28,7 +28,9 @@ class Content:
     body: Any = ""
     parent: str | None = None
     labels: list[str] = field(default_factory=list)
-    page: str = ""  # of a file
+    page: str = ""  # of a file or a comment
+    beside: str | None = None  # the words that a comment is about; empty: the whole page; None: it is no comment
+    state: str = "open"  # of a comment
     data: bytes = b""
     version: int = 0
     modified: str = ""
@@ -58,6 +60,14 @@ class ConfluenceServer(FakeServer):
             self.contents[name] = Content(f"att{1000 + self.count}", file, self.contents[page].space)
         return self._change(name, None, page=self.contents[page].id, data=data)
 
+    def comment(self, name: str, page: str, text: str, beside: str = "", **facts: Any) -> Content:
+        """Say something on a page, or say it otherwise."""
+        if name not in self.contents:
+            self.count += 1
+            self.contents[name] = Content(str(1000 + self.count), "Re: a page", self.contents[page].space)
+        page_id = self.contents[page].id
+        return self._change(name, None, page=page_id, body=f"<p>{text}</p>", beside=beside, **facts)
+
     def _change(self, name: str, at: datetime | None, **facts: Any) -> Content:
         content = self.contents[name]
         for fact, value in facts.items():
@@ -67,7 +77,7 @@ class ConfluenceServer(FakeServer):
         return content
 
     def drop(self, name: str) -> None:
-        """A page goes with its files."""
+        """A page goes with its files and comments."""
         gone = self.contents.pop(name)
         self.contents = {key: one for key, one in self.contents.items() if one.page != gone.id}
 
@@ -85,6 +95,10 @@ class ConfluenceServer(FakeServer):
             router.add_get("/api/v2/pages/{id}", self.tell_page)
             router.add_get("/api/v2/attachments", self.list_files)
             router.add_get("/api/v2/attachments/{id}", self.tell_file)
+            router.add_get("/api/v2/footer-comments", self.list_comments)
+            router.add_get("/api/v2/inline-comments", self.list_comments)
+            router.add_get("/api/v2/footer-comments/{comment_id}", self.tell_comment)
+            router.add_get("/api/v2/inline-comments/{comment_id}", self.tell_comment)
             router.add_post("/api/v2/users-bulk", self.name_people)
         else:
             router.add_get("/rest/api/content/search", self.search)
@@ -120,7 +134,12 @@ class ConfluenceServer(FakeServer):
         return self.cut(request, [one for one in found if ids == [""] or one.id in ids], self.show_page)
 
     async def list_files(self, request: web.Request) -> web.Response:
-        return self.cut(request, [one for one in self.contents.values() if one.page], self.show_file)
+        found = [one for one in self.contents.values() if one.page and one.beside is None]
+        return self.cut(request, found, self.show_file)
+
+    async def list_comments(self, request: web.Request) -> web.Response:
+        found = [one for one in self.contents.values() if is_comment(one, beside="inline" in request.path)]
+        return self.cut(request, found, self.show_comment)
 
     def cut(self, request: web.Request, found: list[Content], show: Any) -> web.Response:
         """A cursor names the last one of the page before: what changes meanwhile is not counted."""
@@ -162,6 +181,20 @@ class ConfluenceServer(FakeServer):
             "version": version,
         }
 
+    def show_comment(self, said: Content) -> dict[str, Any]:
+        version = {"createdAt": said.modified, "number": said.version, "authorId": "b2"}
+        shown: dict[str, Any] = {"id": said.id, "status": said.status, "title": said.title, "pageId": said.page}
+        if said.beside:
+            shown |= {"resolutionStatus": said.state, "properties": {"inlineOriginalSelection": said.beside}}
+        return shown | {"version": version, "body": {}, "_links": {"webui": f"/pages/{said.page}?comment={said.id}"}}
+
+    async def tell_comment(self, request: web.Request) -> web.Response:
+        found = self.find(request.match_info["comment_id"])
+        if found is None or not is_comment(found, beside="inline" in request.path):
+            return missing()
+        body = {"storage": {"representation": "storage", "value": found.body}}
+        return web.json_response(self.show_comment(found) | {"body": body})
+
     async def tell_file(self, request: web.Request) -> web.Response:
         found = self.find(request.match_info["id"])
         return web.json_response(self.show_file(found)) if found else missing()
@@ -184,10 +217,10 @@ class ConfluenceServer(FakeServer):
     def query(self, cql: str) -> list[Content]:
         """The newest first; only what our searches say is understood."""
         assert cql.endswith("order by lastmodified desc"), cql
-        files = cql.startswith("type = attachment")
+        sort = cql.removeprefix("type = ").split()[0]
         since = re.search(r'lastmodified >= "([\d-]+)"', cql)
         spaces = re.search(r"space in \(([^)]*)\)", cql)
-        found = [one for one in self.contents.values() if bool(one.page) == files and one.status == "current"]
+        found = [one for one in self.contents.values() if type_of(one) == sort and one.status == "current"]
         found = [one for one in found if not since or one.modified >= since[1]]
         found = [one for one in found if not spaces or SPACES[one.space] in spaces[1]]
         return sorted(found, key=lambda one: (one.modified, one.id), reverse=True)
@@ -204,7 +237,7 @@ class ConfluenceServer(FakeServer):
         key = SPACES[content.space]
         return {
             "id": content.id,
-            "type": "attachment" if content.page else "page",
+            "type": type_of(content),
             "status": content.status,
             "title": content.title,
             "space": {"id": int(content.space), "key": key, "name": key},
@@ -212,11 +245,29 @@ class ConfluenceServer(FakeServer):
             "version": {"by": {"displayName": "Bob Miller"}, "when": content.modified, "number": content.version},
             "ancestors": [{"id": content.parent, "title": "Above"}] if content.parent else [],
             "container": {"id": content.page, "title": container.title if container else ""},
-            "extensions": {"mediaType": "text/plain", "fileSize": len(content.data)},
+            "extensions": self.show_extensions(content),
             "body": {"storage": {"value": content.body, "representation": "storage"}},
             "metadata": {"labels": {"results": [{"prefix": "global", "name": name} for name in content.labels]}},
             "_links": {"webui": f"/display/{key}/{content.id}", "download": f"/download/{content.id}"},
         }
+
+    def show_extensions(self, content: Content) -> dict[str, Any]:
+        if content.beside is None:
+            return {"mediaType": "text/plain", "fileSize": len(content.data)}
+        if not content.beside:
+            return {"location": "footer"}
+        about = {"originalSelection": content.beside, "markerRef": "4711"}
+        return {"location": "inline", "inlineProperties": about, "resolution": {"status": content.state}}
+
+
+def type_of(content: Content) -> str:
+    if content.beside is not None:
+        return "comment"
+    return "attachment" if content.page else "page"
+
+
+def is_comment(content: Content, *, beside: bool) -> bool:
+    return content.beside is not None and bool(content.beside) == beside
 
 
 def show_space(id_: str) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class JiraServer(FakeServer):
     page: int = 100  # issues of one answer at most
     issues: dict[str, dict[str, Any]] = field(default_factory=dict)  # by the names that tests give them
     count: int = 0
+    files: dict[str, bytes] = field(default_factory=dict)  # by their ids
+    own_fields: list[dict[str, Any]] = field(default_factory=list)
 
     def put(self, name: str, text: str = "Hello.", *, at: datetime | None = None, **fields: Any) -> dict[str, Any]:
         """Add an issue, or change it."""
@@ -70,6 +72,23 @@ class JiraServer(FakeServer):
         comments.append({"id": str(len(comments) + 1), "author": author, "body": self.write(text), "created": moment})
         issue["fields"] |= {"comment": a_page("comments", comments), "updated": moment}
 
+    def attach(self, name: str, data: bytes, file: str = "notes.txt") -> str:
+        """Add a file to an issue; its id."""
+        id_, moment = str(500 + len(self.files)), write_time(self.tick())
+        self.files[id_] = data
+        place = f"{self.url}/secure/attachment/{id_}/{file}"
+        shown = {"id": id_, "filename": file, "author": BOB, "created": moment, "size": len(data), "content": place}
+        fields = self.issues[name]["fields"]
+        fields |= {"attachment": [*fields.get("attachment", []), shown], "updated": moment}
+        return id_
+
+    def add_field(self, name: str, custom: str = "textfield") -> str:
+        """Add a field of one's own; its id."""
+        id_ = f"customfield_{10_000 + len(self.own_fields)}"
+        schema = {"type": "string", "custom": f"com.atlassian.jira.plugin.system.customfieldtypes:{custom}"}
+        self.own_fields.append({"id": id_, "key": id_, "name": name, "custom": True, "schema": schema})
+        return id_
+
     def move(self, name: str, before: str, after: str) -> None:
         """Change the status of an issue."""
         issue, moment = self.issues[name], write_time(self.tick())
@@ -99,6 +118,8 @@ class JiraServer(FakeServer):
             router.add_get(f"{api}/search", self.search_server)
             router.add_post(f"{api}/search", self.fetch_many)
         router.add_get(api + "/issue/{issueIdOrKey}", self.fetch_one)
+        router.add_get(api + "/field", self.list_fields)
+        router.add_get("/secure/attachment/{id}/{name}", self.download)
         router.add_get(api + "/issue/{issueIdOrKey}/comment", self.list_comments)
         router.add_get(api + "/issue/{issueIdOrKey}/changelog", self.list_changes)
 
@@ -108,6 +129,15 @@ class JiraServer(FakeServer):
 
     async def tell_user(self, request: web.Request) -> web.Response:
         return web.json_response({"accountId": "1", **ANNA, "timeZone": "Europe/Prague"})
+
+    async def list_fields(self, request: web.Request) -> web.Response:
+        return web.json_response(
+            [{"id": "summary", "key": "summary", "name": "Summary", "custom": False}, *self.own_fields]
+        )
+
+    async def download(self, request: web.Request) -> web.Response:
+        found = self.files.get(request.match_info["id"])
+        return missing() if found is None else web.Response(body=found)
 
     def find(self, jql: str) -> list[dict[str, Any]]:
         """In the order of updates; only what our searches say is understood."""
@@ -184,9 +214,10 @@ def place_of(issue: dict[str, Any]) -> str:
 
 
 def show_some(issue: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: issue["fields"][name] for name in ("updated", "project", "attachment") if name in issue["fields"]}
     return {
         "id": issue["id"],
         "key": issue["key"],
         "self": issue["self"],
-        "fields": {"updated": issue["fields"]["updated"]},
+        "fields": fields,
     }

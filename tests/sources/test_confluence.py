@@ -93,6 +93,40 @@ async def test_an_attachment_that_cannot_be_had_does_not_hold_up_its_page(farm: 
     assert set((await farm.states(source)).values()) == {"INDEXED"}
 
 
+async def test_comments_are_documents_that_come_change_and_go_by_themselves(farm: Farm, wiki: ConfluenceServer) -> None:
+    wiki.put("one")
+    wiki.comment("below", "one", "Who greases the <strong>bearing</strong>? See https://example.org/grease")
+    wiki.comment("beside", "one", "Which one?", "the bearing")
+    source, found = await bring(farm, wiki, "confluence", user=USER)
+    (below,) = [one for one in found.values() if one.urn == "confluence::MILL::1001::1002"]
+    assert (below.type, below.title) == ("wiki", "Comment on About one")
+    assert "**Author:** Bob Miller  \n" in page_of(below)
+    assert "Who greases the **bearing**?" in page_of(below)
+    assert "person::bob miller COMMENTED_ON confluence::1001" in edges_of(below)
+    (beside,) = [one for one in found.values() if one.urn == "confluence::MILL::1001::1003"]
+    assert "**State:** open  \n**About:** the bearing  \n" in page_of(beside)
+    await farm.work()
+    assert await farm.rows("SELECT FROM link_place WHERE urn = 'confluence::MILL::1001::1002'")
+    page, *said = "confluence::MILL::1001", "confluence::MILL::1001::1002", "confluence::MILL::1001::1003"
+    assert await farm.documents() == dict.fromkeys([page, *said], 1)
+    wiki.comment("beside", "one", "Which one?", "the bearing", state="resolved")
+    await farm.poll(source)
+    assert await farm.documents() == {page: 1, said[0]: 1, said[1]: 2}  # its page is not fetched again
+    del wiki.contents["below"]
+    await farm.compare(source)
+    assert set(await farm.documents()) == {page, said[1]}
+    wiki.drop("one")
+    await farm.compare(source, agreed=True)
+    assert await farm.documents() == {}
+
+
+async def test_comments_can_be_left_out(farm: Farm, wiki: ConfluenceServer) -> None:
+    wiki.put("one")
+    wiki.comment("below", "one", "Who greases it?")
+    await add(farm, wiki, comments="false")
+    assert set(await farm.documents()) == {"confluence::MILL::1001"}
+
+
 async def test_a_download_that_leads_into_our_own_network_is_set_aside(farm: Farm, wiki: ConfluenceServer) -> None:
     wiki.put("one")
     wiki.attach("bad", "one", b"x")

@@ -211,7 +211,7 @@ async def test_what_is_known_is_listed_and_neither_fetched_nor_written_again(
     await reader.poll()
     await reader.compare()
     for path in world.server.paths[calls:]:
-        assert path.endswith((*LISTINGS, "serverInfo", "myself", "mill", "/spaces", "/attachments")), path
+        assert path.endswith((*LISTINGS, "serverInfo", "myself", "mill", "/spaces", "/attachments", "-comments")), path
     looked = await reader.look()
     assert looked.step == step
     assert looked.listing is not None

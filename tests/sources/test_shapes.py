@@ -98,7 +98,7 @@ async def ask_all(farm: Farm, server: FakeServer, kind: str, gone: str, **option
     async with hands.opener.open(source) as connector:
         await connector.check()
         for item in await farm.items(source):
-            assert [one async for one in connector.fetch([item.external])]
+            assert [one async for one in connector.fetch([item.external])], item.external
         assert [one async for one in connector.fetch([gone])] == []
     assert (await farm.look(source)).error is None
     return server.said
@@ -123,7 +123,8 @@ async def test_the_fake_jira_answers_as_jira_does(farm: Farm) -> None:
         server.put("one", issuelinks=[])
         server.comment("one", "Hello.")
         server.move("one", "Open", "Done")
-        server.put("two")
+        server.put("two", **{server.add_field("Team"): "Grease"})
+        server.attach("two", b"Grease the bearing.")
         for n in range(30):
             server.comment("two", f"Remark {n}.")
         said = await ask_all(farm, server, "jira", "999", user=USER)
@@ -142,9 +143,11 @@ async def test_the_fake_confluence_answers_as_confluence_does(farm: Farm) -> Non
         server.put("above", labels=["grease"])
         server.put("one", parent="1001")
         server.attach("notes", "one", b"Grease the bearing.")
+        server.comment("below", "one", "Who greases it?")
+        server.comment("beside", "one", "Which one?", "the bearing")
         said = await ask_all(farm, server, "confluence", "page/999", user=USER, spaces="MILL")
     for one in said:
-        one.path = one.path.removeprefix("/api/v2")
+        one.path = one.path.removeprefix("/api/v2").replace("{comment_id}", "{comment-id}")
     assert compare(described, [one for one in said if one.status == 200]) == set()
 
 

@@ -23,6 +23,7 @@ from gristmill.sources.tracker.github import GitHubOptions
 from gristmill.sources.tracker.gitlab_issue import describe_gitlab
 from gristmill.sources.tracker.issue import find_mentions
 from gristmill.sources.tracker.jira import JiraOptions, write_jql
+from gristmill.sources.tracker.jira_issue import read_own_value
 
 HASH = "0123456789" * 4
 RAW = """
@@ -101,6 +102,102 @@ async def test_comments_that_a_search_leaves_out_are_fetched_by_themselves(farm:
     (issue,) = found.values()
     page = page_of(issue)
     assert all(f"Remark {n}." in page for n in range(120))
+
+
+@pytest.mark.parametrize("cloud", [True, False], ids=["cloud", "server"])
+async def test_fields_that_people_added_to_their_jira_are_read_under_their_names(farm: Farm, cloud: bool) -> None:
+    async with serve(JiraServer(cloud=cloud)) as server:
+        team, points, rank, criteria, unused, place = (
+            server.add_field(*one)
+            for one in (
+                ("Team", "select"),
+                ("Story points", "float"),
+                ("Rank", "gh-lexo-rank"),
+                ("Acceptance criteria", "textarea"),
+                ("Unused", "textfield"),
+                ("Place", "cascadingselect"),
+            )
+        )
+        text = "It no longer sings, as https://example.org/silence says. " * 5
+        server.put(
+            "one",
+            **{
+                team: [{"value": "Grease"}, {"displayName": "Anna Berg"}],
+                points: 5.0,
+                rank: "0|i0001:",
+                criteria: server.write(text),
+                unused: None,
+                place: {"value": "Hall", "child": {"value": "Mill 2"}},
+            },
+        )
+        source, found = await bring(farm, server, "jira", user=USER)
+    assert (await farm.look(source)).error is None
+    issue = found["10001"]
+    page = page_of(issue)
+    assert "**Team:** Grease, Anna Berg  \n**Story points:** 5  \n**Place:** Hall / Mill 2  \n" in page
+    assert "## Acceptance criteria\n\nIt no longer sings" in page
+    assert "https://example.org/silence" in issue.text
+    assert "Rank" not in page
+    assert "Unused" not in page
+
+
+def test_a_field_that_nobody_could_read_is_left_out() -> None:
+    sprint = "com.atlassian.greenhopper.service.sprint.Sprint@1f2e[id=7,state=ACTIVE,name=Week 12,goal=]"
+    assert read_own_value([sprint, {"name": "Week 13"}]) == "Week 12, Week 13"
+    assert read_own_value({"progress": {"count": 3}}) == ""
+    assert read_own_value([[[[None]]]]) == ""
+    assert read_own_value(True) == "yes"
+
+
+@pytest.mark.parametrize("cloud", [True, False], ids=["cloud", "server"])
+async def test_a_file_of_an_issue_is_a_document_of_its_own_and_goes_with_it(farm: Farm, cloud: bool) -> None:
+    async with serve(JiraServer(cloud=cloud)) as server:
+        for name in ("one", "two"):
+            server.put(name)
+        first = server.attach("one", b"Grease the bearing.")
+        server.attach("two", b"Leave the bearing alone.", "leave.txt")
+        source, found = await bring(farm, server, "jira", user=USER)
+        file = found[f"10001/attachment/{first}"]
+        assert (file.urn, file.type, file.name) == (f"jira::MILL-1::{first}", "bugtracker", "notes.txt")
+        assert f"file::MILL-1/{first}/notes.txt ATTACHED_TO id::MILL-1" in edges_of(file)
+        await farm.work()
+        urns = {"jira::MILL-1", "jira::MILL-2", "jira::MILL-1::500", "jira::MILL-2::501"}
+        assert set(await farm.documents()) == urns
+        calls = len(server.paths)
+        await farm.poll(source)
+        await farm.compare(source)
+        assert not [path for path in server.paths[calls:] if "/secure/" in path]  # what is known is not fetched again
+        late = server.attach("one", b"More.", "more.txt")
+        await farm.poll(source)
+        assert set(await farm.documents()) == {*urns, f"jira::MILL-1::{late}"}
+        server.issues["one"]["fields"]["attachment"].pop(0)
+        await farm.compare(source)
+        assert set(await farm.documents()) == {*urns, f"jira::MILL-1::{late}"} - {"jira::MILL-1::500"}
+        server.drop("one")
+        await farm.compare(source, agreed=True)
+        assert set(await farm.documents()) == {"jira::MILL-2", "jira::MILL-2::501"}
+
+
+async def test_a_file_that_cannot_be_had_or_is_too_large_does_not_hold_up_its_issue(farm: Farm) -> None:
+    limited = farm.settings.documents.model_copy(update={"max_bytes": 1_000_000})
+    farm.settings = farm.settings.model_copy(update={"documents": limited})
+    async with serve(JiraServer()) as server:
+        server.put("one")
+        bad, _, good = (
+            server.attach("one", b"x"),
+            server.attach("one", b"x" * 1_000_001),
+            server.attach("one", b"Good."),
+        )
+        server.fault = lambda request, call: web.Response(status=500) if f"/attachment/{bad}/" in request.path else None
+        source = await farm.add("jira", url=server.url, user=USER, token="env:PROVIDER_TOKEN")
+        await farm.by_hand(KINDS).poll(source)
+        states = await farm.states(source)
+        assert states.pop("10001") == "NEW"
+        assert states.pop(f"10001/attachment/{good}") == "NEW"
+        assert set(states.values()) == {"SET_ASIDE"}
+        server.fault = lambda request, call: None
+        await farm.by_hand(KINDS).compare(source)
+        assert (await farm.states(source))[f"10001/attachment/{bad}"] == "NEW"
 
 
 async def test_an_issue_that_moves_to_another_project_keeps_its_place_and_changes_its_name(farm: Farm) -> None:

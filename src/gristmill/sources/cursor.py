@@ -11,7 +11,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Items in the order of their last update, each with that time as text that sorts like a time."""
+    """Items in the order of their last update, and these times as text that sorts like times.
+
+    Items that only belong to others, as the files of an issue, have no times of their own.
+    """
 
     items: Sequence[T]
     times: Sequence[str]
@@ -34,7 +37,7 @@ async def walk_pages(fetch: FetchPage[T], checkpoint: Checkpoint) -> AsyncIterat
         page = await fetch(since, skip)
         last = page.times[-1] if page.times else since
         stuck = bool(page.times) and last <= since
-        since, skip = max(last, since), skip + len(page.items) if stuck else 0
+        since, skip = max(last, since), skip + len(page.times) if stuck else 0
         yield page, {"since": since, "skip": skip if page.more else 0}
         if not page.more:
             return

@@ -294,7 +294,10 @@ def _add_labels(facts: Mapping[str, Any], key: str, into: ExtractionBuilder) -> 
 
 
 def add_page(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
-    """Add a page with its space, parent, people and labels, or a file with its page; return its key, or nothing."""
+    """Add a page with its space, parent, people and labels, or a file or a comment with what it hangs on.
+
+    Return its key, or nothing.
+    """
     if facts := _read_facts(context, "page"):
         key = _add_wiki_page(str(facts.get("id", "")), str(facts.get("title", "")), into)
         into.add_relation(key, "IN_SPACE", into.add_entity("space", str(facts.get("space", ""))))
@@ -304,12 +307,21 @@ def add_page(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
             into.add_relation(into.add_entity("person", str(facts.get(role, ""))), verb, key)
         _add_labels(facts, key, into)
         return key
-    if facts := _read_facts(context, "attachment"):
+    if (facts := _read_facts(context, "attachment")) and facts.get("issue"):
+        issue, name = str(facts["issue"]), str(facts.get("name", ""))
+        key = into.add_entity("file", f"{issue}/{facts.get('id', '')}/{name}", written=name)
+        into.add_relation(key, "ATTACHED_TO", _add_issue_key(issue, into))
+        return key
+    if facts:
         place = f"{facts.get('space', '')}/{facts.get('page', '')}/{facts.get('name', '')}"
         key = into.add_entity("file", place, written=str(facts.get("name", "")))
         page = _add_wiki_page(str(facts.get("page", "")), str(facts.get("page_title", "")), into)
         into.add_relation(key, "ATTACHED_TO", page)
         return key
+    if facts := _read_facts(context, "comment"):
+        page = _add_wiki_page(str(facts.get("page", "")), str(facts.get("page_title", "")), into)
+        into.add_relation(into.add_entity("person", str(facts.get("author", ""))), "COMMENTED_ON", page)
+        return page
     return ""
 
 

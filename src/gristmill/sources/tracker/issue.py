@@ -62,6 +62,7 @@ class Issue:
     assignees: Sequence[Person] = ()
     labels: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict[str, str])  # what the head of its page says besides
+    sections: Mapping[str, str] = field(default_factory=dict[str, str])  # texts under headings of their own
     comments: Sequence[Comment] = ()
     changes: Sequence[Change] = ()
     relations: Sequence[tuple[str, str]] = ()  # how it belongs to other issues: BLOCKS PROJ-2
@@ -90,7 +91,8 @@ def describe_issue(issue: Issue) -> Description:
 
 def _gather_text(issue: Issue) -> str:
     """All that people wrote."""
-    return "\n\n".join([issue.title, issue.text, *(one.text for one in issue.comments)])[:LONGEST_TEXT]
+    said = [one.text for one in issue.comments]
+    return "\n\n".join([issue.title, issue.text, *issue.sections.values(), *said])[:LONGEST_TEXT]
 
 
 # --- the page
@@ -99,6 +101,7 @@ def _gather_text(issue: Issue) -> str:
 def write_page(issue: Issue) -> str:
     """A head, what it is about, and each comment under a heading that names its author and time."""
     blocks = [f"# {issue.key}: {issue.title}", "\n".join(_write_head(issue)), issue.text.strip()]
+    blocks += [f"## {name}\n\n{text.strip()}" for name, text in issue.sections.items()]
     blocks += [_write_comment(one) for one in issue.comments]
     if issue.changes:
         blocks += ["## History", "\n".join(_write_change(one) for one in issue.changes[-MOST_CHANGES:])]

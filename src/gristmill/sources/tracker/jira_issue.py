@@ -1,7 +1,8 @@
 """What an issue of Jira is to the indexer, whether it comes from the Cloud or from a server of one's own."""
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -9,6 +10,7 @@ from gristmill.errors import Permanent
 from gristmill.sources.html import convert_html
 from gristmill.sources.model import Description, Fetched
 from gristmill.sources.tracker.adf import convert_adf
+from gristmill.sources.tracker.attached import describe_file, is_file
 from gristmill.sources.tracker.issue import Change, Comment, Issue, Person, describe_issue, read_person
 from gristmill.sources.values import read_name, read_text, read_texts, read_thing, read_things
 
@@ -18,10 +20,15 @@ FACTS = {
     "Resolution": "resolution",
     "Priority": "priority",
 }
+SPRINT = re.compile(r"@[0-9a-f]+\[.*?\bname=([^,\]]{1,200})")
+LONGEST_FACT = 200  # characters
+MOST_VALUES = 100  # of one field
 LISTED_FACTS = {"Components": "components", "Affected versions": "versions", "Fix versions": "fixVersions"}
 
 
 def describe_jira(item: Fetched) -> Description:
+    if is_file(item.external):
+        return describe_file(item, "jira")
     return describe_issue(read_jira(item.content, str(item.note.get("url", ""))))
 
 
@@ -30,6 +37,7 @@ def read_jira(content: bytes, url: str = "") -> Issue:
     fields, rendered, key = read_thing(issue.get("fields")), read_thing(issue.get("renderedFields")), issue["key"]
     if not isinstance(key, str) or not isinstance(fields["summary"], str):
         raise Permanent("It has no key or no summary.")
+    own = _read_own_fields(issue, fields, rendered)
     return Issue(
         key=key,
         urn=f"jira::{key}",
@@ -39,7 +47,8 @@ def read_jira(content: bytes, url: str = "") -> Issue:
         author=_read_person(fields.get("reporter")) or _read_person(fields.get("creator")),
         assignees=[one for one in [_read_person(fields.get("assignee"))] if one],
         labels=read_texts(fields.get("labels")),
-        facts=_read_facts(fields, rendered),
+        facts=_read_facts(fields, rendered) | {name: text for name, text in own.items() if is_short(text)},
+        sections={name: text for name, text in own.items() if not is_short(text)},
         comments=list(_read_comments(fields, rendered)),
         changes=list(_read_changes(issue.get("changelog"))),
         relations=list(_read_relations(fields)),
@@ -67,6 +76,46 @@ def _read_facts(fields: dict[str, Any], rendered: dict[str, Any]) -> dict[str, s
     facts["Due"] = read_text(fields.get("duedate"))
     facts["Environment"] = _read_body(fields.get("environment"), rendered.get("environment"))
     return facts
+
+
+def _read_own_fields(issue: dict[str, Any], fields: dict[str, Any], rendered: dict[str, Any]) -> dict[str, str]:
+    """What the fields say that people added to their Jira, by the names that they gave them."""
+    names = read_thing(issue.get("names")).items()
+    found = {read_text(name): read_own_value(fields.get(id_), rendered.get(id_)) for id_, name in names}
+    return {name: text for name, text in found.items() if name and text}
+
+
+def read_own_value(value: Any, html: Any = None) -> str:
+    """A text, number, date, person or choice, or several of them; what nobody could read is left out."""
+    if isinstance(html, str) and html.strip():
+        return convert_html(html).strip()
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return f"{value:g}"
+        case str():
+            found = SPRINT.search(value)  # a server writes its sprints as Java shows them
+            return found[1] if found else value.strip()
+        case list():
+            return ", ".join(filter(None, map(read_own_value, cast(list[Any], value)[:MOST_VALUES])))
+        case dict():
+            return _read_own_thing(cast(dict[str, Any], value))
+        case _:
+            return ""
+
+
+def _read_own_thing(value: dict[str, Any]) -> str:
+    if value.get("type") == "doc":
+        return convert_adf(value).strip()
+    name = read_name(value, "value", "displayName", "name", "title", "key")
+    below = read_own_value(value.get("child")) if "child" in value else ""  # the second of two choices
+    return f"{name} / {below}" if name and below else name
+
+
+def is_short(text: str) -> bool:
+    """Whether it stands in the head of a page; a longer text has a heading of its own."""
+    return len(text) <= LONGEST_FACT and "\n" not in text
 
 
 def _read_comments(fields: dict[str, Any], rendered: dict[str, Any]) -> Iterator[Comment]:

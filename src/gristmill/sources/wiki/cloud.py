@@ -9,17 +9,19 @@ from gristmill.sources.http import Provider
 from gristmill.sources.model import Listed, RawItem
 from gristmill.sources.moments import sort_moment
 from gristmill.sources.values import dig, dig_text
-from gristmill.sources.wiki.content import Entry, WikiFile, WikiPage, name_labels
-from gristmill.sources.wiki.page import ATTACHMENT, PAGE
+from gristmill.sources.wiki.content import Entry, WikiComment, WikiFile, WikiPage, name_labels
+from gristmill.sources.wiki.page import ATTACHMENT, COMMENT, PAGE, REMARK
 from gristmill.wording import format_count
 
-LISTED = 250  # pages or files of one page of a listing
+LISTED = 250  # things of one page of a listing
 API = "/api/v2"
-LISTS = {PAGE: "pages", ATTACHMENT: "attachments"}
+LISTS = {PAGE: "pages", ATTACHMENT: "attachments", COMMENT: "footer-comments", REMARK: "inline-comments"}
 
 
 class Cloud:
     """It names spaces and people by numbers: what a number stands for is asked for once."""
+
+    comments: Sequence[str] = (COMMENT, REMARK)
 
     def __init__(self, provider: Provider, url: str, spaces: Sequence[str], max_bytes: int) -> None:
         self._provider = provider
@@ -37,7 +39,9 @@ class Cloud:
         return f"Its pages{spaces} can be read."
 
     async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
-        asked: dict[str, str | int] = {"sort": "-modified-date", "status": "current", "limit": LISTED}
+        asked: dict[str, str | int] = {"sort": "-modified-date", "limit": LISTED}
+        if sort not in self.comments:
+            asked["status"] = "current"
         if self._wanted and sort == PAGE:
             asked["space-id"] = ",".join(await self._load_spaces())
         while True:
@@ -52,18 +56,23 @@ class Cloud:
             asked["cursor"] = cursor
 
     async def _make_entries(self, sort: str, found: Sequence[dict[str, Any]]) -> list[Entry]:
-        if sort == ATTACHMENT:
+        if sort != PAGE:
             pages = await self._load_pages({dig_text(one, "pageId") for one in found})
             found = [one for one in found if dig_text(one, "pageId") in pages]
-        marks = [_mark_page(one) if sort == PAGE else _mark_file(one) for one in found]
+        marks = [_mark_page(one) if sort == PAGE else _mark_part(one) for one in found]
         return [
             Entry(Listed(sort + dig_text(one, "id"), mark), sort_moment(dig(one, "version", "createdAt")))
             for one, mark in zip(found, marks, strict=True)
         ]
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
-        found = [await (self._fetch_page(one) if one.startswith(PAGE) else self._fetch_file(one)) for one in ids]
+        found = [await self._fetch_one(one) for one in ids]
         return [item for item in found if item is not None]
+
+    async def _fetch_one(self, id_: str) -> RawItem | None:
+        if id_.startswith(PAGE):
+            return await self._fetch_page(id_)
+        return await (self._fetch_file(id_) if id_.startswith(ATTACHMENT) else self._fetch_comment(id_))
 
     async def _fetch_page(self, id_: str) -> RawItem | None:
         asked = {"body-format": "storage", "include-labels": "true"}
@@ -105,7 +114,29 @@ class Cloud:
             size=int(file.get("fileSize") or 0),
             place=dig_text(file, "downloadLink"),
         )
-        return await found.make_item(self._provider, _mark_file(file), self._max_bytes)
+        return await found.make_item(self._provider, _mark_part(file), self._max_bytes)
+
+    async def _fetch_comment(self, id_: str) -> RawItem | None:
+        sort, _, number = id_.partition("/")
+        sort += "/"
+        answer = await self._provider.find(f"{API}/{LISTS[sort]}/{number}", {"body-format": "storage"})
+        said = answer.read_dict() if answer else {}
+        page_id = dig_text(said, "pageId")
+        page = (await self._load_pages({page_id})).get(page_id)
+        if page is None or said.get("status") != "current":
+            return None
+        return WikiComment(
+            id=dig_text(said, "id"),
+            page=page_id,
+            page_title=dig_text(page, "title"),
+            space=await self._name_space(dig_text(page, "spaceId")),
+            body=dig(said, "body", "storage", "value"),
+            author=(await self._name_people([dig_text(said, "version", "authorId")]))[0],
+            modified=dig_text(said, "version", "createdAt"),
+            state=dig_text(said, "resolutionStatus"),
+            about=dig_text(said, "properties", "inlineOriginalSelection"),
+            url=self._url + dig_text(said, "_links", "webui"),
+        ).make_item(sort, _mark_part(said))
 
     # --- what numbers stand for
 
@@ -165,5 +196,7 @@ def _mark_page(page: dict[str, Any]) -> str:
     return ":".join(dig_text(page, *path) for path in (("version", "number"), ("spaceId",), ("parentId",)))
 
 
-def _mark_file(file: dict[str, Any]) -> str:
-    return f"{dig_text(file, 'version', 'number')}:{dig_text(file, 'pageId')}"
+def _mark_part(part: dict[str, Any]) -> str:
+    """Of a file or a comment; one that is resolved keeps its version."""
+    places = (("version", "number"), ("pageId",), ("resolutionStatus",))
+    return ":".join(filter(None, (dig_text(part, *path) for path in places)))

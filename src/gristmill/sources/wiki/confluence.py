@@ -1,4 +1,4 @@
-"""Confluence as a connector: pages and their attachments, at Atlassian or on a server of one's own."""
+"""Confluence as a connector: pages, their files and comments, at Atlassian or on a server of one's own."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,13 +13,13 @@ from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, L
 from gristmill.sources.moments import go_back
 from gristmill.sources.site import Account, Keys, sign_in, split_names
 from gristmill.sources.wiki.cloud import Cloud
-from gristmill.sources.wiki.content import SORTS, Wiki
-from gristmill.sources.wiki.page import describe_confluence
+from gristmill.sources.wiki.content import Wiki
+from gristmill.sources.wiki.page import ATTACHMENT, PAGE, describe_confluence
 from gristmill.sources.wiki.server import Server
 
 # So much is listed again with each poll, and not fetched: a search may show a change minutes later than a newer one.
 OVERLAP = timedelta(minutes=5)
-PORTION = 5  # pages or files that are fetched and kept together
+PORTION = 5  # things that are fetched and kept together
 
 
 class ConfluenceOptions(Account):
@@ -30,11 +30,12 @@ class ConfluenceOptions(Account):
     )
     spaces: Keys = Field(default="", description="Keys of spaces, with commas between; none: all.")
     attachments: bool = Field(default=True, description="Whether files of pages come, too.")
+    comments: bool = Field(default=True, description="Whether comments on pages come, too.")
 
 
 @dataclass(frozen=True)
 class ConfluenceConnector:
-    """The checkpoint is the time of the newest page, and of the newest file, that was seen.
+    """The checkpoint is the time of the newest page, file and comment that was seen.
 
     The newest come first. What changes during a walk moves to its beginning, and is found by the next one; what is
     known already is only listed, so that an interrupted walk costs little.
@@ -84,12 +85,14 @@ async def open_confluence(options: ConfluenceOptions, bench: Bench) -> AsyncGene
             if is_cloud
             else Server(provider, options.url, spaces, bench.max_bytes)
         )
-        yield ConfluenceConnector(wiki, bench, SORTS if options.attachments else SORTS[:1])
+        # pages come first: the others belong to them
+        sorts = [PAGE, *([ATTACHMENT] if options.attachments else []), *(wiki.comments if options.comments else [])]
+        yield ConfluenceConnector(wiki, bench, sorts)
 
 
 CONFLUENCE = Kind(
     "confluence",
-    "Pages of Confluence with their attachments, at Atlassian or on a server of your own.",
+    "Pages of Confluence with their files and comments, at Atlassian or on a server of your own.",
     ConfluenceOptions,
     open_confluence,
     describe_confluence,

@@ -1,4 +1,4 @@
-"""What both editions of Confluence answer to: the listing of pages and files, and each of them whole."""
+"""What both editions of Confluence answer to: listings of pages, files and comments, and each of them whole."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,10 @@ from gristmill.sources.model import Listed, RawItem
 from gristmill.sources.values import read_name, read_things
 from gristmill.sources.wiki.page import ATTACHMENT, PAGE
 
-SORTS = (PAGE, ATTACHMENT)  # pages come first: a file belongs to one
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A page or a file, as a listing tells it."""
+    """A page, a file or a comment, as a listing tells it."""
 
     listed: Listed
     modified: str
@@ -26,16 +24,21 @@ class Entry:
 class Wiki(Protocol):
     """One edition of Confluence."""
 
+    @property
+    def comments(self) -> Sequence[str]:
+        """The sorts of comments that it lists by themselves."""
+        ...
+
     async def check(self) -> str:
         """One sentence about what is there."""
         ...
 
     def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
-        """Pages or files that were changed since a time, the newest first."""
+        """Pages, files or comments that were changed since a time, the newest first."""
         ...
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
-        """Those of these pages and files that are there."""
+        """Those of these that are there."""
         ...
 
 
@@ -82,6 +85,25 @@ class WikiFile:
             return RawItem(large.external, b"", mark, note, large.refusal)
         content = await provider.download(self.place)
         return None if content is None else RawItem(ATTACHMENT + self.id, content, mark, note)
+
+
+@dataclass(frozen=True)
+class WikiComment:
+    """What somebody said below a page, or beside some words of it."""
+
+    id: str
+    page: str
+    page_title: str
+    space: str
+    body: Any
+    author: str
+    modified: str
+    state: str  # of a remark: open, resolved …
+    about: str  # the words that it stands beside
+    url: str
+
+    def make_item(self, sort: str, mark: str) -> RawItem:
+        return RawItem(sort + self.id, orjson.dumps(vars(self), option=orjson.OPT_SORT_KEYS), mark)
 
 
 def name_labels(labels: Any) -> list[str]:

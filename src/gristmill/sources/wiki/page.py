@@ -1,4 +1,4 @@
-"""What a page of Confluence and its attachments are to the indexer, and what they tell to the graph without an LLM."""
+"""What pages of Confluence, their files and comments are to the indexer, and what they tell to the graph."""
 
 from hashlib import sha256
 from typing import Any
@@ -14,10 +14,13 @@ LONGEST_TEXT = 1_000_000  # characters that are looked through for links
 LONGEST_TITLE = 300
 MOST_LABELS = 200
 PAGE, ATTACHMENT = "page/", "attachment/"  # what the id of an item begins with
+COMMENT, REMARK = "comment/", "remark/"  # below a page, and beside words of it
 
 
 def describe_confluence(item: Fetched) -> Description:
-    return _describe_file(item) if item.external.startswith(ATTACHMENT) else _describe_page(item)
+    if item.external.startswith(ATTACHMENT):
+        return _describe_file(item)
+    return _describe_comment(item) if item.external.startswith((COMMENT, REMARK)) else _describe_page(item)
 
 
 def _describe_page(item: Fetched) -> Description:
@@ -70,3 +73,36 @@ def _describe_file(item: Fetched) -> Description:
         metadata={"attachment": dict(note)},
         digest=sha256(item.content).digest(),
     )
+
+
+def _describe_comment(item: Fetched) -> Description:
+    """A comment is a document of its own: it comes, changes and goes while its page stays as it is."""
+    said: Any = orjson.loads(item.content)
+    if not isinstance(said["body"], str):
+        raise Permanent("It has no body.")
+    text = convert_storage(said["body"])
+    body = _write_comment(said, text).encode()
+    return Description(
+        urn=f"confluence::{said['space']}::{said['page']}::{said['id']}",
+        type="wiki",
+        name=f"Comment on {said['page_title']}.md".replace("/", "-")[:200],
+        text=text[:LONGEST_TEXT],
+        title=f"Comment on {said['page_title']}"[:LONGEST_TITLE],
+        reading="markdown",
+        content=body,
+        written_at=read_moment(said["modified"]),
+        metadata={"comment": {name: said[name] for name in ("id", "page", "page_title", "author")}, "url": said["url"]},
+        digest=sha256(body).digest(),
+    )
+
+
+def _write_comment(said: dict[str, Any], text: str) -> str:
+    facts = {
+        "Space": said["space"],
+        "Author": said["author"],
+        "Updated": show_moment(said["modified"]),
+        "State": said["state"],
+        "About": " ".join(said["about"].split()),
+    }
+    head = "\n".join(f"**{name}:** {value}  " for name, value in facts.items() if value)
+    return f"# Comment on {said['page_title']}\n\n{head}\n\n{text}\n"

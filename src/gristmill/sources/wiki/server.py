@@ -8,20 +8,23 @@ from gristmill.sources.http import Provider
 from gristmill.sources.model import Listed, RawItem
 from gristmill.sources.moments import go_back, sort_moment
 from gristmill.sources.values import dig, dig_text, read_things
-from gristmill.sources.wiki.content import Entry, WikiFile, WikiPage, name_labels
-from gristmill.sources.wiki.page import ATTACHMENT, PAGE
+from gristmill.sources.wiki.content import Entry, WikiComment, WikiFile, WikiPage, name_labels
+from gristmill.sources.wiki.page import ATTACHMENT, COMMENT, PAGE
 from gristmill.wording import format_count
 
-LISTED = 100  # pages or files of one page of a listing
+LISTED = 100  # things of one page of a listing
 AGAIN = 5  # of them are listed again with the next: so many may be deleted meanwhile, and none is missed
 API = "/rest/api/content"
-TYPES = {PAGE: "page", ATTACHMENT: "attachment"}
+TYPES = {PAGE: "page", ATTACHMENT: "attachment", COMMENT: "comment"}
 WHOLE = "body.storage,version,space,ancestors,metadata.labels,history"
-FILE = "version,space,container"
+PART = "version,space,container"
+SAID = f"{PART},body.storage,extensions.inlineProperties,extensions.resolution"
 
 
 class Server:
     """Everything is found by CQL, whose dates belong to the time zone of whoever asks."""
+
+    comments: Sequence[str] = (COMMENT,)
 
     def __init__(self, provider: Provider, url: str, spaces: Sequence[str], max_bytes: int) -> None:
         self._provider = provider
@@ -36,7 +39,7 @@ class Server:
     async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
         cql, start = write_cql(sort, self._spaces, since), 0
         while True:
-            expand = "version,space" if sort == PAGE else FILE
+            expand = "version,space" if sort == PAGE else PART
             asked = {"cql": cql, "start": start, "limit": LISTED, "expand": expand}
             answer = await self._provider.get(f"{API}/search", asked)
             found = answer.read_dicts("results")
@@ -49,8 +52,13 @@ class Server:
             start += max(len(found) - AGAIN, 1)
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
-        found = [await (self._fetch_page(one) if one.startswith(PAGE) else self._fetch_file(one)) for one in ids]
+        found = [await self._fetch_one(one) for one in ids]
         return [item for item in found if item is not None]
+
+    async def _fetch_one(self, id_: str) -> RawItem | None:
+        if id_.startswith(PAGE):
+            return await self._fetch_page(id_)
+        return await (self._fetch_file(id_) if id_.startswith(ATTACHMENT) else self._fetch_comment(id_))
 
     async def _find(self, id_: str, expand: str) -> dict[str, Any] | None:
         """A page or file that is there, in a space that we look at."""
@@ -80,7 +88,7 @@ class Server:
         ).make_item(_mark(page))
 
     async def _fetch_file(self, id_: str) -> RawItem | None:
-        file = await self._find(id_.removeprefix(ATTACHMENT), FILE)
+        file = await self._find(id_.removeprefix(ATTACHMENT), PART)
         if file is None:
             return None
         found = WikiFile(
@@ -95,6 +103,23 @@ class Server:
             place=dig_text(file, "_links", "download"),
         )
         return await found.make_item(self._provider, _mark(file), self._max_bytes)
+
+    async def _fetch_comment(self, id_: str) -> RawItem | None:
+        said = await self._find(id_.removeprefix(COMMENT), SAID)
+        if said is None:
+            return None
+        return WikiComment(
+            id=dig_text(said, "id"),
+            page=dig_text(said, "container", "id"),
+            page_title=dig_text(said, "container", "title"),
+            space=dig_text(said, "space", "key"),
+            body=dig(said, "body", "storage", "value"),
+            author=dig_text(said, "version", "by", "displayName"),
+            modified=dig_text(said, "version", "when"),
+            state=dig_text(said, "extensions", "resolution", "status"),
+            about=dig_text(said, "extensions", "inlineProperties", "originalSelection"),
+            url=self._url + dig_text(said, "_links", "webui"),
+        ).make_item(COMMENT, _mark(said))
 
 
 def write_cql(sort: str, spaces: Sequence[str], since: str) -> str:
