@@ -1,15 +1,10 @@
 """Calendars: every event of a file or of a real CalDAV server, with its people, times and exceptions."""
 
-import base64
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from dovecot import free_port
+from calendar_server import Radicale
 from farm import Farm, a_farm
 
 from gristmill.db import Database
@@ -90,69 +85,22 @@ async def test_a_file_of_many_events_is_many_items_and_only_the_changed_one_is_n
 # --- a real server
 
 
-class Radicale:
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        (folder / "users").write_text("anna:milling\n")
-        options = [f"--server-hosts=127.0.0.1:{self.port}", "--auth-type=htpasswd"]
-        options += [f"--auth-htpasswd-filename={folder / 'users'}", "--auth-htpasswd-encryption=plain"]
-        options += [f"--storage-filesystem-folder={folder / 'store'}", "--auth-delay=0"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "radicale", "--config", "", *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        self.url = f"http://127.0.0.1:{self.port}/anna/work/"
-
-    def call(self, method: str, path: str = "", body: str = "") -> None:
-        key = base64.b64encode(b"anna:milling").decode()
-        request = urllib.request.Request(self.url + path, body.encode() or None, method=method)
-        request.add_header("Authorization", f"Basic {key}")
-        request.add_header("Content-Type", "text/calendar")
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            answer.read()
-
-    def start(self) -> None:
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                self.call("MKCALENDAR")
-            except OSError:
-                assert time.monotonic() < deadline
-                assert self.process.poll() is None
-                time.sleep(0.1)
-            else:
-                return
-
-
-@pytest.fixture
-def radicale(tmp_path: Path) -> Iterator[Radicale]:
-    folder = tmp_path / "radicale"
-    folder.mkdir()
-    server = Radicale(folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.process.terminate()
-        server.process.wait()
-
-
 async def test_a_calendar_at_a_server_is_followed_by_its_etags(
     farm: Farm, radicale: Radicale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CALENDAR_PASSWORD", "milling")
+    url = radicale.make("work")
     for n in range(3):
-        radicale.call("PUT", f"{n}.ics", a_calendar(EVENT.format(uid=n, title=f"Event {n}")))
-    source = await farm.add("caldav", url=radicale.url, user="anna", password="env:CALENDAR_PASSWORD")
+        radicale.call("PUT", "work", f"{n}.ics", a_calendar(EVENT.format(uid=n, title=f"Event {n}")))
+    source = await farm.add("caldav", url=url, user="anna", password="env:CALENDAR_PASSWORD")
     await farm.work()
     assert (await farm.look(source)).error is None
     assert await farm.documents() == {f"meeting::{n}": 1 for n in range(3)}
     before = await farm.items(source)
     await farm.poll(source)
     assert await farm.items(source) == before
-    radicale.call("PUT", "1.ics", a_calendar(EVENT.format(uid=1, title="Changed")))
-    radicale.call("DELETE", "0.ics")
+    radicale.call("PUT", "work", "1.ics", a_calendar(EVENT.format(uid=1, title="Changed")))
+    radicale.call("DELETE", "work", "0.ics")
     await farm.poll(source)
     await farm.compare(source)
     assert await farm.documents() == {"meeting::1": 2, "meeting::2": 1}
@@ -162,7 +110,7 @@ async def test_a_wrong_password_is_told_without_it(
     farm: Farm, radicale: Radicale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CALENDAR_PASSWORD", "wrong-secret")
-    source = await farm.add("caldav", url=radicale.url, user="anna", password="env:CALENDAR_PASSWORD")
+    source = await farm.add("caldav", url=radicale.place("first"), user="anna", password="env:CALENDAR_PASSWORD")
     await farm.work()
     error = str((await farm.look(source)).error)
     assert "refuses us (401)" in error

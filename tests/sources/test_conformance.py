@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from calendar_server import PASSWORD as CALENDAR_PASSWORD
 from dovecot import PASSWORD
 from farm import Farm, a_farm
 from kills import Killed, KilledAt
@@ -16,6 +17,8 @@ from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Source
 
 KEYS = [f"k{n}" for n in range(5)]
+MOST_AWAITS = 40  # kills of a listing …
+STEP = 3  # … and the awaits from one to the next
 
 
 @pytest.fixture(params=sorted([*WORLDS, *SERVED]))
@@ -24,6 +27,7 @@ async def world(
 ) -> AsyncIterator[World]:
     monkeypatch.setenv("FEED_KEY", "good")
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
+    monkeypatch.setenv("CALENDAR_PASSWORD", CALENDAR_PASSWORD)
     monkeypatch.setenv("PROVIDER_TOKEN", "good")
     async with a_world(request.param, tmp_path, request) as opened:
         monkeypatch.setitem(KINDS, opened.kind.name, opened.kind)  # pyright: ignore[reportArgumentType]
@@ -60,6 +64,21 @@ async def test_every_item_comes_once_and_a_second_poll_changes_nothing(farm: Far
     looked = await farm.look(source)
     assert (looked.error, looked.failures) == (None, 0)
     assert looked.succeeded_at is not None
+
+
+async def test_unchanged_items_are_not_written_again(farm: Farm, world: World) -> None:
+    """Neither by a poll nor by a listing: a row that is written has another place in its table."""
+    source = await planted(farm, world)
+    hands = farm.by_hand(KINDS)
+    await hands.poll(source)  # what the last poll saw less than a minute after it was made is looked at once more
+    rows = "SELECT id, xmin::text, ctid::text FROM source_item ORDER BY id"
+    work = "SELECT count(*)::int AS n, max(id) AS last FROM task"
+    before = await farm.rows(rows), await farm.rows(work), await farm.rows("SELECT sum(n) FROM source_tally")
+    for ask in (hands.poll, hands.compare, hands.poll):
+        answer = await ask(source)
+        assert isinstance(answer, Done), answer
+    after = await farm.rows(rows), await farm.rows(work), await farm.rows("SELECT sum(n) FROM source_tally")
+    assert after == before
 
 
 async def test_what_comes_later_comes_too(farm: Farm, world: World) -> None:
@@ -158,6 +177,49 @@ async def test_a_poll_that_is_killed_at_any_await_goes_on_as_if_it_had_not_been(
             assert n > 5
             return
     raise AssertionError("it never came to its end")
+
+
+async def test_a_listing_that_is_killed_at_any_await_ends_as_if_it_had_not_been(farm: Farm, world: World) -> None:
+    for key in KEYS[:3]:
+        await world.put(key)
+    hands = farm.by_hand(KINDS)
+    sources = [await farm.add(world.kind.name, Scope(f"client{n}"), **world.options) for n in range(MOST_AWAITS)]
+    await farm.rows("DELETE FROM ticket RETURNING 1")  # nobody else polls them
+    for source in sources:
+        answer = await hands.poll(source)
+        assert isinstance(answer, Done), answer
+    gone, forgotten = await find_dropped(farm, world, sources[0])
+    for n, source in enumerate(sources, 1):
+        await farm.rows(
+            "DELETE FROM source_item WHERE source = %(id)s AND external = %(it)s RETURNING 1",
+            id=source.id,
+            it=forgotten,
+        )
+        killed = False
+        try:
+            await KilledAt(n * STEP, hands.compare(source))
+        except Killed:
+            killed = True
+        answer = await hands.compare(source)
+        assert isinstance(answer, Done), answer
+        rows = await farm.rows("SELECT external, leaving FROM source_item WHERE source = %(id)s", id=source.id)
+        assert len(rows) == 3, n
+        assert [row.external for row in rows if row.leaving] == [gone], n
+        if not killed:
+            assert n > 3
+            return
+    raise AssertionError("it never came to its end")
+
+
+async def find_dropped(farm: Farm, world: World, source: Source) -> tuple[str, str]:
+    """Drop an item there; its id, and that of another one."""
+    before = [item.external for item in await farm.items(source)]
+    hands = farm.by_hand(KINDS)
+    await world.drop(KEYS[0])
+    async with hands.opener.open(source) as connector:
+        there = [one.external async for listed in connector.list_ids() for one in listed]
+    (gone,) = set(before) - set(there)
+    return gone, there[0]
 
 
 async def test_the_states_are_counted_as_they_are(farm: Farm, world: World) -> None:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import orjson
 import pytest
+from calendar_server import Radicale
 from confluence_server import SPACES, ConfluenceServer
 from confluence_server import USER as CONFLUENCE_USER
 from dovecot import Dovecot
@@ -263,6 +264,44 @@ class IcsWorld(EmlWorld):
         return b"\0 no calendar"
 
 
+class CalDavWorld(World):
+    """A calendar of a real Radicale."""
+
+    kind = KINDS["caldav"]
+
+    def __init__(self, radicale: Radicale) -> None:
+        self.radicale = radicale
+        self.calendar = f"c{uuid4().hex[:12]}"
+        self.options = {"url": radicale.make(self.calendar), "user": "anna", "password": "env:CALENDAR_PASSWORD"}
+        self.keys: set[str] = set()
+
+    async def put(self, key: str, text: str = "Hello.") -> None:
+        await asyncio.to_thread(self._put, key, f"UID:{key}\nSUMMARY:{key}\nDESCRIPTION:{text}")
+
+    def _put(self, key: str, facts: str, sort: str = "VEVENT") -> None:
+        times = "DTSTAMP:20260301T000000Z\nDTSTART:20260302T100000Z"
+        body = f"BEGIN:{sort}\n{facts}\n{times}\nEND:{sort}"
+        whole = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//test//EN\n{body}\nEND:VCALENDAR\n"
+        self.radicale.call("PUT", self.calendar, f"{key}.ics", whole)
+        self.keys.add(key)
+
+    async def drop(self, key: str) -> None:
+        self.keys.discard(key)
+        await asyncio.to_thread(self.radicale.call, "DELETE", self.calendar, f"{key}.ics")
+
+    def urn(self, key: str) -> str:
+        return f"meeting::{key}"
+
+    async def spoil(self, key: str) -> bytes:
+        """What no meeting is, and may lie in a calendar all the same."""
+        await asyncio.to_thread(self._put, key, f"UID:{key}\nSUMMARY:garbage", "VTODO")
+        return b"SUMMARY:garbage"
+
+    async def vanish(self) -> None:
+        for key in list(self.keys):
+            await self.drop(key)
+
+
 class ProviderWorld(World):
     """A fake provider. Its items have names here, and numbers there; a number is kept when an item comes back."""
 
@@ -423,11 +462,13 @@ WORLDS = {
     ),
 }
 PROVIDERS = ("jira", "jira-server", "github", "gitlab", "confluence", "confluence-server")  # worlds of fake servers
-SERVED = ("imap", "pop3")  # worlds that need Dovecot
+SERVED = ("imap", "pop3", "caldav")  # worlds of real servers
 
 
 def a_world(name: str, folder: Path, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[World]:
     if name not in SERVED:
         return WORLDS[name](folder)
+    if name == "caldav":
+        return nullcontext(CalDavWorld(request.getfixturevalue("radicale")))
     dovecot: Dovecot = request.getfixturevalue("dovecot")
     return nullcontext(MailServerWorld(dovecot, name, getattr(dovecot, name)))
