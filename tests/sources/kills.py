@@ -13,7 +13,7 @@ class KilledAt:
     """`await KilledAt(n, coroutine)` ends it at its nth await, or gives back what it returns."""
 
     def __init__(self, n: int, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self._left = n
+        self.left = n  # awaits that it may come to
         self._coroutine = coroutine
 
     def __await__(self) -> Generator[Any, Any, Any]:
@@ -23,8 +23,8 @@ class KilledAt:
                 awaited = self._coroutine.send(value)
             except StopIteration as done:
                 return done.value
-            self._left -= 1
-            if self._left < 0:
+            self.left -= 1
+            if self.left < 0:
                 break
             value = yield awaited
         if isinstance(awaited, asyncio.Future):

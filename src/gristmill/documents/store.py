@@ -30,6 +30,7 @@ from gristmill.queue import (
     send,
     send_many,
 )
+from gristmill.tasks import DocumentRead
 
 SQL = queries("gristmill.documents", "documents.sql")
 OPEN = "open"  # the opening, which comes before the phases, where a phase is asked for
@@ -73,7 +74,7 @@ async def create(tx: Tx, versions: Sequence[Version]) -> list[DocumentId]:
     The group of a version has the opening and one group per phase; a phase is sealed when the one before is completed,
     and the version is finished when all of them are. The letters that seal and finish belong to no group: they lock
     downwards. All of it is as urgent as the opening, which fails with the `refusal` if there is one. Of a version that
-    was read ahead, the opening and the first phase are done, and the second one may be sealed at once.
+    was read ahead, the opening and the first phase are done, and the second one is sealed.
     """
     if not versions:
         return []
@@ -180,8 +181,10 @@ def plan_work(id_: DocumentId, version: Version, phases: Sequence[Phase]) -> Tre
         branches[0] = Branch(phases[0].name, _list_read_pages(id_, urgency, phases[0].kind, ahead), sealed=True)
         if len(phases) > 1:
             units = [_make_unit(id_, urgency, phases[1].kind, page) for page in range(1, ahead.seen.pages + 1)]
-            branches[1] = Branch(phases[1].name, units)
+            branches[1] = Branch(phases[1].name, units, sealed=True)
     seals = [Follower(SealPhase(id_, phase.name), before, **place) for before, phase in enumerate(phases[1:])]
+    if ahead is not None and seals:  # the phase behind the reading is sealed: only the qualifier must hear of it
+        seals[:1] = [Follower(DocumentRead(id_), 0, **place)]
     end = Follower(FinishDocument(id_), **place)
     return Tree(
         version.name, owner_of(id_), version.scope, [opening], branches, [*seals, end], sealed=ahead is not None

@@ -23,7 +23,7 @@ from gristmill.sources.register import apply_declared
 from gristmill.sources.status import SOURCE_STOPPED, find_stopped_sources
 from gristmill.sources.watching import Listener, answer_watch
 
-ITEMS_AT_ONCE = 128
+ITEMS_AT_ONCE = 256
 POLLS_AT_ONCE = 4  # of one worker: a poll mostly waits for the other side
 LONGEST = timedelta(hours=2)  # a listing of a million ids
 
