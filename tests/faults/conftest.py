@@ -1,6 +1,7 @@
-"""The tests of faults use the helpers of the tests of the queue."""
+"""The tests of faults use the helpers of the tests of the queue and of sources."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "queue"))
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / room) for room in ("queue", "sources")]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import LiteralString
@@ -30,7 +30,8 @@ GENERATED = 200
 KILLS = 9
 PAUSE = (0.2, 2.0)  # seconds between them
 LONGEST = 100.0
-FACTS = {
+QUEUES = ("documents", "ocr", "vector", "graph", "knowledge")  # what a qualifier makes of them depends on their order
+FACTS: dict[str, LiteralString] = {
     "documents": "SELECT urn, name, version, hash, type, title, pages, meta, written_at FROM document",
     "statuses": "SELECT urn, version, status, total_pages, ocr_status, ocr_completed_pages, ocr_failed_pages,"
     " vector_index_status, total_chunks, vector_completed_chunks, vector_failed_chunks, graphrag_index_status,"
@@ -88,19 +89,18 @@ async def take_in(settings: Settings, folder: Path) -> None:
             added = await add_file(db, path, GLOBAL, max_bytes=settings.documents.max_bytes)
             assert added.status == "added", added
         async with db.transaction() as tx:
-            for queue in ("documents", "ocr", "vector", "graph"):  # what was killed comes back soon, however often
+            for queue in QUEUES[:4]:  # what was killed comes back soon, however often
                 await set_queue(tx, queue, retry_base="200ms", retry_cap="1s", max_attempts=20)
 
 
 @contextmanager
-def workers(settings: Settings, processes: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def workers(
+    settings: Settings, processes: int, log: Path, queues: Sequence[str] = QUEUES
+) -> Iterator[subprocess.Popen[bytes]]:
     """Processes under a supervisor, as `gristmill worker` starts them."""
     environment = {**os.environ, "GRISTMILL_DATA": str(settings.data), "GRISTMILL_DOCUMENTS_PROCESSES": "1"}
     command = [sys.executable, "-m", "gristmill", "worker", "--processes", str(processes), "--concurrency", "8"]
-    command += [
-        "--queues",
-        "documents,ocr,vector,graph,knowledge",
-    ]  # what a qualifier makes of them depends on their order
+    command += ["--queues", ",".join(queues)]
     with log.open("ab") as said:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
     try:
@@ -171,10 +171,10 @@ async def holds(server: Embedded, question: LiteralString) -> bool:
         return False
 
 
-async def facts(server: Embedded) -> dict[str, tuple[int, str]]:
+async def facts(server: Embedded, wanted: Mapping[str, LiteralString] = FACTS) -> dict[str, tuple[int, str]]:
     found: dict[str, tuple[int, str]] = {}
     async with await Database(server.url()).connect("facts") as connection:
-        for what, query in FACTS.items():
+        for what, query in wanted.items():
             lines = sorted(repr(tuple(row)) for row in await Tx(connection).all(query))
             found[what] = (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest())
     return found
