@@ -43,7 +43,10 @@ async def list_items(
     """The items of a source, the newest first; of one state if it is named."""
     if state is not None and state not in STATES:
         raise Refused(f"“{state}” is no state of an item: choose one of {', '.join(STATES)}.")
-    return await tx.all(SQL["list_items"], ItemRow, source=source, state=state, before=before, limit=limit)
+    given = {"source": source, "before": before, "limit": limit}
+    if state is None or state == "INDEXED":
+        return await tx.all(SQL["list_indexed" if state else "list_items"], ItemRow, **given)
+    return await tx.all(SQL["list_items_in_state"], ItemRow, state=state, **given)
 
 
 async def load_item(tx: Tx, source: SourceId, item: ItemId) -> ItemRow:

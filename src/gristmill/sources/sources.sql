@@ -240,7 +240,21 @@ UPDATE source_item i SET thread = j.new
 -- name: list_items
 SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
   FROM source_item
- WHERE source = %(source)s AND id < %(before)s AND (%(state)s::text IS NULL OR state = %(state)s)
+ WHERE source = %(source)s AND id < %(before)s
+ ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: list_indexed
+-- nearly all of them are
+SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
+  FROM source_item
+ WHERE source = %(source)s AND id < %(before)s AND state = 'INDEXED'
+ ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: list_items_in_state
+-- by an index that has only what is not INDEXED
+SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
+  FROM source_item
+ WHERE source = %(source)s AND id < %(before)s AND state = %(state)s AND state <> 'INDEXED'
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: load_item

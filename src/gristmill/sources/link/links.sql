@@ -69,11 +69,14 @@ UPDATE link SET state = 'indexed', document = coalesce(%(document)s, document), 
 UPDATE link SET state = %(state)s, error = %(error)s WHERE id = %(id)s AND state = 'queued';
 
 -- name: list_links
+-- a look into the index for each scope that is seen and each state: others may have millions
 SELECT l.id, s.client, s.project, l.url, l.host, l.verdict, l.reason, l.state, l.decided_by, l.decided_at, l.label, l.context,
        (SELECT count(*)::int FROM (SELECT FROM link_place p WHERE p.link = l.id LIMIT 1000) x) AS places,
        l.document, l.task, l.fetched_at, l.error, l.first_at
-  FROM link l JOIN scope s ON s.id = l.scope
- WHERE l.state = ANY (%(states)s) AND (%(before)s::bigint IS NULL OR l.id < %(before)s)
+  FROM scope s CROSS JOIN unnest(%(states)s::text[]) AS w (state)
+ CROSS JOIN LATERAL (
+   SELECT * FROM link WHERE scope = s.id AND state = w.state AND id < coalesce(%(before)s, 9223372036854775807)
+    ORDER BY id DESC LIMIT %(limit)s) l
  ORDER BY l.id DESC LIMIT %(limit)s;
 
 -- name: list_links_of_host
@@ -102,7 +105,8 @@ SELECT p.urn, p.document, d.name, p.label, p.context, p.at
  WHERE p.link = %(link)s ORDER BY p.at DESC, p.urn LIMIT %(limit)s;
 
 -- name: count_waiting
-SELECT count(*)::int FROM (SELECT FROM link WHERE state = 'waiting' LIMIT 1000) x;
+SELECT count(*)::int
+  FROM (SELECT FROM scope s JOIN LATERAL (SELECT FROM link WHERE scope = s.id AND state = 'waiting' LIMIT 1000) l ON true LIMIT 1000) x;
 
 -- name: add_rule
 INSERT INTO link_rule (scope, effect, domain, path, by) VALUES (%(scope)s, %(effect)s, %(domain)s, %(path)s, %(by)s)

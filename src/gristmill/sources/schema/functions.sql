@@ -26,3 +26,24 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER item_gone AFTER DELETE ON source_item REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION tally_gone_items();
+
+-- A link that stands nowhere any more, and that nobody has decided about, goes with its last document; of another one the words
+-- around it go, which belonged to that document. Whoever holds one of these rows is just about to give it another place.
+CREATE OR REPLACE FUNCTION forget_links_without_places() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  lost bigint[];
+BEGIN
+  lost := ARRAY(
+    SELECT l.id FROM link l
+     WHERE l.id IN (SELECT link FROM gone) AND NOT EXISTS (SELECT FROM link_place p WHERE p.link = l.id)
+     ORDER BY l.id FOR UPDATE SKIP LOCKED);
+  DELETE FROM link l
+   WHERE l.id = ANY (lost) AND l.state IN ('waiting', 'refused', 'failed') AND l.decided_by IS NULL
+     AND NOT EXISTS (SELECT FROM link_place p WHERE p.link = l.id);
+  UPDATE link l SET label = '', lead_in = '', context = ''
+   WHERE l.id = ANY (lost) AND (l.label, l.lead_in, l.context) <> ('', '', '')
+     AND NOT EXISTS (SELECT FROM link_place p WHERE p.link = l.id);
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER place_gone AFTER DELETE ON link_place REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION forget_links_without_places();

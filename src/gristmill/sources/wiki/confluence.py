@@ -86,7 +86,9 @@ async def open_confluence(options: ConfluenceOptions, bench: Bench) -> AsyncGene
             else Server(provider, options.url, spaces, bench.max_bytes)
         )
         # pages come first: the others belong to them
-        sorts = [PAGE, *([ATTACHMENT] if options.attachments else []), *(wiki.comments if options.comments else [])]
+        files = (ATTACHMENT,) if options.attachments else ()
+        comments = tuple(wiki.comments) if options.comments else ()
+        sorts: Sequence[str] = (PAGE, *files, *comments)
         yield ConfluenceConnector(wiki, bench, sorts)
 
 
