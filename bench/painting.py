@@ -1,4 +1,4 @@
-"""How soon a person sees a page, how many bytes it costs, and how much of it jumps: measured by a real Chromium."""
+"""How soon a person sees a page, what it weighs, how much of it jumps, and whom it keeps out: by a real Chromium."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "web"))
 
-from browser import CHROMIUM, open_browser
+from browser import CHROMIUM, find_barriers, open_browser
 from playwright.async_api import Browser, StorageState
 
 SETTLED = 300  # milliseconds after the page is there, in which late things would move others
@@ -39,6 +39,7 @@ class Painting:
     bytes: int  # over the wire, styles and scripts included
     files: int
     moved: float  # the share of the window that jumped, times how far it did; below 0.1 is good
+    barriers: Sequence[str]  # what axe finds serious
 
 
 async def paint_pages(link: str, addresses: Sequence[str]) -> list[Painting]:
@@ -60,5 +61,6 @@ async def paint_page(browser: Browser, signed_in: StorageState, place: str, addr
     page = await context.new_page()
     await page.goto(place + address, wait_until="load")
     figures = await page.evaluate(READ_FIGURES, SETTLED)
+    barriers = await find_barriers(page)
     await context.close()
-    return Painting(address, **figures)
+    return Painting(address, **figures, barriers=barriers)

@@ -1,6 +1,7 @@
 """Fills a database with tasks and documents as a house has them after months, and with counters that agree."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,6 +12,20 @@ CHUNK = 100_000
 CLIENTS = 20
 CHILDREN = 20_000
 SQL = queries("bench", "stock.sql")
+ABOVE = ("items", "sources", "source_items", "links", "imports", "records", "runs", "questions", "audit", "alarms")
+PLAN = {
+    "dialect": {"format": "csv", "encoding": "utf-8", "delimiter": ",", "quote": '"', "header": True, "begins_at": 0},
+    "columns": ["task_id", "text", "rating"],
+    "text": ["text"],
+    "id": "task_id",
+    "category": None,
+    "rank_by": None,
+    "words": [],
+    "min_length": 0,
+    "embed": False,
+    "unique_text": True,
+    "max_text": 1_000_000,
+}
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,10 @@ async def fill(db: Database, tasks: int, documents: int, *, seconds: float | Non
         await tx.execute("ALTER TABLE document ENABLE TRIGGER USER")
         for name in ("queues", "depths", "dead", "samples", "sampled", "document_tally"):
             await tx.execute(SQL[name])
+    async with db.transaction() as tx:
+        for name in ABOVE:
+            say(f"the rooms above: {name}")
+            await tx.execute(SQL[name], n=documents, clients=CLIENTS, plan=json.dumps(PLAN))
     say("vacuum")
     async with await db.connect("bench") as connection:
         await connection.set_autocommit(True)

@@ -92,3 +92,59 @@ SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'task' AND indexnam
 -- name: numbers
 -- later tasks come after these
 SELECT setval('task_id', %(last)s);
+
+-- What lies in the rooms above; triggers count it as they do in a running house.
+
+-- name: items
+INSERT INTO item (scope, type, title, text, state, outcome, written_at)
+SELECT CASE WHEN n %% 5 = 0 THEN 2 + n %% %(clients)s ELSE 1 END, 'email', 'Mail ' || n, 'Please look at report ' || n,
+       CASE WHEN n %% 50 = 0 THEN 'ready_for_execution' ELSE 'done' END, CASE WHEN n %% 50 > 0 THEN 'info_only' END, clock()
+  FROM generate_series(1, %(n)s) n;
+
+-- name: sources
+INSERT INTO source (scope, name, kind, options, every, listing_every)
+SELECT 1, 'mailbox ' || n, 'eml', '{"path": "/mail"}', '5 min', '1 day' FROM generate_series(1, 10) n;
+
+-- name: source_items
+INSERT INTO source_item (source, scope, external, state, urn, title, error)
+SELECT 1 + n %% 10, 1, 'INBOX;' || n, CASE WHEN n %% 100 = 0 THEN 'SET_ASIDE' ELSE 'INDEXED' END, 'mail:' || n, 'Mail ' || n,
+       CASE WHEN n %% 100 = 0 THEN 'It is no mail.' END
+  FROM generate_series(1, %(n)s) n;
+
+-- name: links
+INSERT INTO link (scope, hash, url, host, verdict, reason, state)
+SELECT CASE WHEN n %% 5 = 0 THEN 2 + n %% %(clients)s ELSE 1 END, sha256(int8send(n)), 'https://host' || n %% 997 || '.example/' || n,
+       'host' || n %% 997 || '.example', 'uncertain', 'nobody knows it', CASE WHEN n %% 3 = 0 THEN 'waiting' ELSE 'refused' END
+  FROM generate_series(1, %(n)s) n;
+
+-- name: imports
+INSERT INTO data_import (id, scope, name, state, plan, hash, size, loaded, estimated_rows, estimated_tokens, estimated_cost, finished_at)
+SELECT id, scope, 'table ' || id || '.csv', 'loaded', %(plan)s::jsonb, hash, 1, 1000, 1000, 1, 0, clock()
+  FROM document WHERE id <= 100;
+
+-- name: records
+INSERT INTO data_records (scope, import, row, hash, whole, external_id, content, columns, embed, created_at, updated_at, category)
+SELECT i.scope, i.id, n, md5(i.id || ' ' || n)::uuid, md5(n::text)::uuid, i.id || ':' || n, 'Record ' || n, '{"rating": "1"}', false,
+       clock(), clock(), CASE WHEN n %% 10 = 0 THEN 'TOP_10' END
+  FROM data_import i, generate_series(1, %(n)s / 100) n;
+
+-- name: runs
+INSERT INTO agent_run (scope, request, asked_by, state, fence, report, created_at, finished_at)
+SELECT CASE WHEN n %% 5 = 0 THEN 2 + n %% %(clients)s ELSE 1 END, 'Answer mail ' || n, 'anna', 'completed', 1, 'Done.', clock(), clock()
+  FROM generate_series(1, %(n)s) n;
+
+-- name: questions
+INSERT INTO agent_question (run, scope, key, kind, sentence, details, asked_at, answered_at, answered_by)
+SELECT id, scope, '1', 'clarify', 'Which mill?', '{"reasons": [], "origins": [], "arguments": {}}', clock(),
+       CASE WHEN id %% 100 > 0 THEN clock() END, CASE WHEN id %% 100 > 0 THEN 'anna' END
+  FROM agent_run;
+
+-- name: audit
+INSERT INTO audit (scope, caller, role, action, subject, address)
+SELECT CASE WHEN n %% 5 = 0 THEN 2 + n %% %(clients)s ELSE 1 END, 'key ' || n %% 50, 'manager', 'retry', 'task ' || n, '127.0.0.1'
+  FROM generate_series(1, %(n)s) n;
+
+-- name: alarms
+INSERT INTO alarm (rule, subject, level, sentence, since, seen_at, fired_at, over_at)
+SELECT 'queue-depth', 'bench-' || n, 'warning', 'Many tasks wait.', clock(), clock(), clock(), CASE WHEN n > 5 THEN clock() END
+  FROM generate_series(1, 10000) n;

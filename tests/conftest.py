@@ -5,10 +5,13 @@
 """
 
 import asyncio
+import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -115,6 +118,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["GRISTMILL_QUEUE_NICE"] = "0"  # among so many tests at once, what steps back would never be done
     # tests start hundreds of processes, and each would compile all of our modules anew
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False  # and pytest would rewrite all tests anew, in each process
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: each full collection would look through a million objects that are no garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -241,6 +251,45 @@ def drop(admin: psycopg.Connection, name: str) -> None:
     admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+class Databases:
+    """Makes the database of the next test, and drops that of the last one, while a test runs."""
+
+    def __init__(self, thread: ThreadPoolExecutor, admin: psycopg.Connection, owner: str, template: str) -> None:
+        self.thread, self.admin, self.owner, self.template = thread, admin, owner, template
+        self.next = thread.submit(self.make)
+        self.dropped: Future[None] | None = None
+
+    def make(self) -> str:
+        name = f"gristmill_test_{uuid4().hex[:12]}"
+        named = map(sql.Identifier, (name, self.owner, self.template))
+        clone = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(*named)
+        # by copying files, which in memory takes two thirds of the time of the default; 14 knows no choice
+        self.admin.execute(clone if EXTERNAL else clone + sql.SQL(" STRATEGY FILE_COPY"))
+        return name
+
+    def take(self) -> str:
+        name, self.next = self.next.result(), self.thread.submit(self.make)
+        return name
+
+    def drop(self, name: str) -> None:
+        """The server waits until the last connection has gone. One drop is under way at most: disks are finite."""
+        self.wait()
+        self.dropped = self.thread.submit(drop, self.admin, name)
+
+    def wait(self) -> None:
+        if self.dropped is not None:
+            self.dropped.result()
+
+
+@pytest.fixture(scope="session")
+def databases(server: str, owner: str, template: str) -> Iterator[Databases]:
+    with psycopg.connect(server, autocommit=True) as connection, ThreadPoolExecutor(1) as thread:
+        made = Databases(thread, connection, owner, template)
+        yield made
+        made.drop(made.next.result())
+        made.wait()
+
+
 @pytest.fixture
 def empty_url(server: str, admin: psycopg.Connection) -> Iterator[str]:
     """A fresh database without our schema."""
@@ -251,15 +300,11 @@ def empty_url(server: str, admin: psycopg.Connection) -> Iterator[str]:
 
 
 @pytest.fixture
-def url(server: str, owner: str, admin: psycopg.Connection, template: str) -> Iterator[str]:
+def url(server: str, owner: str, databases: Databases) -> Iterator[str]:
     """A fresh database with our schema."""
-    name = f"gristmill_test_{uuid4().hex[:12]}"
-    named = map(sql.Identifier, (name, owner, template))
-    clone = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(*named)
-    # by copying files, which in memory takes two thirds of the time of the default; 14 knows no choice
-    admin.execute(clone if EXTERNAL else clone + sql.SQL(" STRATEGY FILE_COPY"))
+    name = databases.take()
     yield in_database(server, name, owner)
-    drop(admin, name)
+    databases.drop(name)
 
 
 @pytest.fixture

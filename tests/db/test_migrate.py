@@ -220,6 +220,32 @@ async def test_a_schema_newer_than_the_program_is_refused(connection: Connection
     assert (await schema_state(connection, farm(FIELD))).unknown == ("farm/0002_mill",)
 
 
+async def test_an_older_program_does_not_put_its_views_and_functions_back(connection: Connection) -> None:
+    """During an upgrade programs of both versions start, and the newer ones need what they have just made."""
+    older, newer = Schema((FIELD,), (VIEW,), "0.9.2"), Schema((FIELD,), (WIDER,), "0.10")
+    await migrate(connection, older)
+    assert await migrate(connection, newer) == ["farm/views"]
+    with pytest.raises(Refused) as refused:
+        await migrate(connection, older)
+    assert str(refused.value) == (
+        "The functions and views of the database are of Gristmill 0.10, and this is 0.9.2: upgrade this one."
+    )
+    assert await columns(connection, "acre") == ["size", "id"]
+    state = await schema_state(connection, older)
+    assert (state.unknown, state.pending, state.fits) == (("farm/views",), (), False)
+
+
+async def test_an_older_program_works_with_the_views_of_a_newer_one_that_are_its_own(connection: Connection) -> None:
+    await migrate(connection, Schema((FIELD,), (VIEW,), "0.10"))
+    assert await migrate(connection, Schema((FIELD,), (VIEW,), "0.9")) == []
+
+
+async def test_definitions_without_a_version_are_older_than_any(connection: Connection) -> None:
+    await migrate(connection, Schema((FIELD,), (VIEW,), "0.9"))
+    await connection.execute("ALTER TABLE gristmill_definition DROP COLUMN version")
+    assert await migrate(connection, Schema((FIELD,), (WIDER,), "0.9")) == ["farm/views"]
+
+
 async def test_a_database_from_before_the_first_release_is_refused_with_what_to_do(connection: Connection) -> None:
     await connection.execute(
         "CREATE TABLE gristmill_migration (number int PRIMARY KEY, name text, checksum text, applied_at timestamptz);"
@@ -348,6 +374,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "documents/0002_viewing": "c76aa17f3b9e",
     "documents/0003_names": "426063984e0d",
     "documents/0004_small_bytes": "56d5cdca00d0",
+    "documents/0005_dead_documents": "5b5c26f60501",
     "knowledge/0001_tables": "0967e3e4647c",
     "sources/0001_sources": "bc86b15d3030",
     "sources/0002_links": "587b17966f10",
@@ -366,7 +393,8 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "agents/0001_runs": "3e2283d1697d",
     "agents/0002_conversations": "54c1694643d0",
     "agents/0003_checkpoints": "1ba401903649",
-    "agents/0004_git_questions": "9027e20e23c3",
+    "agents/0004_memory": "f0633dd511f0",
+    "agents/0005_git_questions": "9027e20e23c3",
 }
 
 

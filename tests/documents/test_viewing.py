@@ -1,5 +1,6 @@
 """What people look at: lists that stay fast, trees, chunks, versions, what a removal takes, retries of one unit."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from gristmill.documents import (
     DocumentFilter,
     Item,
     add_again,
+    count_documents,
     find_containers,
     find_documents,
     list_chunks,
@@ -35,6 +37,9 @@ from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
 from gristmill.queue import on
 from gristmill.scopes import GLOBAL, Scope, scope_id
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "queue"))
+from engine import buried
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ACME, MOON = Scope("acme"), Scope("acme", "moon")
@@ -134,13 +139,46 @@ async def test_no_list_reads_all_documents(db: Database) -> None:
             await tx.execute(FILL, scope=await scope_id(tx, scope))
         scopes = await tx.value("SELECT array_agg(id) FROM scope")
         await tx.execute("ANALYZE document")
-        given = {"scopes": scopes, "before": 2**62, "type": "pdf", "container": 7, "top": False, "name": "",
-                 "completed": False, "scan": 51, "most": 51}  # fmt: skip
+        given = {"scopes": scopes, "everywhere": False, "before": 2**62, "type": "pdf", "container": 7, "top": False,
+                 "name": "", "completed": False, "scan": 51, "most": 51}  # fmt: skip
         for name in ("newest", "newest_of_scopes", "of_type", "incomplete", "failed", "parts"):
             plan = await tx.all("EXPLAIN " + listing_module.SQL[name], **given)
             text = "\n".join(row[0] for row in plan)
             assert "Seq Scan on document" not in text, f"{name}:\n{text}"
     assert len(await names(db, seen_from=Scope("zenith"), type="pdf", limit=7)) == 20
+
+
+async def test_failed_documents_are_listed_to_their_own_and_found_however_many_letters_are_dead(db: Database) -> None:
+    for n, scope in enumerate((GLOBAL, ACME, MOON, Scope("zenith"), ACME)):
+        await added(db, f"{n}.md", scope)
+    async with db.transaction() as tx:
+        await buried(tx, 5, queues=("documents",))
+        scope = await scope_id(tx, Scope("zenith"))
+        await tx.execute(DEAD, scope=scope, document=4)
+        await tx.execute("ANALYZE task")
+        tally = await count_documents(tx)
+    assert tally.errors == 5
+    assert await names(db, status="failed", limit=2) == ["4.md", "3.md", "2.md", "1.md", "0.md"]
+    assert await names(db, status="failed", name="3") == ["3.md"]
+    assert await names(db, status="failed", client="acme") == ["4.md", "2.md", "1.md"]
+    assert await names(db, seen_from=ACME, status="failed", limit=1) == ["4.md", "2.md", "1.md", "0.md"]
+    assert await names(db, seen_from=Scope("zenith"), status="failed") == ["3.md", "0.md"]
+    async with db.transaction(seen_from=ACME) as tx:
+        assert await tx.values("SELECT * FROM dead_documents(NULL, 99, 9)", int) == [5, 3, 2, 1], "its own and GLOBAL"
+        assert (await count_documents(tx)).errors == 4
+    for seen_from in (None, Scope("zenith")):
+        async with db.transaction(seen_from=seen_from) as tx:
+            (plan,) = [await tx.value(LOOK) for _ in range(2)][1]  # the first look reads catalogs, too
+        assert plan["Plan"]["Shared Hit Blocks"] < 500, "3,000 dead letters of one document are passed over"
+
+
+LOOK = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM dead_documents(NULL, 99, 9)"
+DEAD = """
+INSERT INTO task (id, created_at, scope, lane, queue, kind, owner, payload, outcome, finished_at, died_at)
+SELECT nextval('task_id'), clock(), %(scope)s, 1203, 'documents', 'ocr.read', 'document:' || %(document)s, '{}',
+       'failed', clock(), clock()
+  FROM generate_series(1, 3000) n
+"""
 
 
 # --- trees

@@ -155,8 +155,17 @@ def test_rows_of_json_lines_have_names_and_bad_lines_cost_themselves(tmp_path: P
     found = read(tmp_path, content, most=1)
     assert texts(found) == ["the first text", "the second"]
     assert rejects(found) == [(2, "it is no JSON"), (3, "it is no JSON object")]
+    assert [one.cells for one in (*found[1].rejected, *found[2].rejected)] == [["no json"], ["[1]"]]
     assert b'"tags":"[\\\\"x\\\\"]"' in found[0].lines[0]
     assert found[3].ids == ["b"]
+
+
+def test_an_id_is_found_by_its_name_also_where_rows_were_sent_twice(tmp_path: Path) -> None:
+    rows = ["a,one text", "b,another text", "a,one text again", "c,the last text"]
+    for name, found in (("task_id", "task_id"), ("UUID", "UUID"), ("key", None)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join([f"{name},text", *rows]))
+        assert preview(str(path), path.name, Options(), 1_000_000).plan.id == found
 
 
 # --- files

@@ -165,6 +165,14 @@ VALUES (%(n)s, %(n)s, %(n)s, %(key)s, 'unknown_effect', 'neighbour''s secret', %
 INSERT INTO agent_policy (scope, branches, forbidden_files, max_files, auto_push, recipients, domains, commands, tools,
                           updated_at, updated_by)
 VALUES (%(n)s, '{}', '{}', 20, false, '{"neighbour''s secret"}', '{}', '{}', '{}', clock(), 'neighbour''s secret');
+INSERT INTO agent_session (id, scope, run, source, summary, details, timestamp) OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, %(n)s, 'chat', 'neighbour''s secret', '{"text": "neighbour''s secret"}', clock());
+INSERT INTO agent_procedure (id, scope, trigger_pattern, steps, hash, source, stated_by, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES (%(n)s, %(n)s, 'neighbour''s secret', '[{"agent": "git", "action": "neighbour''s secret", "parameters": {}}]',
+        %(hash)s, 'user_defined', 'neighbour''s secret', clock());
+INSERT INTO agent_fact (document, scope, run, evidence_scope, evidence_urn, quote, seen_in, created_at)
+VALUES (%(n)s, %(n)s, %(n)s, %(n)s, 'urn:beta', 'neighbour''s secret', %(n)s, clock());
 """
 
 # By the name and type of a parameter; without a name, for all of that type.

@@ -11,7 +11,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
+import httpx
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
@@ -19,8 +21,10 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 from gristmill.app import ROOMS
 from gristmill.db import Database
 from gristmill.knowledge import Finder
+from gristmill.scopes import Scope
+from gristmill.serving import Caller, Role
 from gristmill.settings import Settings
-from gristmill.web import open_web
+from gristmill.web import add_key, open_web
 
 CHROMIUM = os.environ.get("GRISTMILL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = (
@@ -88,6 +92,27 @@ class Site:
         await page.wait_for_load_state("load")
         # the link opens once: the next page needs another
         self.link = await renew_link(self.db, self.settings, self.address)
+
+    async def open_with_key(self, browser: Browser, role: Role, scope: Scope | None = None) -> Page:
+        """A page of somebody who has signed in with a new key; what is refused is no complaint."""
+        page = await (await browser.new_context()).new_page()
+        await page.goto(f"{self.address}/sign-in")
+        await page.locator("input[name=key]").fill(await self.make_key(role, scope))
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("nav.side")
+        return page
+
+    async def make_key(self, role: Role, scope: Scope | None = None) -> str:
+        operator = Caller("operator", "admin", None, "test")
+        async with self.db.transaction() as tx:
+            return (await add_key(tx, operator, f"{role} {uuid4()}", role, scope)).secret
+
+    @asynccontextmanager
+    async def call(self) -> AsyncIterator[httpx.AsyncClient]:
+        """A program that calls this site with a key of the operator."""
+        headers = {"Authorization": f"Bearer {await self.make_key('admin')}"}
+        async with httpx.AsyncClient(base_url=self.address, headers=headers, timeout=120) as client:
+            yield client
 
     def note_complaint(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not any(word in message.text for word in AWAY):

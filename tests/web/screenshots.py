@@ -12,23 +12,28 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from browser import Site, find_barriers, open_browser, open_site, overflows
+from furnishing import furnish, import_table, list_pages
 from playwright.async_api import Browser, Page
+from test_web_router import run_ollama
 
 from gristmill.db import Database, open_database
-from gristmill.settings import Settings
+from gristmill.router.server import open_router
+from gristmill.settings import BackendSettings, LlmSettings, RouterSettings, Settings
 from gristmill.telemetry import set_up_logs
 from scenes import set_scene
 
 WIDTHS = (1440, 1024, 390)
 SCENES = ("nothing", "examples", "ugly")
 INBOX = Path(__file__).parents[2] / "examples" / "inbox"
-PAGES = ("/", "/queues", "/tasks", "/dead", "/schedules", "/bulk", "/alarms", "/documents", "/search?q=mill", "/graph")
+REVIEWS = Path(__file__).parents[2] / "examples" / "reviews.csv"
+EXAMPLES = ("/graph?open=harrow+trust", "/documents/1?tab=graph", "/documents?open=1", "/items/1", "/tasks/1")
 SETTLED = 500  # milliseconds in which scripts and the first fetch of the bell are over
 
 
@@ -53,28 +58,51 @@ def run_program(data: str, *words: str) -> None:
 async def picture_scene(folder: Path, scene: str, data: Path, only: str) -> None:
     settings = Settings(data=data)
     set_up_logs(settings.log)  # without this, every request would be a line
-    async with open_database(settings, size=4) as db:
-        pages = [path for path in [*PAGES, *(await prepare(db, scene))] if path.startswith(only)]
-        async with open_site(db, settings) as site, open_browser() as browser:
-            for dark in (False, True):
-                for width in WIDTHS:
-                    await picture_pages(folder / scene, site, browser, pages, width, dark)
+    async with (
+        open_database(settings, size=4) as db,
+        with_router(settings, scene) as chosen,
+        open_site(db, chosen) as site,
+        open_browser() as browser,
+    ):
+        found = [*list_pages(site), *(await prepare(db, site, scene))]
+        pages = [path for path in found if path.startswith(only)]
+        for dark in (False, True):
+            for width in WIDTHS:
+                await picture_pages(folder / scene, site, browser, pages, width, dark)
 
 
-async def prepare(db: Database, scene: str) -> list[str]:
+@asynccontextmanager
+async def with_router(settings: Settings, scene: str) -> AsyncGenerator[Settings]:
+    """With the examples, a router with one backend runs."""
+    if scene == "nothing":
+        yield settings
+        return
+    async with run_ollama() as (port, _):
+        backend = BackendSettings(name="gpu0", url=f"http://127.0.0.1:{port}", parallel=1, vram=8 * 2**30)
+        router = RouterSettings(port=0, gpu_backends=(backend,), cpu_backends=())
+        async with open_router(router, lambda: router) as served:
+            llm = LlmSettings(url=f"http://127.0.0.1:{served.port}")
+            own = router.model_copy(update={"port": served.port})
+            yield settings.model_copy(update={"llm": llm, "router": own})
+
+
+async def prepare(db: Database, site: Site, scene: str) -> list[str]:
     """The pages of single things that this scene has."""
     if scene == "nothing":
         return []
-    if scene == "ugly":
-        made = await set_scene(db)
-        return [
-            f"/tasks?task={made.waiting}",
-            *(f"/tasks/{one}" for one in (made.dead, made.group, made.blocked)),
-            "/queues/extract",
-            "/queues/extract/settings",
-            "/bulk/new?status=failed",
-        ]
-    return ["/tasks/3", "/queues/ocr", "/documents/1"]
+    async with site.call() as client:
+        if scene == "examples":
+            table = await import_table(client, REVIEWS.read_bytes(), REVIEWS.name, load=True)
+            return ["/tasks/3", "/queues/ocr", "/documents/1", f"/records/{table}", "/search?q=mill", *EXAMPLES]
+        made, furnished = await set_scene(db), await furnish(db, client)
+    return [
+        f"/tasks?task={made.waiting}",
+        *(f"/tasks/{one}" for one in (made.dead, made.group, made.blocked)),
+        "/queues/extract",
+        "/queues/extract/settings",
+        "/bulk/new?status=failed",
+        *furnished.addresses,
+    ]
 
 
 async def picture_pages(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import httpx
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from gristmill.app import ROOMS
 from gristmill.db import Database
@@ -41,6 +42,7 @@ class Web:
     db: Database
     keys: dict[str, str]
     stack: AsyncExitStack
+    entrance: ASGIApp | None = None  # stands before the application, if a test wants it
     clients: dict[str | None, httpx.AsyncClient] = field(default_factory=dict)
 
     def client(self, caller: str | None) -> httpx.AsyncClient:
@@ -51,7 +53,7 @@ class Web:
 
     def make_client(self, key: str | None = None, address: str = "127.0.0.1") -> httpx.AsyncClient:
         """A new one, with no cookie of another."""
-        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=(address, 50_000))
+        transport = httpx.ASGITransport(self.entrance or self.app, raise_app_exceptions=False, client=(address, 50_000))
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=headers)
 

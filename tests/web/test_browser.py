@@ -1,40 +1,55 @@
 """The console in a real browser: by keyboard, by hand, narrow and dark, live, and while the server is away."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
 
+import pytest
 from browser import find_barriers, needs_chromium, open_browser, open_site, overflows
-from playwright.async_api import Page, expect
+from furnishing import furnish, list_pages
+from playwright.async_api import Page, Response, expect
 
 from gristmill.db import Database
 from gristmill.ids import TaskId
 from gristmill.queue import get_task, list_line, run_portion, send, send_many
+from gristmill.settings import Settings
 from scenes import Extract, buried, set_scene
 
 pytestmark = needs_chromium
-PAGES = ("/", "/queues", "/tasks", "/dead", "/schedules", "/bulk")
 
 
-async def go(page: Page, path: str) -> None:
+async def go(page: Page, path: str) -> Response:
     """Open a page of the same site, and wait until its scripts run."""
-    await page.goto(re.sub(r"^(\w+://[^/]+).*", rf"\1{path}", page.url))
+    answer = await page.goto(re.sub(r"^(\w+://[^/]+).*", rf"\1{path}", page.url))
     await page.wait_for_load_state("load")
+    assert answer is not None
+    return answer
 
 
-async def test_no_page_has_barriers_or_moves_sideways(db: Database) -> None:
-    async with open_site(db) as site, open_browser() as browser:
-        wide, narrow = await site.open_page(browser), await site.open_page(browser, width=390, dark=True)
-        found: list[str] = []
-        for path in PAGES:
-            await go(wide, path)
-            found += await find_barriers(wide)
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+async def test_no_page_has_barriers_or_moves_sideways(db: Database, tmp_path: Path, width: int, dark: bool) -> None:
+    """Every page of every room, found in the application: with nothing in it, and with ugly names."""
+    async with open_site(db, Settings(data=tmp_path)) as site, open_browser() as browser:
+        page = await site.open_page(browser, width=width, dark=dark)
+        pages = list_pages(site)
+        assert len(pages) > 20
+        found = await look_for_barriers(page, pages)
         scene = await set_scene(db)
+        async with site.call() as client:
+            furnished = await furnish(db, client)
         single = [f"/tasks?task={scene.waiting}", f"/tasks/{scene.group}", "/queues/extract", "/bulk/new?status=failed"]
-        for page in (wide, narrow):
-            for path in (*PAGES, *single):
-                await go(page, path)
-                found += await find_barriers(page)
-                found += [f"{path} moves sideways at {page.viewport_size}"] if await overflows(page) else []
+        found += await look_for_barriers(page, [*pages, *single, *furnished.addresses])
         assert not found, "\n".join(found)
+
+
+async def look_for_barriers(page: Page, paths: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for path in paths:
+        await go(page, path)
+        found += await find_barriers(page)
+        found += [f"{path} moves sideways"] if await overflows(page) else []
+    return found
 
 
 async def test_everything_is_reached_by_keyboard(db: Database) -> None:
@@ -115,6 +130,36 @@ async def test_new_rows_wait_behind_a_line_and_rows_are_put_in_order(db: Databas
 async def rows(page: Page) -> list[TaskId]:
     ids = await page.eval_on_selector_all("#rows tr", "rows => rows.map(row => row.id)")
     return [TaskId(int(one.partition("-")[2])) for one in ids]
+
+
+async def test_a_viewer_sees_everything_and_is_offered_nothing_to_change(db: Database, tmp_path: Path) -> None:
+    async with open_site(db, Settings(data=tmp_path)) as site, open_browser() as browser:
+        scene = await set_scene(db, children=3)
+        async with site.call() as client:
+            furnished = await furnish(db, client)
+        page = await site.open_with_key(browser, "viewer")
+        for path in [*list_pages(site), f"/tasks/{scene.waiting}", f"/tasks/{scene.dead}", *furnished.addresses]:
+            answer = await go(page, path)
+            assert answer.status in (200, 403, 404), path
+            if answer.status == 403:
+                await expect(page.locator("[data-problem]")).to_contain_text("your key has the role viewer")
+            offered = [urlsplit(one).path for one in await page.eval_on_selector_all(CHANGES, LIST_CHANGES)]
+            assert [one for one in offered if not ALLOWED.fullmatch(one)] == [], path
+        refused = await page.evaluate(TRY, f"/tasks/{scene.waiting}/cancel")
+        assert refused == 403, "who sends it all the same is refused"
+        async with db.reading() as tx:
+            assert (await get_task(tx, scene.waiting)).status == "pending"
+
+
+# forms and links that change something, and where they lead
+CHANGES = "form[method=post], [hx-post], [hx-put], [hx-delete], [data-order]"
+LIST_CHANGES = """found => found.map(one => ["hx-post", "hx-put", "hx-delete", "data-order", "action"]
+  .map(name => one.getAttribute(name)).find(value => value))"""
+ALLOWED = re.compile("/sign-out|/view-as|/ask(/.*)?")
+TRY = """async path => {
+  const token = document.querySelector("[name=csrf]").value;
+  return (await fetch(path, {method: "POST", headers: {"X-CSRF-Token": token}})).status;
+}"""
 
 
 async def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(db: Database) -> None:

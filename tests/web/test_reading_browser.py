@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import Site, find_barriers, needs_chromium, open_browser, open_site, overflows
+from browser import find_barriers, needs_chromium, open_browser, open_site, overflows
 from paper import BLANK, put_document
 from playwright.async_api import Page, expect
 from serving import ACME, GLOBEX
@@ -18,8 +18,6 @@ from gristmill.db import Database
 from gristmill.documents.letters import ReadPage
 from gristmill.errors import Permanent
 from gristmill.queue import Worker, on
-from gristmill.serving import Caller
-from gristmill.web import add_key
 from scenes import UGLY
 
 pytestmark = needs_chromium
@@ -151,27 +149,14 @@ def replace_handlers(mill: Mill, handlers: object) -> Mill:
 async def test_two_clients_side_by_side_see_nothing_of_each_other(db: Database) -> None:
     for scope, word in ((ACME, "anvil"), (GLOBEX, "gasket")):
         await put_document(db, f"The {word} broke.", name=f"{word}.md", scope=scope, facts=[f"{word} -OF-> Mill"])
-    async with db.transaction() as tx:
-        operator = Caller("operator", "admin", None, "test")
-        keys = [await add_key(tx, operator, str(scope), "manager", scope) for scope in (ACME, GLOBEX)]
     async with open_site(db) as site, open_browser() as browser:
-        for key, own, other in ((keys[0], "anvil", "gasket"), (keys[1], "gasket", "anvil")):
-            page = await sign_in(site, browser, key.secret)
+        for scope, own, other in ((ACME, "anvil", "gasket"), (GLOBEX, "gasket", "anvil")):
+            page = await site.open_with_key(browser, "manager", scope)
             for path in ("/documents", "/search?q=broke&alpha=0", "/graph"):
                 await go(page, path)
                 await expect(page.locator("main")).to_contain_text(own)
                 assert other not in await page.content()
             await page.context.close()
-
-
-async def sign_in(site: Site, browser: object, key: str) -> Page:
-    context = await browser.new_context()  # type: ignore[attr-defined]
-    page: Page = await context.new_page()
-    await page.goto(f"{site.address}/sign-in")
-    await page.locator("input[name=key]").fill(key)
-    await page.keyboard.press("Enter")
-    await page.wait_for_selector("nav.side")
-    return page
 
 
 async def test_documents_are_reached_by_keyboard_alone(db: Database) -> None:

@@ -129,6 +129,9 @@ async def test_the_monitor_shows_jobs_and_retries_and_cancels_them(mill: Web) ->
     client, job = mill.client("acme manager"), started["jobId"]
     page = (await client.get("/admin/queue-monitor")).text
     assert "INGEST_DATA" in page
+    stats = (await client.get("/api/admin/queue/stats")).json()
+    assert stats["oldestPendingJob"] == stats["recentJobs"][0]
+    assert (stats["recentJobs"][0]["id"], stats["recentJobs"][0]["jobType"]) == (str(job), "INGEST_DATA")
     assert 'hx-trigger="every 5s' in page
     assert (await client.post(f"/admin/queue-monitor/{job}/cancel")).status_code == 303
     assert f"/admin/queue-monitor/{job}/retry" in (await client.get("/admin/queue-monitor")).text

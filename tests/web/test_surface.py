@@ -16,21 +16,59 @@ from urllib.parse import quote, quote_plus
 import httpx
 import pytest
 from serving import SAME_ORIGIN, Web
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from surface import OPEN, Call, find_calls, make_body
 
 from gristmill.db import Database
+from gristmill.web.api import ingest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scopes"))
 from neighbour import KEY, NUMBER, SECRET, move_in, put_belongings, set_up_machine
 
 NOBODY = 7_700_999  # an id as long as the neighbour's, of nothing at all
 ROLES = ("viewer", "manager", "admin")
-STREAM = 5.0  # seconds until a stream that goes on for ever is left
+STREAM = 5.0  # seconds until a stream is left that goes on for ever, and that nobody wrote down here
+ENDLESS = re.compile(r"/api/items/status/events|/api/documents/\d+/events|/mcp")
+SILENT = ("/mcp",)  # of these, those that begin with nothing
 # what an answer may say of the neighbour because the question said it
 HIDDEN = (SECRET, SECRET.replace("'", "&#39;"), "10.7.7.7", "urn:beta", "person::neighbour", "person::friend")
 VOLATILE = re.compile(
     r'data-now="[^"]*"|<time.*?</time>|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^"<]*|name="csrf" value="\w*"|[0-9a-f]{64}'
 )
+
+
+class Impatient:
+    """Leaves a stream that goes on for ever as soon as it has told the state of things."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_left = is_endless = False
+
+        async def send_beginning(message: Message) -> None:
+            nonlocal has_left, is_endless
+            if has_left:
+                return
+            if message["type"] == "http.response.start":
+                kind = Headers(raw=message["headers"]).get("content-type", "")
+                is_endless = kind.startswith("text/event-stream") and bool(ENDLESS.fullmatch(scope["path"]))
+            has_left = is_endless and (scope["path"] in SILENT or b"data:" in message.get("body", b""))
+            if has_left and message["type"] == "http.response.body":
+                message = {**message, "more_body": False}
+            await send(message)
+            if has_left and message["type"] == "http.response.start":
+                await send({"type": "http.response.body"})
+
+        await self.app(scope, receive, send_beginning)
+
+
+@pytest.fixture
+def web(web: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
+    monkeypatch.setattr(ingest, "PATIENCE", 0.0)  # no worker runs here: who waits for one gets a 202
+    web.entrance = Impatient(web.app)
+    return web
 
 
 async def ask(web: Web, caller: str | None, call: Call, url: str, **more: Any) -> httpx.Response:

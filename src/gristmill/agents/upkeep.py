@@ -1,4 +1,4 @@
-"""Tidies up behind runs: those that nobody carries, effects that nobody settled, workspaces that nobody needs."""
+"""Tidies up behind runs: those that nobody carries, effects that nobody settled, what nobody needs to remember."""
 
 import asyncio
 from datetime import timedelta
@@ -7,6 +7,7 @@ from pathlib import Path
 from gristmill.agents.checkpoints import prune_ended_runs
 from gristmill.agents.effects import question_lost_effects
 from gristmill.agents.letters import TidyRuns
+from gristmill.agents.memory import tidy_facts, tidy_procedures, tidy_sessions
 from gristmill.agents.runs import abandon_runs, list_old_runs, list_runs_of_items, withdraw_stale_questions
 from gristmill.agents.stopping import end_run
 from gristmill.agents.workspaces import list_workspaces, remove_workspace
@@ -25,6 +26,9 @@ async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> No
         await question_lost_effects(tx, LOST_AFTER)
         await withdraw_stale_questions(tx)
         await prune_ended_runs(tx)
+        await tidy_sessions(tx)
+        await tidy_procedures(tx)
+    await tidy_facts(db)
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
 
 

@@ -11,8 +11,8 @@ WEB = WebPart(
     console=[pages.PAGES, acting_pages.RUNS, acting_pages.QUESTIONS],
     foreign=[openai.ROUTES, mcp.ROUTES],
     menu=[
-        Entry("/ask", "Ask", "ask", place=35),
-        Entry("/runs", "Runs", "agents", place=36),
-        Entry("/questions", "Questions", "user", place=37),
+        Entry("/ask", "Ask", "ask", place=20),
+        Entry("/runs", "Runs", "agents", place=40),
+        Entry("/questions", "Questions", "user", place=42),
     ],
 )

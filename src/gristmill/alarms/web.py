@@ -257,4 +257,4 @@ async def _note_test(services: Services, caller: Caller, name: str) -> None:
         await services.record(tx, caller, "test", f"channel {name}")
 
 
-WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[Entry("/alarms", "Alarms", "bell", place=70)])
+WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[Entry("/alarms", "Alarms", "bell", place=90)])

@@ -23,7 +23,6 @@ from gristmill.cli.output import (
 )
 from gristmill.cli.session import load_settings, parse_instant, parse_span, run, session
 from gristmill.db import Tx
-from gristmill.documents import names_of
 from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
@@ -143,6 +142,8 @@ async def _load_stats(threshold: int) -> dead.DeadStats:
 
 async def _load_letters(wanted: dict[str, Any]) -> tuple[list[dead.DeadLetter], dict[str, str]]:
     """The letters, and the names of the documents they belong to."""
+    from gristmill.documents import names_of  # noqa: PLC0415 half of the time that the other commands on dead letters take
+
     async with session() as at, at.db.transaction() as tx:
         found = await dead.dead_letters(tx, **wanted)
         return found, await names_of(tx, {one.owner for one in found})

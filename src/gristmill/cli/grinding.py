@@ -123,7 +123,7 @@ def draw_board(
     for one in shown:
         grid.add_row(Text(shorten(one.name, LONGEST_NAME)), *_draw_phases(one, columns), _draw_state(one))
     tally = tally or _count_given(found)
-    errors = f", {tally.with_errors:,} with errors" if tally.with_errors else ""
+    errors = f", {format_count(tally.errors, 'error')}" if tally.errors else ""
     total = Text(f"{tally.completed:,} of {tally.documents:,} documents complete{errors}", style="dim")
     return Group(grid, total, *(Text(note.sentence, style="yellow") for note in notes))
 
@@ -140,7 +140,8 @@ def choose_rows(found: Sequence[Progress], rows: int) -> list[Progress]:
 
 def _count_given(found: Sequence[Progress]) -> Tally:
     completed = sum(one.status == "completed" for one in found)
-    return Tally(len(found), completed, sum(one.status == "failed" for one in found))
+    errors = sum(max(1, sum(phase.failed for phase in one.phases)) for one in found if one.status == "failed")
+    return Tally(len(found), completed, errors)
 
 
 def _draw_phases(one: Progress, names: Iterable[str]) -> list[RenderableType]:

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+from gristmill.doors import keep_doors_closed
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """0 done, 1 refused or failed, 2 not understood, 130 interrupted."""
     try:
+        if argv is None:  # a process of its own
+            keep_doors_closed()
         from gristmill.cli import entry  # noqa: PLC0415 half a second, in which people change their minds
 
         return entry.main(argv)

@@ -38,17 +38,21 @@ CREATE TABLE IF NOT EXISTS gristmill_definition (
     views    text[] NOT NULL,
     functions text[] NOT NULL,
     PRIMARY KEY (room, name)
-)"""
+);
+ALTER TABLE gristmill_definition ADD COLUMN IF NOT EXISTS version text"""
 FOUND = """
 SELECT to_regclass('gristmill_migration') IS NOT NULL,
        EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('gristmill_migration') AND attname = 'room')
 """
 APPLIED = "SELECT room, number, name, checksum FROM gristmill_migration ORDER BY applied_at, room, number"
-DEFINED = "SELECT room, name, checksum, functions FROM gristmill_definition"
+# a database that was made before definitions had a version has no such column
+DEFINED = "SELECT room, name, checksum, functions, to_jsonb(one) ->> 'version' FROM gristmill_definition one"
 VIEWS = "SELECT DISTINCT unnest(views) FROM gristmill_definition"
 RECORD = "INSERT INTO gristmill_migration (room, number, name, checksum) VALUES (%s, %s, %s, %s)"
 FORGET = "DELETE FROM gristmill_definition"
-DEFINE = "INSERT INTO gristmill_definition (room, name, checksum, views, functions) VALUES (%s, %s, %s, %s, %s)"
+DEFINE = """
+INSERT INTO gristmill_definition (room, name, checksum, views, functions, version) VALUES (%s, %s, %s, %s, %s, %s)
+"""
 # functions that are created now look for tables here, and for temporary ones of a caller last of all
 PIN_SEARCH_PATH = """
 SELECT set_config('search_path', (SELECT string_agg(quote_ident(name), ', ') FROM unnest(current_schemas(false)) name)
@@ -71,7 +75,7 @@ class SchemaState:
 
     applied: int  # migrations
     pending: tuple[str, ...] = ()  # migrations and definitions that this program has, and the database has not
-    unknown: tuple[str, ...] = ()  # migrations of a newer program
+    unknown: tuple[str, ...] = ()  # migrations and definitions of a newer program
     changed: tuple[str, ...] = ()  # migrations that differ from those of this program
     older: bool = False  # made before the first release
 
@@ -87,6 +91,7 @@ class Applied:
     migrations: Sequence[Migration] = ()
     definitions: frozenset[tuple[str, str, str]] = frozenset()
     functions: frozenset[str] = frozenset()
+    version: str | None = None  # of the program that applied the definitions
     older: bool = False
 
 
@@ -94,11 +99,12 @@ async def schema_state(connection: AsyncConnection[Any], schema: Schema | None =
     """Compare without changing anything."""
     ours = schema or read_schema()
     applied = await read_applied(connection)
-    server = await look_at_server(connection)
+    outdated = find_outdated(ours, applied, await look_at_server(connection))
+    newer = outdated if is_older(ours.version, applied.version) else []
     return SchemaState(
         applied=len(applied.migrations),
-        pending=tuple(map(str, (*find_missing(ours, applied), *find_outdated(ours, applied, server)))),
-        unknown=tuple(map(str, find_unknown(ours, applied))),
+        pending=tuple(map(str, (*find_missing(ours, applied), *(() if newer else outdated)))),
+        unknown=tuple(map(str, (*find_unknown(ours, applied), *newer))),
         changed=tuple(map(str, find_changed(ours, applied))),
         older=applied.older,
     )
@@ -129,6 +135,11 @@ async def find_work(connection: AsyncConnection[Any], ours: Schema) -> tuple[lis
     refuse_strange(ours, applied)
     missing = find_missing(ours, applied)
     outdated = find_outdated(ours, applied, await look_at_server(connection))
+    if outdated and is_older(ours.version, applied.version):
+        raise Refused(
+            f"The functions and views of the database are of Gristmill {applied.version}, and this is {ours.version}: "
+            "upgrade this one."
+        )
     return (missing, outdated) if missing or outdated else None
 
 
@@ -140,7 +151,7 @@ async def apply_all(connection: AsyncConnection[Any], ours: Schema) -> list[str]
         if work is None:
             return []
         missing, outdated = work
-        await connection.execute(CREATE_TABLES, prepare=False)  # two statements at once
+        await connection.execute(CREATE_TABLES, prepare=False)  # several statements at once
         await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
         await connection.execute(PIN_SEARCH_PATH)
         renews_views = bool(missing) or any(one.name == "views" for one in outdated)
@@ -166,7 +177,8 @@ async def apply_definitions(
             await connection.execute(SHARE_VIEW, [view])
     await connection.execute(FORGET)
     for one in ours.definitions:
-        await connection.execute(DEFINE, [one.room, one.name, mark_of(one, server), one.views, one.functions])
+        mark = mark_of(one, server)
+        await connection.execute(DEFINE, [one.room, one.name, mark, one.views, one.functions, ours.version])
     for name in before - functions_of(ours):
         await connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}").format(sql.Identifier(name)))
 
@@ -247,7 +259,8 @@ async def read_applied(connection: AsyncConnection[Any]) -> Applied:
         await cursor.execute(DEFINED)
         rows = await cursor.fetchall()
         functions = frozenset(name for row in rows for name in row[3])
-        return Applied(migrations, frozenset(row[:3] for row in rows), functions)
+        version = next((row[4] for row in rows), None)  # all of them were written down at once
+        return Applied(migrations, frozenset(row[:3] for row in rows), functions, version)
 
 
 @dataclass(frozen=True)
@@ -281,6 +294,18 @@ def find_missing(ours: Schema, applied: Applied) -> list[Migration]:
 def find_outdated(ours: Schema, applied: Applied, server: Server) -> list[Definition]:
     """The definitions that the database does not have in this form."""
     return [one for one in ours.definitions if (one.room, one.name, mark_of(one, server)) not in applied.definitions]
+
+
+def is_older(version: str, than: str | None) -> bool:
+    """Whether a program is older than the one that applied the definitions, and must leave them as they are.
+
+    During an upgrade, programs of both versions start. The older ones must not take back what the newer ones need.
+    """
+    return than is not None and read_version(version) < read_version(than)
+
+
+def read_version(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def find_unknown(ours: Schema, applied: Applied) -> list[Migration]:

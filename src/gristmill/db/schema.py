@@ -1,8 +1,8 @@
 """Reads the schema of the house: every room keeps its tables, functions, views and access rules in its folder `schema`.
 
 Numbered files change tables; each is applied once and never edited afterwards. `functions.sql`, `views.sql` and
-`access.sql` say how things are now; they are applied anew whenever one of them changes. The first file of a room says
-in its second line which rooms must be there before it: `-- needs: queue`.
+`access.sql` say how things are now; they are applied anew whenever one of them changes. A numbered file says in its
+second line which rooms must be there before it: `-- needs: queue`.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from importlib import metadata
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[1]
@@ -64,6 +65,7 @@ class Schema:
 
     migrations: tuple[Migration, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    version: str = "0"  # of the program that has these files
 
     @property
     def checksum(self) -> str:
@@ -78,6 +80,7 @@ def read_schema(house: Path = HOUSE) -> Schema:
     return Schema(
         tuple(one for room in rooms for one in read_migrations(room, folders[room])),
         tuple(one for file in DEFINED for room in rooms for one in read_definition(room, folders[room] / file)),
+        metadata.version("gristmill"),
     )
 
 
@@ -91,9 +94,9 @@ def order_rooms(needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
 
 
 def read_needs(folder: Path) -> list[str]:
-    first = min(folder.glob("*.sql"))
-    found = NEEDS.search(first.read_text(encoding="utf-8"))
-    return [room.strip() for room in found[1].split(",")] if found else []
+    """The rooms that any file of a room needs: its later files may need more than its first."""
+    found = [NEEDS.search(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.sql"))]
+    return list(dict.fromkeys(room.strip() for one in found if one for room in one[1].split(",")))
 
 
 def read_migrations(room: str, folder: Path) -> Iterator[Migration]:

@@ -12,7 +12,8 @@ from gristmill.scopes import Scope, visible
 
 SQL = queries("gristmill.documents", "listing.sql")
 STATUSES = ("pending", "processing", "completed", "failed", "cancelled")
-SCANNED = 20_000  # documents whose names one portion looks through
+SCANNED = 20_000  # documents whose names one portion looks through …
+SCANNED_DEAD = 2_000  # … and of those with dead letters, each of which is a look into an index
 JUDGED = 500  # documents whose status is asked for at a time …
 ROUNDS = 4  # … and how often in one portion
 
@@ -92,17 +93,20 @@ async def _scopes_of(tx: Tx, wanted: DocumentFilter) -> list[ScopeId]:
 async def _find_candidates(
     tx: Tx, wanted: DocumentFilter, scopes: Sequence[ScopeId], before: DocumentId | None, most: int
 ) -> _Candidates:
-    statement = _choose_statement(wanted, everywhere=tx.seen_from is None)
+    everywhere = tx.seen_from is None and wanted.client is None and wanted.project is None
+    statement = _choose_statement(wanted, everywhere=everywhere)
     sifted = wanted.name or wanted.top or (wanted.type is not None and statement is not SQL["of_type"])
+    scanned = SCANNED_DEAD if wanted.status == "failed" else SCANNED
     given: dict[str, Any] = {
         "scopes": list(scopes),
+        "everywhere": everywhere,
         "before": ENDLESS if before is None else before,
         "type": wanted.type,
         "container": wanted.container,
         "top": wanted.top,
         "name": (wanted.name or "").lower(),
         "completed": wanted.status == "completed",
-        "scan": max(SCANNED, most) if sifted or wanted.status == "completed" else most,
+        "scan": max(scanned, most) if sifted or wanted.status == "completed" else most,
         "most": most,
     }
     row = await tx.one(statement, _Candidates, **given)
@@ -113,7 +117,7 @@ async def _find_candidates(
 
 
 def _choose_statement(wanted: DocumentFilter, *, everywhere: bool) -> Query:
-    """The statement whose index leaves the fewest documents to look at; `everywhere`: all scopes are seen."""
+    """The statement whose index leaves the fewest documents to look at; `everywhere`: in all scopes."""
     if wanted.container is not None:
         return SQL["parts"]
     if wanted.status == "failed":
@@ -122,7 +126,7 @@ def _choose_statement(wanted: DocumentFilter, *, everywhere: bool) -> Query:
         return SQL["incomplete"]
     if wanted.type is not None:
         return SQL["of_type"]
-    return SQL["newest"] if everywhere and wanted.client is None and wanted.project is None else SQL["newest_of_scopes"]
+    return SQL["newest"] if everywhere else SQL["newest_of_scopes"]
 
 
 # --- other orders

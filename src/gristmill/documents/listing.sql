@@ -60,20 +60,15 @@ SELECT ARRAY(SELECT id FROM seen
        (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
 
 -- name: failed
--- Dead letters are few among many documents that wait, and have an index; whether one of them makes its document failed is
--- asked afterwards.
-WITH dead AS MATERIALIZED (
-  SELECT DISTINCT substr(owner, 10)::bigint AS id FROM task WHERE died_at IS NOT NULL AND owner LIKE 'document:%%'
-), seen AS MATERIALIZED (
-  SELECT d.id, d.name, d.title, d.type, d.container
-    FROM dead x JOIN document d ON d.id = x.id
-   WHERE d.completed_at IS NULL AND d.scope = ANY (%(scopes)s::int[]) AND d.id < %(before)s
-   ORDER BY d.id DESC LIMIT %(scan)s
+-- documents with dead letters; whether these make a document failed is asked afterwards
+WITH seen AS MATERIALIZED (
+  SELECT d.id FROM dead_documents(CASE WHEN %(everywhere)s THEN NULL ELSE %(scopes)s::int[] END, %(before)s, %(scan)s) AS d (id)
 )
-SELECT ARRAY(SELECT id FROM seen
-              WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
-                AND (%(type)s::text IS NULL OR type = %(type)s::text) AND (NOT %(top)s OR container IS NULL)
-              ORDER BY id DESC LIMIT %(most)s) AS ids,
+SELECT ARRAY(SELECT d.id FROM seen JOIN document d USING (id)
+              WHERE d.completed_at IS NULL
+                AND (%(name)s = '' OR strpos(lower(d.name), %(name)s) > 0 OR strpos(lower(d.title), %(name)s) > 0)
+                AND (%(type)s::text IS NULL OR d.type = %(type)s::text) AND (NOT %(top)s OR d.container IS NULL)
+              ORDER BY d.id DESC LIMIT %(most)s) AS ids,
        (SELECT min(id) FROM seen) AS last, (SELECT count(*) FROM seen) = %(scan)s AS cut;
 
 -- name: parts

@@ -7,6 +7,7 @@ from pathlib import Path
 from gristmill.db import Tx, queries
 from gristmill.documents.intake import urn_of
 from gristmill.documents.progress import (
+    ENDLESS,
     Progress,
     Tally,
     count_documents,
@@ -30,7 +31,7 @@ class Overview:
 
 async def load_overview(tx: Tx, most: int) -> Overview:
     """Of all documents, at most so many of each kind; the count comes from counters, however many there are."""
-    dead = await tx.values(SQL["dead_documents"], DocumentId, most=most)
+    dead = await tx.values(SQL["dead_documents"], DocumentId, before=ENDLESS, most=most)
     chosen = await load_progress(tx, [*(await list_at_work(tx))[:most], *dead])
     newest = await list_documents(tx, limit=most)
     return Overview(list({one.id: one for one in [*newest, *chosen]}.values()), await count_documents(tx))

@@ -26,11 +26,10 @@ WITH RECURSIVE ours AS MATERIALIZED (
   SELECT d.id, d.completed_at FROM ours o JOIN document d ON d.container = o.id
 )
 SELECT count(*)::int AS documents, count(completed_at)::int AS completed,
-       (SELECT count(DISTINCT owner)::int FROM task WHERE died_at IS NOT NULL AND owner LIKE 'document:%%'
-           AND substr(owner, 10)::bigint IN (SELECT id FROM ours)) AS with_errors
+       (SELECT count(*)::int FROM task WHERE died_at IS NOT NULL AND owner ~ '^document:[0-9]{1,18}$'
+           AND substr(owner, 10)::bigint IN (SELECT id FROM ours)) AS errors
   FROM ours;
 
 -- name: dead_documents
 -- of all scopes and folders, the newest first
-SELECT DISTINCT substr(owner, 10)::bigint AS id FROM task WHERE died_at IS NOT NULL AND owner LIKE 'document:%%'
- ORDER BY 1 DESC LIMIT %(most)s;
+SELECT d.id FROM dead_documents(NULL, %(before)s, %(most)s) AS d (id);

@@ -7,6 +7,15 @@ from itertools import groupby
 from typing import NamedTuple
 
 from gristmill.db import Tx, queries
+from gristmill.documents.letters import (
+    BuildGraph,
+    EmbedChunk,
+    FinishDocument,
+    OpenDocument,
+    ReadPage,
+    SealPhase,
+    SplitPage,
+)
 from gristmill.documents.model import document_of, owner_of
 from gristmill.documents.phases.definition import Phase, Unit, list_phases
 from gristmill.documents.store import SQL
@@ -16,6 +25,8 @@ from gristmill.wording import format_count
 
 COUNTS = queries("gristmill.documents", "progress.sql")
 FINAL = frozenset({"completed", "failed", "cancelled"})
+# of the tasks of documents, whose errors are counted
+KINDS = [one.kind for one in (OpenDocument, ReadPage, SplitPage, EmbedChunk, BuildGraph, SealPhase, FinishDocument)]
 MOST_FAILURES = 20
 ENDLESS = 2**63 - 1  # an id that no document reaches
 
@@ -137,7 +148,7 @@ class Tally:
 
     documents: int
     completed: int
-    with_errors: int
+    errors: int  # tasks of documents that failed for good
 
 
 class _ProgressRow(NamedTuple):
@@ -206,7 +217,7 @@ async def list_documents(
 
 
 async def count_documents(tx: Tx) -> Tally:
-    (tally,) = await tx.all(COUNTS["tally"], Tally)
+    (tally,) = await tx.all(COUNTS["tally"], Tally, kinds=KINDS)
     return tally
 
 

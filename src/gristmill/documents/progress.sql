@@ -1,9 +1,9 @@
 -- How many documents there are, and which are being worked on.
 
 -- name: tally
--- from counters; what died is few, and has an index
+-- from counters: nothing is counted
 SELECT coalesce(sum(documents), 0)::int AS documents, coalesce(sum(completed), 0)::int AS completed,
-       (SELECT count(DISTINCT owner)::int FROM task WHERE died_at IS NOT NULL AND owner LIKE 'document:%%') AS with_errors
+       (SELECT coalesce(sum(n), 0)::int FROM dead_tally WHERE kind = ANY (%(kinds)s::text[])) AS errors
   FROM document_tally;
 
 -- name: at_work

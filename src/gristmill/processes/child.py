@@ -1,7 +1,7 @@
 """The program of a child process: it reads calls from its pipe, makes them within their limits, and replies.
 
-A fresh interpreter loads this file alone, so it imports little: importing all of Gristmill that a parent has takes six
-times as long. A call imports the modules that it needs.
+A fresh interpreter loads this file with all doors closed (`gristmill.doors`), so it imports little: importing all of
+Gristmill that a parent has takes ten times as long. A call imports the modules that it needs.
 """
 
 import ctypes

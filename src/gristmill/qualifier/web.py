@@ -7,8 +7,8 @@ WEB = WebPart(
     api=(api.ROUTES, decision_api.ROUTES),
     console=(inbox_pages.PAGES, decision_pages.PAGES),
     menu=(
-        Entry("/inbox", "Inbox", "inbox", place=15),
-        Entry("/conventions", "Conventions", "filter", place=26),
-        Entry("/replay", "Replay", "retry", role="manager", place=27),
+        Entry("/inbox", "Inbox", "inbox", place=10),
+        Entry("/conventions", "Conventions", "filter", place=44),
+        Entry("/replay", "Replay", "retry", role="manager", place=46),
     ),
 )

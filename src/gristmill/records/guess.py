@@ -9,7 +9,8 @@ from gristmill.records.detect import NUMBER
 from gristmill.records.model import BOTTOM, TOP, Dialect, Options, Plan
 
 MOST_COLUMNS = 2_000
-ID_NAMES = ("task_id", "uuid", "id", "external_id", "record_id", "guid", "key")
+# names of ids, and how many of their values differ at least; the first two are ids even if some rows were sent twice
+ID_NAMES = {"task_id": 0.5, "uuid": 0.5} | dict.fromkeys(("id", "external_id", "record_id", "guid", "key"), 0.9)
 LINK = re.compile(r"\s*(https?://|www\.)\S+\s*")
 # top 10, TOP_10, Top-10 %, top ten, top10percent …
 EXTREME = re.compile(r"\W*(top|bottom)[\W_]*(?:10|ten)[\W_]*(?:%|per ?cent(?:ile)?)?\W*", re.IGNORECASE)
@@ -74,11 +75,11 @@ def _cells(sample: Sequence[Sequence[str]], place: int) -> list[str]:
 
 
 def _find_id(columns: Sequence[str], sample: Sequence[Sequence[str]]) -> str | None:
-    """A column with the name of an id whose values do not repeat."""
-    for wanted in ID_NAMES:
+    """A column with the name of an id whose values hardly repeat."""
+    for wanted, share in ID_NAMES.items():
         for place, name in enumerate(columns):
             values = _cells(sample, place)
-            if _plain(name) == _plain(wanted) and len(set(values)) >= 0.9 * len(values):
+            if _plain(name) == _plain(wanted) and len(set(values)) >= share * len(values):
                 return name
     return None
 

@@ -145,9 +145,9 @@ class JsonRows:
         try:
             found = orjson.loads(line)
         except orjson.JSONDecodeError:
-            return Broken("it is no JSON", line)
+            return Broken("it is no JSON", line.rstrip("\r\n"))
         if not isinstance(found, dict):
-            return Broken("it is no JSON object", line)
+            return Broken("it is no JSON object", line.rstrip("\r\n"))
         return cast("Mapping[str, Any]", found)
 
 

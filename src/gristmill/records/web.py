@@ -7,7 +7,7 @@ WEB = WebPart(
     api=(api.ROUTES, cron.ROUTES),
     console=(pages.PAGES,),
     menu=(
-        Entry("/records", "Records", "records", place=35),
-        Entry("/admin/queue-monitor", "Queue monitor", "queues", role="manager", place=65),
+        Entry("/records", "Records", "records", place=28),
+        Entry("/admin/queue-monitor", "Queue monitor", "queues", role="manager", place=80),
     ),
 )

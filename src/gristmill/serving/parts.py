@@ -21,6 +21,10 @@ def take_files(room: str) -> dict[str, Any]:
     return {FILES_OF: room}
 
 
+# where each part of the menu begins; the first has no heading, and its four pages are the bar of a narrow screen
+SECTIONS = ((0, ""), (20, "Knowledge"), (40, "Work"), (60, "Sources"), (70, "Queue"), (90, "Machine"))
+
+
 @dataclass(frozen=True)
 class Entry:
     """A page in the menu and in the command palette."""
@@ -30,7 +34,11 @@ class Entry:
     icon: str  # the name of a drawing in web/static/icons.svg
     role: Role = "viewer"
     operator: bool = False  # only for callers that see all clients
-    place: int = 50  # in the menu, from the top
+    place: int = 50  # in the menu, from the top; the numbers of SECTIONS say under which heading
+
+    @property
+    def section(self) -> str:
+        return next(title for first, title in reversed(SECTIONS) if self.place >= first)
 
 
 @dataclass(frozen=True)

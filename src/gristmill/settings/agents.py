@@ -1,4 +1,4 @@
-"""What agents may use: time and memory of their commands, a server for their mail, room for their workspaces."""
+"""What agents may use, and how a run goes: the time and memory of commands, a mail server, which graph carries it."""
 
 from datetime import timedelta
 
@@ -42,4 +42,16 @@ class AgentsSettings(Slice):
     smtp: MailServer | None = Field(
         default=None,
         description="The server that sends mail for agents, as a table in gristmill.toml.",
+    )
+    use_delegation_graph: bool = Field(
+        default=False, description="Whether runs are carried by the delegation graph instead of the standard one."
+    )
+    use_specialist_agents: bool = Field(
+        default=False, description="Whether delegations go to specialists; else one general agent does everything."
+    )
+    use_dag_execution: bool = Field(
+        default=False, description="Whether delegations of the same parallel group run side by side."
+    )
+    use_procedural_memory: bool = Field(
+        default=False, description="Whether runs learn procedures from runs that succeeded, and follow them."
     )

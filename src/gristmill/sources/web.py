@@ -297,4 +297,4 @@ async def _pause(request: Request, caller: Caller, id_: SourceId, *, paused: boo
         return (await _load_all(tx, caller, [await get_source(tx, id_)]))[0]
 
 
-WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[Entry("/sources", "Sources", "sources", place=25)])
+WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[Entry("/sources", "Sources", "sources", place=60)])

@@ -1,20 +1,25 @@
 """The application: the routes and pages of all rooms behind one gate."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.requests import Request
 from fastapi.responses import Response
+from jinja2 import Environment
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 
 from gristmill.db import Database
 from gristmill.documents import PageImages, ProgressWatcher
 from gristmill.errors import GristmillError
 from gristmill.knowledge import Finder
 from gristmill.rooms import Room
-from gristmill.serving import Problem, Services, WebPart
+from gristmill.serving import Entry, Problem, Services, WebPart
 from gristmill.settings import Settings
 from gristmill.web import assets, health
 from gristmill.web.access.audit import change_in_parts, record
@@ -30,12 +35,26 @@ from gristmill.web.gate.origins import OriginCheck
 from gristmill.web.gate.rates import RateLimit
 from gristmill.web.gate.second_try import SecondTry, may_be_repeated
 from gristmill.web.gate.writes import WritesOnce
-from gristmill.web.openapi import document_api
+from gristmill.web.openapi import describe_api
 from gristmill.web.parts import find_parts
 from gristmill.web.rendering import make_environment, make_render
 
 TITLE = "Gristmill"
 EXPECTED = (Problem, GristmillError, RequestValidationError, HTTPException, UnicodeEncodeError)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Everything that is served, whatever the database: the routes, the menu, the templates."""
+
+    routes: Sequence[BaseRoute]
+    menu: Sequence[Entry]
+    environment: Environment
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        return describe_api(TITLE, self.routes)
 
 
 def create_app(db: Database, settings: Settings, rooms: Sequence[Room], finder: Finder) -> FastAPI:
@@ -44,28 +63,37 @@ def create_app(db: Database, settings: Settings, rooms: Sequence[Room], finder: 
     `app.state.services.close()` ends the processes that it has started.
     """
     app = FastAPI(title=TITLE, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
-    parts = find_parts(rooms)
-    render = make_render(make_environment(rooms), [entry for part in parts for entry in part.menu])
+    surface = build_surface(tuple(room.name for room in rooms))
+    render = make_render(surface.environment, surface.menu)
     images, watcher = PageImages(db, settings), ProgressWatcher(db)
     app.state.services = Services(db, settings, finder, rooms, render, record, change_in_parts, images, watcher)
-    include_parts(app, parts)
-    app.include_router(assets.ROUTES)
-    app.include_router(health.ROUTES)
+    app.router.routes.extend(surface.routes)
     app.state.metrics = RequestMetrics()
-    document_api(app)
+    app.openapi = lambda: surface.document
     for kind in EXPECTED:
         app.add_exception_handler(kind, answer_failure)
     put_gate_before(app, db, settings)
     return app
 
 
-def include_parts(app: FastAPI, parts: Sequence[WebPart]) -> None:
+@cache
+def build_surface(rooms: tuple[str, ...]) -> Surface:
+    """The surface of the rooms with these names. It takes half a second: once for all applications of a process."""
+    parts = find_parts(rooms)
+    tree = APIRouter()
+    include_parts(tree, parts)
+    tree.include_router(assets.ROUTES)
+    tree.include_router(health.ROUTES)
+    return Surface(tree.routes, [entry for part in parts for entry in part.menu], make_environment(rooms))
+
+
+def include_parts(tree: APIRouter, parts: Sequence[WebPart]) -> None:
     api = APIRouter(prefix="/api")
     for router in (router for part in parts for router in part.api):
         api.include_router(router)
-    app.include_router(api)
+    tree.include_router(api)
     for router in (router for part in parts for router in (*part.console, *part.foreign)):
-        app.include_router(router, include_in_schema=False)
+        tree.include_router(router, include_in_schema=False)
 
 
 def put_gate_before(app: FastAPI, db: Database, settings: Settings) -> None:

@@ -1,14 +1,15 @@
 """The OpenAPI document: beside what routes say of themselves, every answer that the gate can give, exactly."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from gristmill.web.gate.writes import describe_header
 
+VERSION = "0.1.0"  # of the API
 WRITING = ("post", "put", "patch", "delete")
 OPEN = ("/healthz", "/readyz")
 PROBLEM = {
@@ -29,17 +30,8 @@ polled has an ETag. A write with an `Idempotency-Key` is done once."""
 Operation = dict[str, Any]
 
 
-def document_api(app: FastAPI) -> None:
-    """Let the application describe itself, once."""
-
-    def describe() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            app.openapi_schema = complete(
-                get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
-            )
-        return app.openapi_schema
-
-    app.openapi = describe
+def describe_api(title: str, routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    return complete(get_openapi(title=title, version=VERSION, description=DESCRIPTION, routes=routes))
 
 
 def complete(document: dict[str, Any]) -> dict[str, Any]:

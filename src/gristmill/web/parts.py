@@ -13,13 +13,13 @@ from types import ModuleType
 
 from fastapi import APIRouter
 
-from gristmill.rooms import Room
 from gristmill.serving import Entry, WebPart
 
 HOUSE = Path(__file__).parents[1]
 
 
-def find_parts(rooms: Iterable[Room]) -> Sequence[WebPart]:
+def find_parts(rooms: Iterable[str]) -> Sequence[WebPart]:
+    """Of web itself, and of the rooms with these names."""
     return [*find_own_parts(), *(part for room in rooms if (part := find_part_of(room)))]
 
 
@@ -47,10 +47,10 @@ def import_all(package: str) -> Iterator[ModuleType]:
         yield importlib.import_module(f"{package}.{found.name}")
 
 
-def find_part_of(room: Room) -> WebPart | None:
+def find_part_of(room: str) -> WebPart | None:
     """The constant WEB of `<room>/web.py`, if the room has that file."""
-    name = f"gristmill.{room.name}"
-    if not (HOUSE / room.name).is_dir() or find_spec(f"{name}.web") is None:
+    name = f"gristmill.{room}"
+    if not (HOUSE / room).is_dir() or find_spec(f"{name}.web") is None:
         return None
     part = importlib.import_module(f"{name}.web").WEB
     if not isinstance(part, WebPart):

@@ -8,7 +8,6 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
-from gristmill.rooms import Room
 from gristmill.serving import Caller, Entry, Render
 from gristmill.web.console.answering import is_partial
 from gristmill.web.console.drawing import equip
@@ -18,9 +17,9 @@ HOUSE = Path(__file__).parents[1]
 TEMPLATES = HOUSE / "web" / "console" / "templates"
 
 
-def make_environment(rooms: Iterable[Room]) -> Environment:
+def make_environment(rooms: Iterable[str]) -> Environment:
     """Texts are escaped everywhere, and a value that a template names but nobody gave is an error."""
-    folders = {room.name: HOUSE / room.name / "templates" for room in rooms}
+    folders = {room: HOUSE / room / "templates" for room in rooms}
     of_rooms = {name: FileSystemLoader(folder) for name, folder in folders.items() if folder.is_dir()}
     environment = Environment(
         loader=ChoiceLoader([FileSystemLoader(TEMPLATES), PrefixLoader(of_rooms)]),

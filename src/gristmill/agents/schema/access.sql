@@ -1,4 +1,4 @@
--- Who sees which runs, questions, effects, policies and conversations.
+-- Who sees which runs, questions, effects, policies, conversations and memories.
 
 -- a run of nobody's client is the operator's: its request and what it read are no client's to see
 SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes())::int[])',
@@ -13,3 +13,10 @@ SELECT protect('agent_policy');
 SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT own_scopes())::int[])',
                     own => 'scope <> 1 AND scope = ANY ((SELECT own_scopes())::int[])')
   FROM unnest(ARRAY['conversation', 'conversation_message']) one;
+-- what happened in runs of nobody's client is the operator's, as these runs are; so are procedures that were learned there
+SELECT protect('agent_session', seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes())::int[])',
+                                own => 'scope <> 1 AND scope = ANY ((SELECT own_scopes())::int[])',
+                                rights => 'SELECT, DELETE');
+SELECT protect('agent_procedure', seen => $$ (scope <> 1 OR source = 'user_defined') AND scope = ANY ((SELECT seen_scopes())::int[]) $$);
+-- a fact is seen as its document is
+SELECT protect('agent_fact', rights => 'SELECT');

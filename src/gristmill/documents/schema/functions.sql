@@ -180,3 +180,31 @@ BEGIN
     PERFORM drop_unused_blobs(ARRAY[digest]);
   END IF;
 END $$;
+
+-- The documents of these scopes (null: of all) that have dead letters, the newest first. It has the rights of the owner, because
+-- row-level security would keep the index from being used: `substr` might tell of rows that the policy hides. The scopes that
+-- the session sees are asked for here instead; a session of the owner sees all. Each round finds the next document, however many
+-- dead letters the one before it has.
+CREATE OR REPLACE FUNCTION dead_documents(among int[], before bigint, most int) RETURNS SETOF bigint LANGUAGE plpgsql STABLE
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+  at bigint := before;
+BEGIN
+  IF coalesce(nullif(current_setting('role'), 'none'), session_user) <> current_user THEN
+    among := ARRAY (SELECT s FROM unnest(seen_scopes()) s WHERE among IS NULL OR s = ANY (among));
+  END IF;
+  FOR n IN 1..most LOOP
+    IF among IS NULL THEN
+      SELECT substr(owner, 10)::bigint INTO at FROM task
+       WHERE died_at IS NOT NULL AND owner ~ '^document:[0-9]{1,18}$' AND substr(owner, 10)::bigint < at
+       ORDER BY substr(owner, 10)::bigint DESC LIMIT 1;
+    ELSE
+      SELECT max(d.id) INTO at FROM unnest(among) AS o (scope), LATERAL (
+        SELECT substr(owner, 10)::bigint AS id FROM task
+         WHERE scope = o.scope AND died_at IS NOT NULL AND owner ~ '^document:[0-9]{1,18}$' AND substr(owner, 10)::bigint < at
+         ORDER BY scope DESC, substr(owner, 10)::bigint DESC LIMIT 1) d;
+    END IF;
+    EXIT WHEN at IS NULL;
+    RETURN NEXT at;
+  END LOOP;
+END $$;

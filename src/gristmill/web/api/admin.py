@@ -20,12 +20,14 @@ from gristmill.queue import (
     get_task,
     retry_tasks,
 )
+from gristmill.records import IngestData, Vectorize
 from gristmill.serving import Manager, services_of
 from gristmill.web.api.tasks import check_revived
 from gristmill.web.task_filters import BIGINT
 
 ROUTES = APIRouter(prefix="/admin/queue", tags=["queues"])
 RECENT = 20
+JOB_TYPES = {IngestData.kind: "INGEST_DATA", Vectorize.kind: "VECTORIZE"}  # as importers of tables call them
 
 
 class Named(BaseModel):
@@ -126,7 +128,7 @@ def show_job(one: Task) -> Job:
         progress = JobProgress(current=one.progress_current, total=one.progress_total, message=one.progress_message)
     return Job(
         id=str(one.id),
-        job_type=one.kind,
+        job_type=JOB_TYPES.get(one.kind, one.kind),
         status=one.status.upper(),
         payload=one.payload,
         result=one.result,

@@ -11,7 +11,7 @@ from gristmill.web.access.audit import LOOK, ChangeFilter, list_changes
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
-MENU = (Entry("/audit", "Audit log", "audit", role="admin", place=92),)
+MENU = (Entry("/audit", "Audit log", "audit", role="admin", place=96),)
 PORTION = 100
 Text = Annotated[str, Query(max_length=500)]
 

@@ -26,7 +26,7 @@ from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 from gristmill.web.console.tasks import TaskQuery, read_query
 
 PAGES = APIRouter()
-MENU = (Entry("/bulk", "Bulk actions", "check", role="manager", place=68),)
+MENU = (Entry("/bulk", "Bulk actions", "check", role="manager", place=78),)
 
 
 @dataclass(frozen=True)

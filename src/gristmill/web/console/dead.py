@@ -11,7 +11,7 @@ from gristmill.serving import Entry, Viewer, services_of
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/dead", "Dead letters", "dead", place=64),)
+MENU = (Entry("/dead", "Dead letters", "dead", place=74),)
 SAMPLES = 20
 COLUMNS: Columns[dead.Cluster] = {
     "count": lambda one: one.count,

@@ -32,7 +32,7 @@ from gristmill.web.console.saved_views import list_views, remove_view, save_view
 from gristmill.web.console.sorting import read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/documents", "Documents", "documents", place=20),)
+MENU = (Entry("/documents", "Documents", "documents", place=12),)
 PORTION = 50  # rows
 SORTED = 100  # rows of a portion that is ordered by something that no index knows
 ORDERS: Mapping[str, Order] = {"added": "oldest", "name": "name", "-name": "-name"}  # of all documents

@@ -18,7 +18,7 @@ from gristmill.web.console.seen_scope import read_scope
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
-MENU = (Entry("/graph", "Graph", "graph", place=40),)
+MENU = (Entry("/graph", "Graph", "graph", place=24),)
 MOST_EVIDENCE = 12
 MOST_NEIGHBOURS = 60  # in the list of the side panel
 MOST_NAMES = 12

@@ -12,7 +12,7 @@ from gristmill.web.console.answering import answer_action
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/keys", "Keys", "keys", role="admin", operator=True, place=90),)
+MENU = (Entry("/keys", "Keys", "keys", role="admin", operator=True, place=94),)
 Operator = Annotated[Caller, Depends(require("admin", operator=True))]
 COLUMNS: Columns[AccessKey] = {
     "name": lambda key: key.name,

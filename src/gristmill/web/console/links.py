@@ -20,7 +20,7 @@ from gristmill.web.api.links import (
 )
 
 PAGES = APIRouter(prefix="/links")
-MENU = (Entry("/links", "Links", "link", place=46),)
+MENU = (Entry("/links", "Links", "link", place=64),)
 TABS: tuple[tuple[State | None, str], ...] = (
     ("waiting", "Waiting"),
     ("queued", "Being fetched"),

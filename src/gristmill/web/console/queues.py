@@ -35,7 +35,7 @@ from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 from gristmill.web.limits import describe_limits, read_limit, read_settings_form
 
 PAGES = APIRouter()
-MENU = (Entry("/queues", "Queues", "queues", operator=True, place=60),)
+MENU = (Entry("/queues", "Queues", "queues", operator=True, place=70),)
 Operator = Annotated[Caller, Depends(require("viewer", operator=True))]
 Steward = Annotated[Caller, Depends(require("admin", operator=True))]
 HEAD_OF_LINE = 50

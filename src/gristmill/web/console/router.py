@@ -9,7 +9,7 @@ from gristmill.web.api.router import Draining, Unloading, drain, release, reload
 from gristmill.web.router_calls import NoRouter, RouterCalls
 
 PAGES = APIRouter(prefix="/router")
-MENU = (Entry("/router", "Router", "router", operator=True, place=68),)
+MENU = (Entry("/router", "Router", "router", operator=True, place=92),)
 Watcher = Annotated[Caller, Depends(require("viewer", operator=True))]
 Operator = Annotated[Caller, Depends(require("admin", operator=True))]
 Text = Annotated[str, Form(max_length=200)]

@@ -19,7 +19,7 @@ from gristmill.web.console.charts import Series, draw_spark_blocks
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/schedules", "Schedules", "schedules", place=66),)
+MENU = (Entry("/schedules", "Schedules", "schedules", place=76),)
 SHOWN_RUNS = 24
 NEXT_RUNS = 3
 

@@ -19,7 +19,7 @@ from gristmill.web.console.marking import Run, Span, cut_text
 from gristmill.web.console.seen_scope import read_view
 
 PAGES = APIRouter()
-MENU = (Entry("/search", "Search", "search", place=30),)
+MENU = (Entry("/search", "Search", "search", place=14),)
 LONGEST_QUERY = 2_000
 LIMIT = 20  # hits
 MOST_LIMIT = 100

@@ -38,7 +38,7 @@ from gristmill.web.task_filters import read_spot, write_spot
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
-MENU = (Entry("/tasks", "Tasks", "tasks", place=62),)
+MENU = (Entry("/tasks", "Tasks", "tasks", place=72),)
 PORTION = 50
 CHILDREN = 100
 BY_AGE = ("id", "sent")  # the whole list is in this order; other columns sort the portion at hand

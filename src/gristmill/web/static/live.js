@@ -1,6 +1,8 @@
 // Live regions: htmx fetches them again, and they change in place. Nothing moves under the cursor: new rows of a list wait
 // behind a line "7 new". While the server is away, one line says so, and it goes when the server is back.
 
+import { arrange } from "./tables.js";
+
 const held = new WeakMap(); // the rows that a steady list does not show yet
 
 // --- change a piece of the page into another one, and touch only the differences
@@ -113,6 +115,7 @@ if (window.htmx) {
     handleSwap: (style, target, fragment) => {
       if (style !== "morph") return false;
       const made = [];
+      arrange(fragment); // in the order that the person has chosen: no row jumps
       if (target.hasAttribute("data-steady")) hold_back(target, fragment, made);
       else morph_children(target, fragment, made);
       return made.length ? made : [document.createElement("i")]; // an empty list would mean: not handled

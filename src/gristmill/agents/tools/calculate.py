@@ -1,0 +1,89 @@
+"""The tool that computes exactly: sums, differences, products and shares of decimal numbers."""
+
+import ast
+import operator
+from collections.abc import Callable
+from decimal import Decimal, DecimalException, localcontext
+from typing import Any
+
+from pydantic import Field
+
+from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.errors import Refused
+
+LONGEST = 4_000  # characters
+DIGITS = 40  # of a result that does not end
+LARGEST = Decimal(10) ** 30
+OPERATORS: dict[type[ast.AST], Callable[[Decimal, Decimal], Decimal]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda left, right: left / right,
+}
+
+
+def _round(number: Decimal, places: Decimal = Decimal(0)) -> Decimal:
+    return round(number, int(places))
+
+
+FUNCTIONS: dict[str, Callable[..., Decimal]] = {
+    "sum": lambda *given: sum(given, Decimal(0)),
+    "min": min,
+    "max": max,
+    "round": _round,
+}
+
+
+class Calculate(Arguments):
+    """What is computed."""
+
+    expression: str = Field(
+        min_length=1,
+        max_length=LONGEST,
+        description="For example sum(19.99, 5.00) * 1.19, or round(100 / 3, 2). Decimal points, no separators.",
+    )
+
+
+async def calculate(arguments: Calculate, bench: Bench) -> ToolResult:
+    value = compute(arguments.expression)
+    written = format(value, "f")
+    return ToolResult(f"{arguments.expression.strip()} = {written}", {"value": written})
+
+
+def compute(expression: str) -> Decimal:
+    """The value of an expression, exact in decimal digits; Refused if it is none."""
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+        with localcontext(prec=DIGITS):
+            value = _compute(tree.body, expression.strip())
+    except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+        raise Refused(f"“{expression[:80]}” cannot be computed: write numbers, + - * / and brackets.") from error
+    except (DecimalException, TypeError) as error:
+        raise Refused(f"“{expression[:80]}” has no value: {type(error).__name__}.") from error
+    if abs(value) > LARGEST:
+        raise Refused("The result is too large.")
+    return value
+
+
+def _compute(node: ast.AST, text: str) -> Decimal:
+    match node:
+        case ast.Constant():
+            # as it is written: a binary number would not be exact
+            return Decimal((ast.get_source_segment(text, node) or "").replace("_", ""))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](_compute(left, text), _compute(right, text))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_compute(operand, text)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _compute(operand, text)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](*_compute_all(args, text))
+        case _:
+            raise Refused(f"“{text[:80]}” cannot be computed: write numbers, + - * / and sum, min, max, round.")
+
+
+def _compute_all(nodes: list[Any], text: str) -> list[Decimal]:
+    return [_compute(one, text) for one in nodes]
+
+
+TOOL = Tool("calculate", "Compute exactly with decimal numbers: sums, differences, shares.", Calculate, calculate)
