@@ -12,7 +12,7 @@ import pytest
 from gristmill.app import ROOMS
 from gristmill.client import ApiError, AsyncClient, Client, DocumentEvent, NotAnswering
 from gristmill.client.calls import Call, upload, write
-from gristmill.client.core import EventReader, find_pause
+from gristmill.client.core import EventReader, find_pause, make_document_event
 from gristmill.client.failures import choose_pause, read_problem
 from gristmill.db import Database
 from gristmill.knowledge import Finder
@@ -200,7 +200,7 @@ def test_the_server_decides_how_long_to_wait_within_reason(said: str | None, mos
 
 
 def test_events_are_read_line_by_line() -> None:
-    reader = EventReader()
+    reader = EventReader(make_document_event)
     lines = ["retry: 2000", "", ": still there", "", "id: 7-gone", "event: gone", "data: {}", ""]
     (event,) = [event for line in lines for event in reader.feed(line)]
     assert event == DocumentEvent("7-gone", "gone", None)

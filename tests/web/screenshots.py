@@ -16,11 +16,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from browser import Site, find_barriers, open_browser, open_site, overflows
 from furnishing import furnish, import_table, list_pages
 from playwright.async_api import Browser, Page
+from run_scenes import play_delegating, play_long, play_waiting
 from test_web_router import run_ollama
 
 from gristmill.db import Database, open_database
@@ -95,7 +97,10 @@ async def prepare(db: Database, site: Site, scene: str) -> list[str]:
             table = await import_table(client, REVIEWS.read_bytes(), REVIEWS.name, load=True)
             return ["/tasks/3", "/queues/ocr", "/documents/1", f"/records/{table}", "/search?q=mill", *EXAMPLES]
         made, furnished = await set_scene(db), await furnish(db, client)
+    runs = [(await play(db)).run for play in (play_waiting, play_delegating, play_long)]
     return [
+        *(f"/runs/{run}" for run in runs),
+        f"/runs/{runs[0]}?node=execute_step",
         f"/tasks?task={made.waiting}",
         *(f"/tasks/{one}" for one in (made.dead, made.group, made.blocked)),
         "/queues/extract",

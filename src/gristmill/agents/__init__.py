@@ -5,28 +5,46 @@ from gristmill.agents.ask.model import Answer, Citation, Draft, Ended, Event, Fo
 from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.streams import ask_in_conversation, stream_answer
 from gristmill.agents.ask.talking import Speaker, Talker
-from gristmill.agents.effects import EffectRow, answer_question, list_effects, list_newest_effects, load_effect
+from gristmill.agents.checkpoints import CheckpointSize
+from gristmill.agents.effects import (
+    EffectLine,
+    EffectRow,
+    answer_question,
+    list_effects,
+    list_newest_effects,
+    load_effect,
+)
 from gristmill.agents.mcp.stdio import serve_stdio
+from gristmill.agents.picture import draw_run
 from gristmill.agents.policy import Policy, drop_policy, find_policy, load_policy, set_policy
 from gristmill.agents.runs import (
     Question,
     Run,
     RunState,
     Started,
+    StepLine,
+    WantedRuns,
+    is_waiting,
     list_questions,
     list_runs,
+    list_step_lines,
     load_question,
     load_run,
     start_run,
 )
+from gristmill.agents.starting import begin_run
+from gristmill.agents.step_tree import nest_steps
 from gristmill.agents.stopping import end_run
+from gristmill.agents.watching import RunNews, RunView, load_view, watch_run
 
 __all__ = [
     "Answer",
     "Answerer",
     "AskService",
+    "CheckpointSize",
     "Citation",
     "Draft",
+    "EffectLine",
     "EffectRow",
     "Ended",
     "Event",
@@ -36,27 +54,38 @@ __all__ = [
     "Policy",
     "Question",
     "Run",
+    "RunNews",
     "RunState",
+    "RunView",
     "Said",
     "Sentence",
     "Speaker",
     "Started",
+    "StepLine",
     "Talker",
+    "WantedRuns",
     "answer_question",
     "ask_in_conversation",
+    "begin_run",
+    "draw_run",
     "drop_policy",
     "end_run",
     "find_policy",
+    "is_waiting",
     "list_effects",
     "list_newest_effects",
     "list_questions",
     "list_runs",
+    "list_step_lines",
     "load_effect",
     "load_policy",
     "load_question",
     "load_run",
+    "load_view",
+    "nest_steps",
     "serve_stdio",
     "set_policy",
     "start_run",
     "stream_answer",
+    "watch_run",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
+from gristmill.agents.checkpoints import CheckpointSize, measure_checkpoints
 from gristmill.agents.effects import Changes, EffectRow, EffectState, answer_question, list_effects
 from gristmill.agents.policy import Policy, drop_policy, find_policy, load_policy, set_policy
 from gristmill.agents.runs import (
@@ -16,13 +17,14 @@ from gristmill.agents.runs import (
     RunState,
     Started,
     Step,
+    WantedRuns,
     list_questions,
     list_runs,
     list_steps,
     load_question,
     load_run,
-    start_run,
 )
+from gristmill.agents.starting import begin_run
 from gristmill.agents.stopping import end_run
 from gristmill.ids import QuestionId, RunId
 from gristmill.scopes import Scope
@@ -61,14 +63,24 @@ class ShownRun(BaseModel):
     repository: str | None
     foreground: bool
     state: RunState
+    task: int | None
+    host: str | None
     report: str | None
     error: str | None
     stopped_by: str | None
+    calls: int
     tokens_in: int
     tokens_out: int
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+
+class ShownRunDetail(ShownRun):
+    """A run, and what its checkpoints take in the database."""
+
+    checkpoints: int
+    checkpoint_bytes: int
 
 
 class ShownStep(BaseModel):
@@ -82,6 +94,7 @@ class ShownStep(BaseModel):
     output: Any
     error: str | None
     model: str | None
+    calls: int
     tokens_in: int
     tokens_out: int
     started_at: datetime
@@ -141,6 +154,7 @@ class NewRun(BaseModel):
     client: str | None = Field(default=None, max_length=100)
     project: str | None = Field(default=None, max_length=100)
     repository: str | None = Field(default=None, max_length=63, description="The git source to work on.")
+    background: bool = Field(default=False, description="Nobody waits for it: whatever a person waits for goes first.")
 
 
 class GivenAnswer(BaseModel):
@@ -209,31 +223,33 @@ async def get_runs(
     request: Request,
     caller: Viewer,
     state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
+    client: Wanted = None,
+    project: Wanted = None,
+    q: Annotated[str | None, Query(max_length=200, description="Words of the request.")] = None,
     cursor: Cursor = None,
     limit: Limit = PORTION,
 ) -> Listing[ShownRun]:
     """The newest runs first."""
-    found, more = await load_runs(request, caller, state, cursor, limit)
+    wanted = WantedRuns([state] if state else None, client, project, q)
+    found, more = await load_runs(request, caller, wanted, cursor, limit)
     return Listing(items=[show_run(one) for one in found], next=more)
 
 
 @RUNS.post("", status_code=201)
 async def post_run(request: Request, caller: Manager, body: NewRun) -> ShownRun:
     """Let agents do something; what changes the outside is asked for first."""
-    services = services_of(request)
     scope = caller.choose_scope(body.client, body.project)
-    async with caller.transaction(services.db) as tx:
-        wanted = Started(body.request, caller.name, scope, repository=body.repository)
-        run = await load_run(tx, await start_run(tx, wanted))
-        await services.record(tx, caller, "start", f"run {run.id}", request=run.title)
-    return show_run(run)
+    wanted = Started(
+        body.request, caller.name, scope, repository=body.repository or None, foreground=not body.background
+    )
+    return show_run(await start(request, caller, wanted))
 
 
 @RUNS.get("/{id}")
-async def get_run(request: Request, caller: Viewer, id: Number) -> ShownRun:
+async def get_run(request: Request, caller: Viewer, id: Number) -> ShownRunDetail:
     """One run."""
-    async with caller.reading(services_of(request).db) as tx:
-        return show_run(await load_run(tx, RunId(id)))
+    run, size = await load_sized_run(request, caller, RunId(id))
+    return ShownRunDetail(**show_run(run).model_dump(), checkpoints=size.checkpoints, checkpoint_bytes=size.bytes)
 
 
 @RUNS.get("/{id}/steps")
@@ -338,13 +354,29 @@ async def delete_policy(
 # --- for pages, too
 
 
+async def start(request: Request, caller: Caller, wanted: Started) -> Run:
+    services = services_of(request)
+    async with caller.transaction(services.db) as tx:
+        run = await begin_run(tx, wanted)
+        await services.record(tx, caller, "start", f"run {run.id}", request=run.title)
+    return run
+
+
+async def load_sized_run(request: Request, caller: Caller, id_: RunId) -> tuple[Run, CheckpointSize]:
+    """A run that the caller sees. Its checkpoints are no client's to read: the server counts them."""
+    services = services_of(request)
+    async with caller.reading(services.db) as tx:
+        run = await load_run(tx, id_)
+    async with services.db.reading() as tx:
+        return run, await measure_checkpoints(tx, id_)
+
+
 async def load_runs(
-    request: Request, caller: Caller, state: RunState | None, cursor: str | None, limit: int
+    request: Request, caller: Caller, wanted: WantedRuns, cursor: str | None, limit: int
 ) -> tuple[list[Run], str | None]:
     """A portion of the list, and the cursor of the next one."""
     last = read_cursor(cursor, int)
     async with caller.reading(services_of(request).db) as tx:
-        wanted: Sequence[RunState] | None = [state] if state else None
         found = await list_runs(tx, wanted, before=int(last[0]) if last else None, limit=limit + 1)
     return found[:limit], write_cursor(found[limit - 1].id) if len(found) > limit else None
 

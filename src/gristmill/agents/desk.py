@@ -27,6 +27,7 @@ from gristmill.agents.runs import (
     load_contexts,
     load_texts,
     note_host,
+    note_waiting,
     put_context,
 )
 from gristmill.agents.thinking import Thinker
@@ -91,6 +92,10 @@ class Desk:
         made = Stepping(id_)
         try:
             yield made
+        except Waiting as waiting:
+            async with self.db.transaction() as tx:
+                await end_step(tx, id_, output=note_waiting(made.output, str(waiting)), cost=made.cost)
+            raise
         except Exception as error:
             async with self.db.transaction() as tx:
                 await end_step(tx, id_, output=made.output, error=str(error) or type(error).__name__, cost=made.cost)

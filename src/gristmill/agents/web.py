@@ -1,13 +1,14 @@
 """Agents over HTTP: ask and its conversations, runs with their ledger, questions, policies, and MCP."""
 
 from gristmill.agents import api as acting
+from gristmill.agents import live_api
 from gristmill.agents import pages as acting_pages
 from gristmill.agents.ask import api, openai, pages
 from gristmill.agents.mcp import http as mcp
 from gristmill.serving import Entry, WebPart
 
 WEB = WebPart(
-    api=[api.ROUTES, acting.RUNS, acting.QUESTIONS, acting.POLICIES],
+    api=[api.ROUTES, acting.RUNS, live_api.ROUTES, acting.QUESTIONS, acting.POLICIES],
     console=[pages.PAGES, acting_pages.RUNS, acting_pages.QUESTIONS],
     foreign=[openai.ROUTES, mcp.ROUTES],
     menu=[

@@ -19,6 +19,8 @@ REMOTE = {
     "ask": (),
     "documents": (),
     "document": ("show", "text", "retry", "reindex", "rm"),
+    "run": (),
+    "runs": (),
     "queue": ("list",),
     "task": ("list", "show", "why", "retry", "cancel"),
 }

@@ -41,6 +41,8 @@ COMMANDS = {
     "convention": "Rules that people state about items: add, list, test, make of a decision.",
     "profile": "Who we are for a client, and how long before a deadline work begins.",
     "qualify": "Decide about past items again, and see what would differ.",
+    "run": "Let agents do something, and follow it; show, answer, stop, watch a run.",
+    "runs": "List runs of agents.",
     "question": "What agents ask a person: list, look at, answer.",
     "effects": "The ledger of what agents changed: list, look at.",
     "policy": "What agents may do without asking: show, set.",

@@ -9,6 +9,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gristmill.agents import (
+    CheckpointSize,
+    EffectLine,
+    EffectRow,
+    Question,
+    Run,
+    RunNews,
+    RunView,
+    Started,
+    StepLine,
+    WantedRuns,
+    is_waiting,
+)
 from gristmill.cli.elsewhere import find_server
 from gristmill.client import ApiError, Client, Document, NotAnswering, models
 from gristmill.documents import (
@@ -211,6 +224,90 @@ def ask_elsewhere(
             if number is not None:
                 client.stop_answer(number)
             raise
+
+
+# --- runs
+
+
+def start_elsewhere(wanted: Started) -> Run:
+    where = {"client": wanted.scope.client or None, "project": wanted.scope.project or None}
+    how = {"repository": wanted.repository, "background": not wanted.foreground}
+    with remote_client() as client:
+        return make_run(client.start_run(wanted.request, **where, **how))
+
+
+def follow_elsewhere(run: int, last_id: str | None, tell: Callable[[RunNews], None]) -> RunNews:
+    """The news with which it ended, or with which nothing goes on without a person."""
+    with remote_client() as client:
+        for event in client.run_events(run, last_id):
+            news = _make_news(event)
+            tell(news)
+            if news.has_paused:
+                return news
+    raise Unknown(f"There is no run {run} any more.")
+
+
+def fetch_runs(wanted: WantedRuns, limit: int) -> list[Run]:
+    state = wanted.states[0] if wanted.states else None
+    fits = {"state": state, "client": wanted.client, "project": wanted.project, "q": wanted.text}
+    with remote_client() as client:
+        return [make_run(one) for one in islice(client.runs(limit=min(limit, 500), **fits), limit)]
+
+
+def fetch_run(run: int) -> RunView:
+    with remote_client() as client:
+        found = client.run(run)
+        steps = [_make_line(one) for one in client.steps(run)]
+        effects = [_make_effect(one) for one in client.effects(run)]
+        questions = [_make_question(one) for one in client.questions(run=run, all=True)]
+    size = CheckpointSize(found.checkpoints, found.checkpoint_bytes)
+    return RunView(make_run(found), steps, effects, questions, size)
+
+
+def answer_elsewhere(question: int, choice: str | None, words: str) -> Question:
+    with remote_client() as client:
+        return _make_question(client.answer_question(question, choice, words))
+
+
+def stop_elsewhere(run: int) -> Run:
+    with remote_client() as client:
+        return make_run(client.stop_run(run))
+
+
+def make_run(one: models.Run) -> Run:
+    return Run(**_take(one, Run), scope=ScopeId(0), fence=0)
+
+
+def _make_line(one: models.RunStep | models.RunLine) -> StepLine:
+    waits = one.waits if isinstance(one, models.RunLine) else is_waiting(one.output)
+    known = _take(one, StepLine)
+    known["waits"] = waits
+    return StepLine(**known)
+
+
+def _make_effect(one: models.Effect) -> EffectRow:
+    return EffectRow(**_take(one, EffectRow), hash=b"")
+
+
+def _make_question(one: models.Question) -> Question:
+    withdrawn = one.asked_at if one.state == "withdrawn" else None  # the API says that it is, and not since when
+    return Question(**_take(one, Question), scope=ScopeId(0), key="", withdrawn_at=withdrawn)
+
+
+def _make_news(event: models.RunEvent) -> RunNews:
+    news = event.news
+    return RunNews(
+        event.id,
+        make_run(news.run),
+        [_make_line(one) for one in news.steps],
+        [EffectLine(**_take(one, EffectLine)) for one in news.effects],
+        [_make_question(one) for one in news.questions],
+    )
+
+
+def _take(one: object, kind: type[Any]) -> dict[str, Any]:
+    """The fields of one of our types that an answer has."""
+    return {field.name: getattr(one, field.name) for field in fields(kind) if hasattr(one, field.name)}
 
 
 # --- tasks

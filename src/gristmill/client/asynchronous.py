@@ -13,6 +13,7 @@ from gristmill.client.calls import Call, Upload
 from gristmill.client.failures import NotAnswering, choose_pause, read_problem
 
 T = TypeVar("T")
+E = TypeVar("E", models.DocumentEvent, models.RunEvent)
 
 
 class AsyncClient:
@@ -106,12 +107,16 @@ class AsyncClient:
     async def remove(self, document: int) -> models.Impact:
         return await self.send(calls.remove_document(document))
 
-    async def events(self, document: int, last_id: str | None = None) -> AsyncIterator[models.DocumentEvent]:
+    def events(self, document: int, last_id: str | None = None) -> AsyncIterator[models.DocumentEvent]:
         """Progress until the document has ended; a stream that breaks is resumed where it was."""
-        reader, failures = core.EventReader(last_id), 0
+        reader = core.EventReader(core.make_document_event, last_id)
+        return self._follow(reader, lambda last: calls.stream_events(document, last))
+
+    async def _follow(self, reader: core.EventReader[E], make: Callable[[str | None], Call[bytes]]) -> AsyncIterator[E]:
+        failures = 0
         while not reader.is_over:
             try:
-                async for event in self._stream(document, reader):
+                async for event in self._stream(make(reader.last_id), reader):
                     failures = 0
                     yield event
                     if core.is_last(event):
@@ -123,8 +128,7 @@ class AsyncClient:
             if not reader.is_over:
                 await self._pause(choose_pause(max(failures, 1), None))
 
-    async def _stream(self, document: int, reader: core.EventReader) -> AsyncIterator[models.DocumentEvent]:
-        call = calls.stream_events(document, reader.last_id)
+    async def _stream(self, call: Call[bytes], reader: core.EventReader[E]) -> AsyncIterator[E]:
         async with self._http.stream("GET", call.path, headers=dict(call.headers), timeout=core.QUIET) as answer:
             reader.is_over = answer.status_code == core.NOTHING_NEW
             if answer.status_code >= 400:
@@ -198,6 +202,40 @@ class AsyncClient:
 
     async def remove_conversation(self, conversation: int) -> None:
         await self.send(calls.remove_conversation(conversation))
+
+    # --- runs
+
+    async def start_run(self, request: str, **how: Any) -> models.Run:
+        """Let agents do something; `how` may have client, project, repository and background."""
+        return await self.send(calls.start_run(request, **how))
+
+    def runs(self, **wanted: Any) -> AsyncIterator[models.Run]:
+        """All runs that fit (state, client, project, q), the newest first."""
+        return self._walk(lambda cursor: calls.list_runs(cursor=cursor, **wanted))
+
+    async def run(self, run: int) -> models.RunDetail:
+        return await self.send(calls.show_run(run))
+
+    def steps(self, run: int) -> AsyncIterator[models.RunStep]:
+        return self._walk(lambda cursor: calls.list_steps(run, cursor))
+
+    def effects(self, run: int) -> AsyncIterator[models.Effect]:
+        return self._walk(lambda cursor: calls.list_effects(run, cursor))
+
+    async def stop_run(self, run: int) -> models.Run:
+        return await self.send(calls.stop_run(run))
+
+    def run_events(self, run: int, last_id: str | None = None) -> AsyncIterator[models.RunEvent]:
+        """What is new of a run until it is over; a stream that breaks is resumed where it was."""
+        reader = core.EventReader(core.make_run_event, last_id)
+        return self._follow(reader, lambda last: calls.stream_run(run, last))
+
+    def questions(self, **wanted: Any) -> AsyncIterator[models.Question]:
+        """Questions that wait for a person (run), or `all` of them, the newest first."""
+        return self._walk(lambda cursor: calls.list_questions(cursor=cursor, **wanted))
+
+    async def answer_question(self, question: int, choice: str | None = None, answer: str = "") -> models.Question:
+        return await self.send(calls.answer_question(question, choice, answer))
 
     # --- tasks and queues
 

@@ -95,8 +95,12 @@ def remove_document(document: int) -> Call[models.Impact]:
 
 
 def stream_events(document: int, last_id: str | None) -> Call[bytes]:
+    return _stream(f"/documents/{document}/events", last_id)
+
+
+def _stream(path: str, last_id: str | None) -> Call[bytes]:
     headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
-    return Call("GET", f"/documents/{document}/events", bytes, headers=headers)
+    return Call("GET", path, bytes, headers=headers)
 
 
 def load_original(document: int) -> Call[bytes]:
@@ -162,6 +166,46 @@ def stop_answer(conversation: int) -> Call[models.Stopped]:
 
 def remove_conversation(conversation: int) -> Call[bytes]:
     return write("DELETE", f"/conversations/{conversation}", bytes)
+
+
+# --- runs
+
+
+def start_run(request: str, **how: Any) -> Call[models.Run]:
+    return write("POST", "/runs", models.Run, {"request": request, **without_none(how)})
+
+
+def list_runs(**wanted: Any) -> Call[models.Portion[models.Run]]:
+    return get("/runs", models.Portion[models.Run], **wanted)
+
+
+def show_run(run: int) -> Call[models.RunDetail]:
+    return get(f"/runs/{run}", models.RunDetail)
+
+
+def list_steps(run: int, cursor: str | None) -> Call[models.Portion[models.RunStep]]:
+    return get(f"/runs/{run}/steps", models.Portion[models.RunStep], cursor=cursor)
+
+
+def list_effects(run: int, cursor: str | None) -> Call[models.Portion[models.Effect]]:
+    return get(f"/runs/{run}/effects", models.Portion[models.Effect], cursor=cursor)
+
+
+def stop_run(run: int) -> Call[models.Run]:
+    return write("POST", f"/runs/{run}/stop", models.Run)
+
+
+def stream_run(run: int, last_id: str | None) -> Call[bytes]:
+    return _stream(f"/runs/{run}/events", last_id)
+
+
+def list_questions(**wanted: Any) -> Call[models.Portion[models.Question]]:
+    return get("/questions", models.Portion[models.Question], **wanted)
+
+
+def answer_question(question: int, choice: str | None, answer: str) -> Call[models.Question]:
+    body = without_none({"choice": choice, "answer": answer})
+    return write("POST", f"/questions/{question}/answer", models.Question, body)
 
 
 # --- tasks and queues

@@ -1,16 +1,16 @@
 """What both clients share: how a call becomes a request, an answer a value, and a stream events."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import httpx
 import msgspec
 
 from gristmill.client.calls import Call
 from gristmill.client.failures import ATTEMPTS, BUSY, ApiError, choose_pause, read_problem
-from gristmill.client.models import Answer, AnswerEvent, Document, DocumentEvent
+from gristmill.client.models import Answer, AnswerEvent, Document, DocumentEvent, RunEvent, RunNews
 
 T = TypeVar("T")
 TIMEOUT = httpx.Timeout(30.0, read=90.0)
@@ -76,21 +76,27 @@ class EventLines:
 
 
 @dataclass
-class EventReader:
+class EventReader(Generic[T]):
     """Makes events of the lines of a stream, and remembers the last id."""
 
+    make: Callable[[str, Mapping[str, str]], T]  # an event of its id and its fields
     last_id: str | None = None
     is_over: bool = False
     lines: EventLines = field(default_factory=EventLines)
 
-    def feed(self, line: str) -> Iterator[DocumentEvent]:
+    def feed(self, line: str) -> Iterator[T]:
         if given := self.lines.take(line):
             self.last_id = given.get("id", self.last_id)
-            yield DocumentEvent(self.last_id or "", given["event"], _read_document(given))
+            yield self.make(self.last_id or "", given)
 
 
-def _read_document(given: Mapping[str, str]) -> Document | None:
-    return None if given["event"] == "gone" else msgspec.json.decode(given["data"], type=Document)
+def make_document_event(id_: str, given: Mapping[str, str]) -> DocumentEvent:
+    document = None if given["event"] == "gone" else msgspec.json.decode(given["data"], type=Document)
+    return DocumentEvent(id_, given["event"], document)
+
+
+def make_run_event(id_: str, given: Mapping[str, str]) -> RunEvent:
+    return RunEvent(id_, given["event"], msgspec.json.decode(given["data"], type=RunNews))
 
 
 @dataclass
@@ -121,5 +127,5 @@ class AnswerReader:
         return self.answer
 
 
-def is_last(event: DocumentEvent) -> bool:
+def is_last(event: DocumentEvent | RunEvent) -> bool:
     return event.what != "progress"

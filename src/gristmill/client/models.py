@@ -422,3 +422,142 @@ class Why(Model, frozen=True):
 class Cancelled(Model, frozen=True):
     cancelled: list[int]
     asked: list[int]
+
+
+class Run(Model, frozen=True):
+    """What agents were asked for, and how far they are."""
+
+    id: int
+    client: str
+    project: str
+    request: str
+    asked_by: str | None
+    item: int | None
+    item_type: str | None
+    repository: str | None
+    foreground: bool
+    state: str
+    task: int | None
+    host: str | None
+    report: str | None
+    error: str | None
+    stopped_by: str | None
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ("completed", "failed", "stopped")
+
+
+class RunDetail(Run, frozen=True, kw_only=True):
+    """A run, and what its checkpoints take in the database."""
+
+    checkpoints: int
+    checkpoint_bytes: int
+
+
+class RunLine(Model, frozen=True):
+    """A step of a run without what went in and what came out; `waits`: it ended because a person is asked."""
+
+    id: int
+    parent: int | None
+    node: str
+    title: str
+    error: str | None
+    waits: bool
+    model: str | None
+    tokens_in: int
+    tokens_out: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+class RunStep(Model, frozen=True):
+    """A step of a run, with what went in and what came out."""
+
+    id: int
+    parent: int | None
+    node: str
+    title: str
+    input: Any
+    output: Any
+    error: str | None
+    model: str | None
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+class EffectLine(Model, frozen=True):
+    """An effect of a run without its arguments and its result."""
+
+    id: int
+    key: str
+    tool: str
+    summary: str
+    changes: str
+    state: str
+    attempt: int
+    approved_by: str | None
+    error: str | None
+    intended_at: datetime
+    settled_at: datetime | None
+
+
+class Effect(EffectLine, frozen=True, kw_only=True):
+    """Something that a run changed, or wants to change."""
+
+    run: int
+    arguments: dict[str, Any]
+    prepared: dict[str, Any]
+    repeatable: bool
+    files: list[str]
+    origins: list[dict[str, Any]]
+    reasons: list[str]
+    result: dict[str, Any] | None
+    approved_at: datetime | None
+    started_at: datetime | None
+
+
+class Question(Model, frozen=True):
+    """Something that only a person can say; without choices it is answered in words."""
+
+    id: int
+    run: int
+    client: str
+    project: str
+    kind: str
+    sentence: str
+    details: dict[str, Any]
+    choices: list[str]
+    effect: int | None
+    state: str
+    asked_at: datetime
+    answered_at: datetime | None
+    answered_by: str | None
+    choice: str | None
+    answer: str
+
+
+class RunNews(Model, frozen=True):
+    """What is new of a run: steps that began or ended, effects that moved, and all questions that wait."""
+
+    run: Run
+    steps: list[RunLine]
+    effects: list[EffectLine]
+    questions: list[Question]
+
+
+class RunEvent(Model, frozen=True):
+    """progress or ended; `id` is where a stream goes on."""
+
+    id: str
+    what: str
+    news: RunNews

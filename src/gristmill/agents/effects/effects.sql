@@ -28,6 +28,11 @@ SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatab
        approved_by, result, error, intended_at, approved_at, started_at, settled_at
   FROM agent_effect WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
+-- name: list_effect_lines
+-- without their arguments and results, which may be long
+SELECT id, key, tool, summary, changes, state, attempt, approved_by, error, intended_at, settled_at
+  FROM agent_effect WHERE run = %(run)s ORDER BY id LIMIT 10000;
+
 -- name: list_newest
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
        approved_by, result, error, intended_at, approved_at, started_at, settled_at

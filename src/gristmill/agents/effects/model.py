@@ -82,3 +82,20 @@ class EffectRow:
     def idempotency_key(self) -> str:
         """What the other side is told, the same at every attempt."""
         return f"gristmill-effect-{self.id}-{self.hash.hex()[:16]}"
+
+
+@dataclass(frozen=True)
+class EffectLine:
+    """An effect without its arguments and its result."""
+
+    id: EffectId
+    key: str
+    tool: str
+    summary: str
+    changes: Changes
+    state: EffectState
+    attempt: int
+    approved_by: str | None
+    error: str | None
+    intended_at: datetime
+    settled_at: datetime | None

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from gristmill.agents.effects.model import Effect, EffectRow, Result
+from gristmill.agents.effects.model import Effect, EffectLine, EffectRow, Result
 from gristmill.agents.runs import Asked, QuestionKind, ask, clean_text, lock_run, write_keepable
 from gristmill.db import Query, Tx, queries
 from gristmill.errors import LeaseLost, Permanent, Unknown
@@ -62,6 +62,11 @@ async def load_effect(tx: Tx, id_: EffectId) -> EffectRow:
 async def list_effects(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) -> list[EffectRow]:
     """The effects of a run in the order in which they were intended."""
     return await tx.all(SQL["list_effects"], EffectRow, run=run, after=after, limit=limit)
+
+
+async def list_effect_lines(tx: Tx, run: RunId) -> list[EffectLine]:
+    """The effects of a run, without their arguments and results."""
+    return await tx.all(SQL["list_effect_lines"], EffectLine, run=run)
 
 
 async def list_newest_effects(tx: Tx, *, limit: int = 100) -> list[EffectRow]:

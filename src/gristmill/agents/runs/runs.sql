@@ -21,7 +21,18 @@ SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item
   FROM agent_run r JOIN scope s ON s.id = r.scope
  WHERE (%(before)s::bigint IS NULL OR r.id < %(before)s)
    AND (%(states)s::text[] IS NULL OR r.state = ANY (%(states)s))
+   AND (%(client)s::text IS NULL OR s.client = %(client)s)
+   AND (%(project)s::text IS NULL OR s.project = %(project)s)
+   AND (%(text)s::text IS NULL OR position(lower(%(text)s) IN lower(r.request)) > 0)
  ORDER BY r.id DESC LIMIT %(limit)s;
+
+-- name: feel_pulse
+-- It differs as soon as anything of the run does: its state, a step, an effect, a question.
+SELECT md5(concat_ws('/', r.state, r.fence, r.tokens_in, r.tokens_out,
+         (SELECT concat(count(*), '.', count(finished_at), '.', max(id)) FROM agent_step WHERE run = r.id),
+         (SELECT string_agg(concat(id, state, attempt), ',' ORDER BY id) FROM agent_effect WHERE run = r.id),
+         (SELECT concat(count(*), '.', count(answered_at), '.', count(withdrawn_at)) FROM agent_question WHERE run = r.id)))
+  FROM agent_run r WHERE r.id = %(id)s;
 
 -- name: lock_run
 -- a run is locked before its effects and questions
@@ -129,6 +140,16 @@ UPDATE agent_step SET error = 'It was interrupted.', finished_at = clock() WHERE
 -- name: list_steps
 SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, tokens_out, started_at, finished_at
   FROM agent_step WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
+
+-- name: list_step_lines
+-- without what went in and what came out, which may be long
+SELECT id, parent, node, title, error, (jsonb_typeof(output) = 'object' AND output ? 'waits_for') IS TRUE AS waits, model,
+       tokens_in, tokens_out, started_at, finished_at
+  FROM agent_step WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
+
+-- name: load_step
+SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, tokens_out, started_at, finished_at
+  FROM agent_step WHERE run = %(run)s AND id = %(id)s;
 
 -- name: put_context
 INSERT INTO agent_context (run, scope, level, place, summary, detail, updated_at)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from gristmill.agents.runs.keeping import write_keepable
 from gristmill.agents.runs.store import SQL
 from gristmill.db import Tx
-from gristmill.errors import LeaseLost
+from gristmill.errors import LeaseLost, Unknown
 from gristmill.ids import RunId, StepId
 
 
@@ -31,6 +31,23 @@ class Step:
 
 
 @dataclass(frozen=True)
+class StepLine:
+    """A step without what went in and what came out; `waits`: it ended because a person is asked."""
+
+    id: StepId
+    parent: StepId | None
+    node: str
+    title: str
+    error: str | None
+    waits: bool
+    model: str | None
+    tokens_in: int
+    tokens_out: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
 class Cost:
     """What a step used: the model that answered, how often it was asked, and the tokens that it read and wrote."""
 
@@ -45,6 +62,7 @@ class Cost:
 
 
 NO_COST = Cost()
+WAITS_FOR = "waits_for"  # in the output of a step that ended because a person is asked
 
 
 @dataclass
@@ -89,6 +107,29 @@ async def end_lost_steps(tx: Tx, run: RunId) -> None:
 async def list_steps(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) -> list[Step]:
     """The steps in the order in which they began."""
     return await tx.all(SQL["list_steps"], Step, run=run, after=after, limit=limit)
+
+
+async def list_step_lines(tx: Tx, run: RunId, *, after: int = 0, limit: int = 10_000) -> list[StepLine]:
+    """The steps in the order in which they began, without what went in and what came out."""
+    return await tx.all(SQL["list_step_lines"], StepLine, run=run, after=after, limit=limit)
+
+
+async def load_step(tx: Tx, run: RunId, id_: StepId) -> Step:
+    found = await tx.one(SQL["load_step"], Step, run=run, id=id_)
+    if found is None:
+        raise Unknown(f"There is no step {id_} of run {run}.")
+    return found
+
+
+def note_waiting(output: Any, sentence: str) -> dict[str, Any]:
+    """What is kept of a step that ended because a person is asked."""
+    made: dict[str, Any] = cast(dict[str, Any], output) if isinstance(output, dict) else {"output": output}
+    return {**{name: value for name, value in made.items() if value is not None}, WAITS_FOR: sentence}
+
+
+def is_waiting(output: Any) -> bool:
+    """Whether this is what is kept of a step that ended because a person is asked."""
+    return isinstance(output, dict) and WAITS_FOR in output
 
 
 def _write_json(value: Any) -> str | None:

@@ -1,6 +1,7 @@
 """How runs begin, go on and end; every change names the state that it comes from, and the worker that makes it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -39,6 +40,19 @@ class Unfinished(NamedTuple):
 
     id: RunId
     task: TaskId
+
+
+@dataclass(frozen=True)
+class WantedRuns:
+    """Which runs a list shows; None does not matter."""
+
+    states: Sequence[RunState] | None = None
+    client: str | None = None
+    project: str | None = None
+    text: str | None = None  # in the request
+
+
+ALL_RUNS = WantedRuns()
 
 
 async def start_run(tx: Tx, wanted: Started) -> RunId:
@@ -85,11 +99,18 @@ async def load_run(tx: Tx, id_: RunId) -> Run:
     return found
 
 
-async def list_runs(
-    tx: Tx, states: Sequence[RunState] | None = None, *, before: int | None = None, limit: int = 100
-) -> list[Run]:
+async def list_runs(tx: Tx, wanted: WantedRuns = ALL_RUNS, *, before: int | None = None, limit: int = 100) -> list[Run]:
     """The newest runs; `before` continues behind the last one of the list before."""
-    return await tx.all(SQL["list_runs"], Run, states=list(states) if states else None, before=before, limit=limit)
+    fits = {**vars(wanted), "states": list(wanted.states) if wanted.states else None}
+    return await tx.all(SQL["list_runs"], Run, before=before, limit=limit, **fits)
+
+
+async def feel_pulse(tx: Tx, id_: RunId) -> str:
+    """A mark that differs as soon as anything of the run does."""
+    found = await tx.value(SQL["feel_pulse"], id=id_)
+    if found is None:
+        raise Unknown(f"There is no run {id_}.")
+    return found
 
 
 async def lock_run(tx: Tx, id_: RunId) -> Held:

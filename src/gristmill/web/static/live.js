@@ -19,8 +19,10 @@ export function morph(old, fresh, made) {
     return;
   }
   if (old.hasAttribute("data-keep") || is_in_use(old)) return;
+  // another address is another list: after a filter, rows that do not fit it must go at once
+  const is_same_list = old.hasAttribute("data-steady") && old.getAttribute("hx-get") === fresh.getAttribute("hx-get");
   copy_attributes(old, fresh);
-  if (old.hasAttribute("data-steady")) hold_back(old, fresh, made);
+  if (is_same_list) hold_back(old, fresh, made);
   else morph_children(old, fresh, made);
 }
 

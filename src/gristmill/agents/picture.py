@@ -1,0 +1,249 @@
+"""The picture of a run: the nodes of its graph where they always stand, how each is, and which ways were gone.
+
+Places are fixed for each graph, so that nothing moves while a run goes on. A course without a drawn graph is a row of
+the nodes that it has visited.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from gristmill.agents.runs import Run, StepLine
+
+NodeState = Literal["idle", "done", "running", "waiting", "failed", "left"]
+WIDTH, HEIGHT = 120, 54  # of a drawn node
+ACROSS, DOWN = 138, 78  # from one node to its neighbour
+EDGE = 8  # around the picture
+COLUMNS = 6
+LONGEST_LINE = 11  # characters of a name that fit beside the icon
+LONGEST_NAME = 2 * LONGEST_LINE
+
+
+class Cell(NamedTuple):
+    """A place in the grid."""
+
+    column: int
+    row: int
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A graph as it is drawn: where its nodes stand, and which ways there are."""
+
+    name: str
+    cells: Mapping[str, Cell]
+    ways: Sequence[tuple[str, str]]
+    bends: Mapping[tuple[str, str], Sequence[Point]]  # corners of ways that would cross a node
+
+
+def _corner(column: float, row: float) -> Point:
+    """A point of the grid in units of the picture; halves are between the nodes."""
+    return Point(EDGE + column * ACROSS + WIDTH / 2, EDGE + row * DOWN + HEIGHT / 2)
+
+
+STANDARD = Plan(
+    "standard graph",
+    {
+        "intake": Cell(0, 0),
+        "evidence_pack": Cell(1, 0),
+        "respond": Cell(2, 0),
+        "plan": Cell(2, 1),
+        "plan_epic": Cell(2, 2),
+        "design": Cell(2, 3),
+        "select_goal": Cell(3, 1),
+        "plan_steps": Cell(4, 1),
+        "execute_step": Cell(5, 1),
+        "evaluate": Cell(5, 2),
+        "advance_step": Cell(4, 2),
+        "advance_goal": Cell(3, 2),
+        "git_operations": Cell(3, 3),
+        "finalize": Cell(5, 3),
+    },
+    [
+        ("intake", "evidence_pack"),
+        ("evidence_pack", "respond"),
+        ("evidence_pack", "plan"),
+        ("evidence_pack", "plan_epic"),
+        ("evidence_pack", "design"),
+        ("respond", "finalize"),
+        ("plan", "select_goal"),
+        ("plan_epic", "select_goal"),
+        ("design", "select_goal"),
+        ("select_goal", "plan_steps"),
+        ("plan_steps", "execute_step"),
+        ("execute_step", "evaluate"),
+        ("evaluate", "advance_step"),
+        ("evaluate", "finalize"),
+        ("advance_step", "execute_step"),
+        ("advance_step", "advance_goal"),
+        ("advance_goal", "select_goal"),
+        ("advance_goal", "git_operations"),
+        ("git_operations", "finalize"),
+    ],
+    {
+        ("evidence_pack", "plan"): [_corner(1.5, 0), _corner(1.5, 1)],
+        ("evidence_pack", "plan_epic"): [_corner(1.5, 0), _corner(1.5, 2)],
+        ("evidence_pack", "design"): [_corner(1.5, 0), _corner(1.5, 3)],
+        ("plan_epic", "select_goal"): [_corner(2.5, 2), _corner(2.5, 1)],
+        ("design", "select_goal"): [_corner(2.5, 3), _corner(2.5, 1)],
+        ("advance_step", "execute_step"): [_corner(4.5, 2), _corner(4.5, 1)],
+        ("respond", "finalize"): [_corner(5.5, 0), _corner(5.5, 3)],
+    },
+)
+CHAIN = ("intake", "evidence_pack", "plan_delegations", "execute_delegation", "synthesize", "finalize")
+DELEGATION = Plan("delegation graph", {node: Cell(at, 0) for at, node in enumerate(CHAIN)}, list(pairwise(CHAIN)), {})
+ONLY_DELEGATION = frozenset(CHAIN) - frozenset(STANDARD.cells)
+
+
+@dataclass(frozen=True)
+class DrawnNode:
+    """A node, and how it is."""
+
+    name: str
+    place: Point  # its upper left corner
+    state: NodeState
+    visits: int
+    tokens: int
+    time: timedelta | None  # that its finished visits took
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """Its name in one line, or in two."""
+        words = self.name.replace("_", " ")
+        words = words if len(words) <= LONGEST_NAME else words[: LONGEST_NAME - 1] + "…"
+        if len(words) <= LONGEST_LINE:
+            return (words,)
+        head, _, rest = words.partition(" ")
+        return (head, rest) if rest and len(head) <= LONGEST_LINE else (words[:LONGEST_LINE], words[LONGEST_LINE:])
+
+
+@dataclass(frozen=True)
+class DrawnWay:
+    """A way from a node to another; `is_gone`: the run went it."""
+
+    source: str
+    target: str
+    path: str  # of SVG
+    is_gone: bool
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn run."""
+
+    name: str
+    width: float
+    height: float
+    nodes: Sequence[DrawnNode]
+    ways: Sequence[DrawnWay]
+
+    @property
+    def visited(self) -> Sequence[DrawnNode]:
+        return [node for node in self.nodes if node.visits]
+
+    @property
+    def sentence(self) -> str:
+        """The picture in words."""
+        now = [f"{node.name} {WORDS[node.state]}" for node in self.nodes if node.state in ("running", "waiting")]
+        tail = f": {', '.join(now)}" if now else ""
+        return f"The {self.name}, {len(self.visited)} of {len(self.nodes)} nodes visited{tail}"
+
+
+WORDS: Mapping[NodeState, str] = {
+    "idle": "not visited",
+    "done": "done",
+    "running": "running",
+    "waiting": "waits",
+    "failed": "failed",
+    "left": "left",  # the worker was killed, or the run was stopped, in the middle of it
+}
+
+
+def draw_run(run: Run, steps: Sequence[StepLine]) -> Picture | None:
+    """The picture of a run that has begun."""
+    visits = [one for one in steps if one.parent is None]
+    if not visits:
+        return None
+    plan = choose_plan([one.node for one in visits])
+    gone = set(pairwise(one.node for one in visits))
+    nodes = [_draw_node(name, cell, run, visits) for name, cell in plan.cells.items()]
+    ways = [
+        DrawnWay(*way, draw_way(plan.cells[way[0]], plan.cells[way[1]], plan.bends.get(way, ())), way in gone)
+        for way in plan.ways
+    ]
+    ways.sort(key=lambda way: way.is_gone)  # those that were gone lie above the others
+    rightmost = max(cell.column for cell in plan.cells.values())
+    lowest = max(cell.row for cell in plan.cells.values())
+    width = 2 * EDGE + rightmost * ACROSS + WIDTH + (ACROSS - WIDTH) / 2
+    return Picture(plan.name, width, 2 * EDGE + lowest * DOWN + HEIGHT, nodes, ways)
+
+
+def choose_plan(visited: Sequence[str]) -> Plan:
+    """The graph that these visits belong to; nodes that it does not have are drawn below it."""
+    seen = list(dict.fromkeys(visited))
+    if ONLY_DELEGATION.intersection(seen):
+        return _add_strangers(DELEGATION, seen)
+    if any(node in STANDARD.cells for node in seen):
+        return _add_strangers(STANDARD, seen)
+    row = Plan("course", {}, list(pairwise(seen)), {})
+    return _add_strangers(row, seen)
+
+
+def _add_strangers(plan: Plan, seen: Sequence[str]) -> Plan:
+    strangers = [node for node in seen if node not in plan.cells]
+    first = max((cell.row for cell in plan.cells.values()), default=-1) + 1
+    places = {node: Cell(at % COLUMNS, first + at // COLUMNS) for at, node in enumerate(strangers)}
+    cells = {**plan.cells, **places}
+    # a way to the next line would cross the nodes between: the numbers in the list of steps tell the order
+    ways = [way for way in plan.ways if way[0] not in places or cells[way[0]].row == cells[way[1]].row]
+    return Plan(plan.name, cells, ways, plan.bends)
+
+
+def _draw_node(name: str, cell: Cell, run: Run, visits: Sequence[StepLine]) -> DrawnNode:
+    own = [one for one in visits if one.node == name]
+    times = [one.finished_at - one.started_at for one in own if one.finished_at is not None]
+    return DrawnNode(
+        name,
+        Point(EDGE + cell.column * ACROSS, EDGE + cell.row * DOWN),
+        judge_step(own[-1], run) if own else "idle",
+        len(own),
+        sum(one.tokens_in + one.tokens_out for one in own),
+        sum(times, timedelta()) if times else None,
+    )
+
+
+def judge_step(step: StepLine, run: Run) -> NodeState:
+    """How a step is; one that nobody ended runs, or was left when its worker died or its run was stopped."""
+    if step.finished_at is None:
+        return "running" if run.state == "running" else "left"
+    if step.waits:
+        return "waiting" if run.state == "waiting_for_user" else "done"
+    return "failed" if step.error is not None else "done"
+
+
+def draw_way(source: Cell, target: Cell, bends: Sequence[Point]) -> str:
+    """From the side of a node to the side of another, over the bends."""
+    start, end = _corner(*source), _corner(*target)
+    ahead, behind = bends[0] if bends else end, bends[-1] if bends else start
+    points = [_leave(start, ahead), *bends, _leave(end, behind)]
+    return "M" + " L".join(f"{point.x:g} {point.y:g}" for point in points)
+
+
+def _leave(middle: Point, other: Point) -> Point:
+    """The middle of the side of a node that looks to another point."""
+    if other.y == middle.y or abs(other.x - middle.x) > WIDTH / 2:
+        return Point(middle.x + (WIDTH / 2 if other.x > middle.x else -WIDTH / 2), middle.y)
+    return Point(middle.x, middle.y + (HEIGHT / 2 if other.y > middle.y else -HEIGHT / 2))
+
+
+def count_states(run: Run, steps: Sequence[StepLine]) -> Counter[NodeState]:
+    """How many steps are in which state."""
+    return Counter(judge_step(one, run) for one in steps)
