@@ -28,6 +28,7 @@ from gristmill.db.embedded import Embedded
 from gristmill.queue import set_queue
 from gristmill.settings import Settings
 from gristmill.sources import Wanted, add_source, get_source
+from gristmill.sources.items import retry_set_aside
 from gristmill.sources.poller import ask_for_poll
 
 ITEMS = int(os.environ.get("SOURCE_ITEMS", "6"))  # of each kind
@@ -159,6 +160,7 @@ async def look(tx: Tx) -> bool:
     unready = await tx.all(UNREADY if is_idle else FAILED)
     for row in unready:
         source = await get_source(tx, row.id)
+        await retry_set_aside(tx, source)
         await ask_for_poll(tx, source)
         await ask_for_poll(tx, source, listing=True)
     await tx.flush()

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from farm import Farm, a_farm, a_mail
 
 from gristmill.db import Database
 from gristmill.documents import Limits
+from gristmill.processes import Crashed
 from gristmill.queue import Done, Skip
 from gristmill.sources.indexer import Indexer
 from gristmill.sources.kinds import KINDS
@@ -83,3 +86,29 @@ async def test_twins_that_are_indexed_at_the_same_moment_become_one_document(far
     await asyncio.gather(*(settle(farm, answer) for answer in answers))
     assert await farm.documents() == {"email::same@acme.test": 1}
     assert {row.state for row in await farm.rows("SELECT state FROM source_item")} == {"INDEXED"}
+
+
+class Dying:
+    """Processes of which the first ones die, whatever they look into."""
+
+    def __init__(self, deaths: int) -> None:
+        self.left = deaths
+
+    async def run(self, function: Any, *args: Any, **limits: Any) -> Any:
+        if self.left:
+            self.left -= 1
+            raise Crashed("its process was killed by SIGKILL")
+        return function(*args)
+
+
+@pytest.mark.parametrize(("deaths", "kind"), [(1, Done), (2, Done), (3, Skip)])
+async def test_an_item_is_blamed_only_if_its_process_dies_every_time(
+    farm: Farm, tmp_path: Path, deaths: int, kind: type[Done | Skip]
+) -> None:
+    (letter,) = await polled(farm, tmp_path, one=a_mail(1))
+    processes: Any = Dying(deaths)
+    indexer = replace(an_indexer(farm), processes=processes)
+    (answer,) = await indexer.index([letter])
+    assert isinstance(answer, kind)
+    if isinstance(answer, Skip):
+        assert answer.reason == "It ended the process that looked into it: its process was killed by SIGKILL."

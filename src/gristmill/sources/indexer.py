@@ -31,7 +31,7 @@ from gristmill.sources import store
 from gristmill.sources.describing import Described, describe_items
 from gristmill.sources.letters import IndexItem, RemoveItem
 from gristmill.sources.link import LinkedDocument, note_links
-from gristmill.sources.model import Description, Fetched, Item, Kind
+from gristmill.sources.model import Describe, Description, Fetched, Item, Kind
 from gristmill.sources.removal import drop_document, lock_urn_of
 from gristmill.sources.store import SQL
 from gristmill.sources.threads import join_threads
@@ -42,7 +42,9 @@ LONGEST_ERROR = 500  # characters that are kept of an error
 MOST_LINKS = 100  # of a document that stand in the graph …
 LONGEST_URL = 500  # … and the characters of each
 TOGETHER = 4 << 20  # bytes of the items that one call looks into
+TRIES = 3  # for an item in whose company a process died
 CHILD_FAILURES = (Crashed, OutOfMemory, TimedOut)
+Work = Sequence[tuple[Describe, Fetched]]
 
 
 class _Twin(NamedTuple):
@@ -132,18 +134,30 @@ class Indexer:
                 for item, content in given
             ]
             try:
-                return await self.processes.run(
-                    describe_items, work, self.limits, timeout=self.seconds, memory=self.memory
-                )
+                return await self._look_into(work)
             except CHILD_FAILURES as error:
                 if len(given) == 1:
-                    return [Permanent(f"It ended the process that looked into it: {error}")]
+                    return [await self._insist(work, error)]
             except GristmillError as error:
                 if len(given) == 1:
                     return [error]
         elif len(given) == 1:
             return [Permanent(f"This version of Gristmill knows no sources of the kind {unknown[0]}.")]
         return [(await self._describe([one]))[0] for one in given]
+
+    async def _insist(self, work: Work, error: Crashed | OutOfMemory | TimedOut) -> Described | Exception:
+        """Try one item some more times: whatever ended the process may have had nothing to do with it."""
+        for _ in range(TRIES - 1):
+            if not isinstance(error, Crashed):
+                break
+            try:
+                return (await self._look_into(work))[0]
+            except CHILD_FAILURES as again:
+                error = again
+        return Permanent(f"It ended the process that looked into it: {error}.")
+
+    async def _look_into(self, work: Work) -> Sequence[Described | Exception]:
+        return await self.processes.run(describe_items, work, self.limits, timeout=self.seconds, memory=self.memory)
 
     async def _bring(self, item: Item, found: Described, content: bytes, place: int) -> "_Ready":
         """What its document is made of: small bytes go with it, large ones are staged before."""
