@@ -12,7 +12,7 @@ endif
 install = $(UV) $(LOCKED) $(1) $(2) || $(PIP) $(LOCKED) $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types imports pytest docs corpora external test-clients lock clean
+.PHONY: help run demo test lint types imports pytest docs corpora external fault-sources test-clients lock clean
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes are started here, and each would compile every module anew
 .DELETE_ON_ERROR:
 
@@ -51,6 +51,9 @@ docs: $(VENV)/dev.stamp ## write the outputs and options of docs/cli.md anew, fr
 
 external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: PostgreSQL 16, or GRISTMILL_EXTERNAL_URL
 	@$(BIN)/python tests/external.py
+
+fault-sources: $(VENV)/dev.stamp ## kill workers and the server while 5,000 items of all kinds flow in
+	@SOURCE_ITEMS=385 $(BIN)/python -m pytest -q -n 0 tests/faults/test_flowing_sources.py
 
 bench-%: $(VENV)/bench.stamp ## measure one thing, beside its peers: make bench-queue
 	@$(BIN)/python bench/$*.py

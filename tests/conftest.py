@@ -43,6 +43,8 @@ LONGEST = (
     "faults",
     "test_faults",
     "test_flow",
+    "test_hostile_mails",
+    "test_conformance",
     "test_parts",
     "test_embedded",
     "test_examples",
@@ -89,6 +91,7 @@ SLOW = {
     "tests/documents/test_inbox.py",
     "tests/documents/test_llm_turns.py",
     "tests/records/test_killed.py",
+    "tests/sources/test_hostile_mails.py",
 }
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own

@@ -234,6 +234,14 @@ async def test_a_rule_names_a_domain(db: Database, pattern: str) -> None:
             await set_rule(tx, ACME, "allow", pattern, "ada")
 
 
+@pytest.mark.parametrize("domain", ["127.0.0.1", "printer.local", "169.254.169.254", "wiki.corp"])
+async def test_a_rule_that_could_never_let_a_link_be_fetched_is_refused(db: Database, domain: str) -> None:
+    async with db.transaction() as tx:
+        with pytest.raises(Refused, match=f"No rule lets links of {domain} be fetched: "):
+            await set_rule(tx, ACME, "allow", domain, "ada")
+        assert (await set_rule(tx, ACME, "deny", domain, "ada")).domain == domain
+
+
 async def test_one_can_ask_about_an_address_that_nobody_has_found(db: Database) -> None:
     async with db.transaction() as tx:
         await set_rule(tx, ACME, "allow", "a.org/docs", "ada")

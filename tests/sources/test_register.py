@@ -13,7 +13,7 @@ from gristmill.errors import Refused, Unknown
 from gristmill.queue import list_schedules
 from gristmill.scopes import Scope
 from gristmill.settings import Settings, SourceSettings
-from gristmill.sources import drop_source, find_source
+from gristmill.sources import Wanted, add_source, drop_source, find_source
 from gristmill.sources.register import apply_declared, make_cron
 from gristmill.sources.status import Work, decide_status
 
@@ -42,6 +42,26 @@ def test_a_source_is_due_as_often_as_it_is_told_at_a_minute_of_its_own(every: ti
 def test_an_interval_that_no_clock_can_keep_is_refused(every: timedelta) -> None:
     with pytest.raises(Refused, match="cannot be polled every"):
         make_cron(every, 0)
+
+
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [
+        ({"options": {"path": ""}}, "The option path of a source of the kind eml is wrong: it is “”, and must have"),
+        ({"options": {"path": "/x"}, "every": timedelta(0)}, "A source cannot be polled every 0 minutes"),
+        (
+            {"kind": "imap", "options": {"host": "x", "user": "a"}},
+            "Something about the options of a source of the kind imap is wrong: it needs a password",
+        ),
+    ],
+    ids=["empty", "never", "together"],
+)
+async def test_a_wish_that_cannot_be_fulfilled_gets_one_sentence(
+    db: Database, wish: dict[str, Any], reason: str
+) -> None:
+    async with db.transaction() as tx:
+        with pytest.raises(Refused, match=reason):
+            await add_source(tx, Wanted("one", wish.pop("kind", "eml"), **wish))
 
 
 async def test_sources_are_due_at_different_minutes(farm: Farm) -> None:

@@ -109,7 +109,7 @@ async def _decide_link(id_: LinkId, effect: Effect) -> Link:
 
 async def _set_rule(scope: Scope, effect: Effect, pattern: str) -> ShownRule:
     async with session() as at, at.db.transaction() as tx:
-        return await set_rule(tx, scope, effect, pattern, name_user())
+        return await set_rule(tx, scope, effect, pattern, name_user(), settings=at.settings.fetch)
 
 
 async def _load_rules(limit: int) -> list[ShownRule]:

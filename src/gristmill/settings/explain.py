@@ -134,6 +134,8 @@ def _describe_allowed(kind: str, limits: Mapping[str, Any]) -> str:
             return f"and must be {allowed}"
         case "string_pattern_mismatch":
             return f"and must be {_list_alternatives(limits['pattern'])}"
+        case "string_too_short":
+            return "and must have at least 1 character" if limits["min_length"] == 1 else _count_characters(limits)
         case _ if kind.startswith("int"):
             return "which is not a whole number"
         case _ if kind.startswith("bool"):
@@ -150,6 +152,10 @@ def _describe_allowed(kind: str, limits: Mapping[str, Any]) -> str:
             return "which is not a network such as 10.0.0.0/8"
         case _:
             return "which cannot be used here"
+
+
+def _count_characters(limits: Mapping[str, Any]) -> str:
+    return f"and must have at least {limits['min_length']} characters"
 
 
 def _list_alternatives(pattern: str) -> str:

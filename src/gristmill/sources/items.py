@@ -44,8 +44,10 @@ async def list_items(
     if state is not None and state not in STATES:
         raise Refused(f"“{state}” is no state of an item: choose one of {', '.join(STATES)}.")
     given = {"source": source, "before": before, "limit": limit}
-    if state is None or state == "INDEXED":
-        return await tx.all(SQL["list_indexed" if state else "list_items"], ItemRow, **given)
+    if state is None:
+        return await tx.all(SQL["list_items"], ItemRow, **given)
+    if state == "INDEXED":
+        return await tx.all(SQL["list_indexed"], ItemRow, **given)
     return await tx.all(SQL["list_items_in_state"], ItemRow, state=state, **given)
 
 

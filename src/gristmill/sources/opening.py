@@ -43,4 +43,5 @@ def read_options(kind: Kind, source: Source) -> Slice:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise Permanent(f"The option {name} of the source {source.name} is wrong: {explain_reason(first)}.") from error
+        what = f"The option {name}" if name else "Something about the options"
+        raise Permanent(f"{what} of the source {source.name} is wrong: {explain_reason(first)}.") from error

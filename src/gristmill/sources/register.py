@@ -55,10 +55,11 @@ def check_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:
         checked = kind.options.model_validate(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
+        name = ".".join(str(part) for part in first["loc"])  # none, if several of them do not fit together
+        what = f"The option {name}" if name else "Something about the options"
         known = ", ".join(kind.options.model_fields)
         raise Refused(
-            f"The option {name} of a source of the kind {kind.name} is wrong: {explain_reason(first)}. It has {known}."
+            f"{what} of a source of the kind {kind.name} is wrong: {explain_reason(first)}. It has {known}."
         ) from error
     return checked.model_dump(mode="json", exclude_unset=True)
 
@@ -85,8 +86,8 @@ async def add_source(tx: Tx, wanted: Wanted, *, replace: bool = False) -> Source
     row: dict[str, Any] = {
         "kind": kind.name,
         "options": orjson.dumps(check_options(kind, wanted.options), option=orjson.OPT_SORT_KEYS).decode(),
-        "every": wanted.every or kind.every,
-        "listing_every": wanted.listing_every or kind.listing_every,
+        "every": kind.every if wanted.every is None else wanted.every,
+        "listing_every": kind.listing_every if wanted.listing_every is None else wanted.listing_every,
         "declared": wanted.declared,
     }
     for every in ("every", "listing_every"):

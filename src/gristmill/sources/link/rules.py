@@ -9,13 +9,15 @@ from gristmill.db import Tx
 from gristmill.errors import Refused, Unknown, Unsafe
 from gristmill.queue import send
 from gristmill.scopes import Scope, scope_id
-from gristmill.sources.fetch.location import Location, read_location
+from gristmill.settings import FetchSettings
+from gristmill.sources.fetch.location import Location, check_address, read_location
 from gristmill.sources.link.canonical import list_domains
 from gristmill.sources.link.letters import ReviewLinks
 from gristmill.sources.link.model import Effect, LinkRule
 from gristmill.sources.link.statements import SQL
 
 LONGEST_PATH = 500  # characters
+STRICT = FetchSettings()
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,26 @@ def read_pattern(text: str) -> tuple[str, str]:
     return location.host, path
 
 
-async def set_rule(tx: Tx, scope: Scope, effect: Effect, pattern: str, by: str) -> ShownRule:
+async def set_rule(
+    tx: Tx, scope: Scope, effect: Effect, pattern: str, by: str, *, settings: FetchSettings = STRICT
+) -> ShownRule:
     """Allow or deny a domain with its subdomains, or a part of it; links that wait are decided by it."""
     domain, path = read_pattern(pattern)
+    if effect == "allow":
+        _check_allowed(domain, settings)
     own = await scope_id(tx, scope)
     id_ = await tx.value(SQL["add_rule"], scope=own, effect=effect, domain=domain, path=path, by=by[:200])
     await send(tx, ReviewLinks(own, domain), scope=own)
     return next(one for one in await list_rules(tx, before=id_ + 1, limit=1) if one.id == id_)
+
+
+def _check_allowed(domain: str, settings: FetchSettings) -> None:
+    """A rule that could never let a link be fetched is refused: whoever set it would wait for nothing."""
+    host = f"[{domain}]" if ":" in domain else domain
+    try:
+        check_address(f"https://{host}/", settings)
+    except Unsafe as error:
+        raise Refused(f"No rule lets links of {domain} be fetched: {error}") from None
 
 
 async def remove_rule(tx: Tx, id_: int) -> str:

@@ -176,7 +176,7 @@ async def post_rule(request: Request, caller: Manager, body: RuleWish) -> Rule:
     services = services_of(request)
     scope = caller.choose_scope(body.client, body.project)
     async with caller.transaction(services.db) as tx:
-        rule = await set_rule(tx, scope, body.effect, body.pattern, caller.name)
+        rule = await set_rule(tx, scope, body.effect, body.pattern, caller.name, settings=services.settings.fetch)
         await services.record(tx, caller, body.effect, f"links of {rule.pattern}")
     return Rule.model_validate(vars(rule))
 

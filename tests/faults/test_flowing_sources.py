@@ -1,6 +1,6 @@
 """Workers, indexers and the server are killed while sources flow in, and servers fail; the end is as without that.
 
-`SOURCE_ITEMS=385 pytest -n 0 tests/faults/test_sources.py` (`make fault-sources`) has 5,000 items of all kinds.
+`SOURCE_ITEMS=385 pytest -n 0 tests/faults/test_flowing_sources.py` (`make fault-sources`) has 5,000 items of all kinds.
 """
 
 import asyncio
