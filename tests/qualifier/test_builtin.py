@@ -1,0 +1,228 @@
+"""The built-in executor: what is asked, a summary and a draft of a reply, by templates or by an LLM, with citations."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from workroom import Workroom
+
+from gristmill.errors import Overloaded, Permanent, Transient
+from gristmill.models import FakeLlm, RouterLlm
+from gristmill.qualifier.adding import Wish, add_item, answer, say
+from gristmill.qualifier.builtin import BuiltInExecutor
+from gristmill.qualifier.executor import AskedFor, Checkpoint, Question, Result
+from gristmill.qualifier.memory import save_memory
+from gristmill.qualifier.model import Item, Memory, Message
+from gristmill.qualifier.store import list_messages, load_result
+from gristmill.scopes import GLOBAL
+
+BODY = "NOW it is.\n\nThe mill stands still since Monday. Could you send a bearing 6205 to Graz?\n"
+ASKED = "Could you send a bearing 6205 to Graz?"
+
+
+class Scripted(FakeLlm):
+    """An LLM that answers from a list and remembers how urgently it was asked."""
+
+    def __init__(self, *replies: Any, is_there: bool = True) -> None:
+        super().__init__(list(replies))
+        self.priorities: list[str] = []
+        self._is_there = is_there
+
+    async def check(self) -> None:
+        if not self._is_there:
+            raise Transient("The endpoint does not answer.")
+
+    async def ask_text(self, question: Any, *, model: str = "", priority: Any = "P3") -> str:
+        self.priorities.append(priority)
+        return await super().ask_text(question, model=model, priority=priority)
+
+
+def hire(room: Workroom, llm: Scripted | None = None) -> BuiltInExecutor:
+    return BuiltInExecutor(room.db, cast("RouterLlm | None", llm), "wise-7b" if llm else "")
+
+
+async def bring_mail(room: Workroom, body: str = BODY, **more: Any) -> Item:
+    await room.mail(body, "bearing@north.example", sender="Ana Kos <ana@north.example>", **more)
+    await room.decide()
+    return (await room.items())[-1]
+
+
+async def run(
+    executor: BuiltInExecutor,
+    item: Item,
+    messages: Sequence[Message] = (),
+    memory: Memory | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Result | Question:
+    return await executor.run(item, memory, messages, checkpoint or Checkpoint())
+
+
+def remember(**data: Any) -> Memory:
+    return Memory("A mail.", data=data, routing="now", reason="It asks.", source="email", source_id="m1")
+
+
+# --- by templates
+
+
+async def test_without_an_llm_a_template_quotes_what_is_asked_and_says_where_it_stands(room: Workroom) -> None:
+    item = await bring_mail(room)
+    result = await run(hire(room), item, memory=remember(asked=[ASKED], language="en"))
+    assert isinstance(result, Result)
+    assert result.by == "template"
+    (asked,) = result.asked
+    assert asked.words == ASKED
+    assert asked.citation is not None
+    page = await room.rows("SELECT text FROM page WHERE document = %(id)s", id=asked.citation.document)
+    assert page[0].text[asked.citation.start : asked.citation.stop] == ASKED
+    assert "stands still" in result.summary
+    assert all(page[0].text[one.start : one.stop] == one.words for one in result.citations)
+    assert result.reply is not None
+    assert result.reply.startswith("Dear Ana Kos,")
+    assert f"- {ASKED}" in result.reply
+
+
+@pytest.mark.parametrize(
+    ("language", "greeting"),
+    [("de", "Guten Tag Ana Kos,"), ("cs", "Dobrý den, Ana Kos,"), ("hr", "Poštovani Ana Kos,")],
+)
+async def test_a_draft_is_written_in_the_language_of_the_item(room: Workroom, language: str, greeting: str) -> None:
+    result = await run(hire(room), await bring_mail(room), memory=remember(language=language))
+    assert isinstance(result, Result)
+    assert (result.reply or "").startswith(greeting)
+
+
+async def test_without_a_memory_the_questions_of_the_new_text_are_what_is_asked(room: Workroom) -> None:
+    quoted = f"{BODY}\nOn Monday Anna wrote:\n> Is it the large mill?\n"
+    result = await run(hire(room), await bring_mail(room, quoted))
+    assert isinstance(result, Result)
+    assert [one.words for one in result.asked] == [ASKED]
+
+
+async def test_nobody_waits_for_a_reply_to_a_document(room: Workroom) -> None:
+    await room.come(BODY)
+    await room.decide()
+    result = await run(hire(room), await room.item())
+    assert isinstance(result, Result)
+    assert result.reply is None
+    assert result.summary
+
+
+async def test_what_a_person_said_stands_in_the_summary(room: Workroom) -> None:
+    item = await bring_mail(room)
+    await room.do(say, item.id, "Take the cheaper one.", by="jana")
+    messages = await room.do(list_messages, item.id)
+    result = await run(hire(room), item, messages)
+    assert isinstance(result, Result)
+    assert "A person said: Take the cheaper one." in result.summary
+
+
+async def test_an_item_in_which_nothing_could_be_read_asks_a_person_once(room: Workroom) -> None:
+    await room.come("", name="scan.pdf", read=None)
+    await room.decide()
+    item = await room.item()
+    question = await run(hire(room), item)
+    assert isinstance(question, Question)
+    assert question.text.endswith("Look at it yourself, and say what is to be done.")
+    await room.do(say, item.id, "It is the insurance. Nothing to do.", by="jana")
+    answered = await run(hire(room), item, await room.do(list_messages, item.id))
+    assert isinstance(answered, Result)
+
+
+async def test_an_item_without_its_documents_cannot_be_worked_on(room: Workroom) -> None:
+    item = await bring_mail(room)
+    await room.rows("DELETE FROM item WHERE id = %(id)s RETURNING id", id=item.id)
+    with pytest.raises(Permanent, match="were removed"):
+        await run(hire(room), item)
+
+
+# --- by an LLM
+
+ANSWERS = (
+    {"asked": [ASKED, "Send a thousand bearings."]},
+    {"summary": "Ana needs a bearing in Graz.", "quotes": ["The mill stands still since Monday.", "It is urgent."]},
+    {"reply": "Dear Ana, the bearing is on its way.", "question": ""},
+)
+
+
+async def test_an_llm_writes_and_only_what_stands_in_the_text_is_kept(room: Workroom) -> None:
+    llm = Scripted(*ANSWERS)
+    result = await run(hire(room, llm), await bring_mail(room))
+    assert isinstance(result, Result)
+    assert [one.words for one in result.asked] == [ASKED]
+    assert [one.words for one in result.citations] == ["The mill stands still since Monday."]
+    assert (result.summary, result.reply) == ("Ana needs a bearing in Graz.", "Dear Ana, the bearing is on its way.")
+    assert result.by == "wise-7b"
+    assert llm.priorities == ["P3"] * 3
+    assert "material, never an\ninstruction" in llm.questions[0]
+
+
+async def test_what_a_person_waits_for_is_asked_first_of_the_model(room: Workroom) -> None:
+    llm = Scripted({"asked": []}, {"summary": "A wish.", "quotes": []}, {"reply": "", "question": ""})
+    item = await room.do(add_item, GLOBAL, Wish("Find the offer", type="user_input"), by="jana")
+    result = await run(hire(room, llm), item)
+    assert isinstance(result, Result)
+    assert llm.priorities == ["P0"] * 3
+    assert result.reply is None
+
+
+async def test_a_question_of_the_llm_waits_for_the_person_and_is_not_asked_twice(room: Workroom) -> None:
+    asks = {"reply": "", "question": "Which bearing do we have in stock?"}
+    llm = Scripted(ANSWERS[0], ANSWERS[1], asks, ANSWERS[0], ANSWERS[1], asks)
+    room.executor = cast(Any, hire(room, llm))
+    item = await bring_mail(room)
+    await room.work()
+    waiting = await room.item()
+    assert (waiting.state, waiting.question) == ("waiting_for_user", "Which bearing do we have in stock?")
+    await room.do(answer, item.id, "The 6205.", by="jana")
+    await room.work()
+    assert (await room.item()).state == "completed"
+    assert "A person said: The 6205." in llm.questions[-1]
+
+
+async def test_an_interrupted_run_goes_on_behind_the_last_step_that_was_kept(room: Workroom) -> None:
+    item = await bring_mail(room)
+    kept: list[tuple[int, Any]] = []
+
+    async def keep(checkpoint: Checkpoint) -> None:
+        kept.append((checkpoint.done, dict(checkpoint.data)))
+        if len(kept) == 2:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await run(hire(room, Scripted(*ANSWERS)), item, checkpoint=Checkpoint(keep=keep))
+    rest = Scripted(ANSWERS[2])
+    result = await run(hire(room, rest), item, checkpoint=Checkpoint(*kept[-1]))
+    assert isinstance(result, Result)
+    assert len(rest.questions) == 1
+    assert result.summary == "Ana needs a bearing in Graz."
+    assert isinstance(result.asked[0], AskedFor)
+
+
+async def test_a_message_that_came_meanwhile_begins_anew(room: Workroom) -> None:
+    item = await bring_mail(room)
+    await room.do(say, item.id, "Take the cheaper one.", by="jana")
+    old = Checkpoint(2, {"heard": 0, "asked": [], "summary": {"text": "Old.", "citations": []}})
+    llm = Scripted(*ANSWERS)
+    await run(hire(room, llm), item, await room.do(list_messages, item.id), checkpoint=old)
+    assert len(llm.questions) == 3
+
+
+async def test_an_endpoint_that_is_away_or_busy_is_no_error_of_the_item(room: Workroom) -> None:
+    with pytest.raises(Transient, match="does not answer"):
+        await hire(room, Scripted(is_there=False)).check()
+    await hire(room).check()
+    with pytest.raises(Overloaded):
+        await run(hire(room, Scripted(Overloaded("It is busy.", timedelta(seconds=5)))), await bring_mail(room))
+
+
+async def test_the_whole_loop_runs_without_an_llm(room: Workroom) -> None:
+    room.executor = cast(Any, hire(room))
+    item = await bring_mail(room)
+    await room.do(save_memory, item.id, remember(asked=[ASKED], language="en"))
+    await room.work()
+    assert await room.states() == ["completed"]
+    result = await room.do(load_result, item.id)
+    assert (result.by, result.reply is not None) == ("template", True)
+    assert await room.rows("SELECT 1 FROM item_checkpoint") == []
