@@ -221,3 +221,14 @@ async def test_which_items_belong_together_does_not_depend_on_which_came_first(d
             together.setdefault(item.merged_into or item.id, set()).add(name)
         groups = sorted(sorted(one) for one in together.values())
         assert groups == [["bill", "reminder"], ["contract", "question"], ["order"]], order
+
+
+async def test_a_copy_that_waits_is_explained_by_the_decision_that_made_it(desk: ItemDesk):
+    item = await desk.qualify(INVOICE)
+    assert item.outcome == "scheduled"
+    async with desk.db.reading() as tx:
+        copy = await tx.value("SELECT id FROM item WHERE origin = %(id)s", id=item.id)
+    why = await desk.explain(copy)
+    assert why.item.id == copy
+    assert [step.rule for step in why.steps] == [step.rule for step in (await desk.explain(item.id)).steps]
+    assert any(piece.steps for excerpt in why.excerpts for piece in excerpt.pieces)

@@ -139,7 +139,7 @@ def list_(
     states: list[ItemState] = [_choose(one, STATES, "state") for one in state or ()]
     wanted = states or (LANES[_choose(lane, list(LANES), "lane")] if lane else STATES)
     scope = scope_of(client, project) if client is not None else None
-    found = run(_list(wanted, limit, scope, in_line=line))
+    found = run(_list(wanted, limit, scope, in_line=line, copied=lane is None))
     emit(json, found, lambda: _show_table(found))
 
 
@@ -249,9 +249,11 @@ async def _add(wish: Wish, scope: Scope) -> Item:
         return await add_item(tx, scope, wish, by=name_user())
 
 
-async def _list(states: Sequence[ItemState], limit: int, scope: Scope | None, *, in_line: bool) -> list[Item]:
+async def _list(
+    states: Sequence[ItemState], limit: int, scope: Scope | None, *, in_line: bool, copied: bool
+) -> list[Item]:
     async with session() as at, at.db.reading(seen_from=scope) as tx:
-        return await (list_in_line(tx, limit=limit) if in_line else list_items(tx, states, limit=limit))
+        return await (list_in_line(tx, limit=limit) if in_line else list_items(tx, states, limit=limit, copied=copied))
 
 
 async def _show(id_: WorkItemId) -> Details:

@@ -116,7 +116,7 @@ async def get_items(
 ) -> Listing[ShownItem]:
     states = find_states(state, lane)
     async with caller.reading(services_of(request).db) as tx:
-        found, more = await load_portion(tx, states, cursor, limit)
+        found, more = await load_portion(tx, states, cursor, limit, copied=lane is None)
     return Listing(items=[show_item(one) for one in found], next=more)
 
 
@@ -127,10 +127,10 @@ def find_states(state: Sequence[ItemState] | None, lane: str | None) -> Sequence
 
 
 async def load_portion(
-    tx: Tx, states: Sequence[ItemState], cursor: str | None, limit: int
+    tx: Tx, states: Sequence[ItemState], cursor: str | None, limit: int, *, copied: bool = True
 ) -> tuple[list[Item], str | None]:
     last = read_cursor(cursor, int)
-    found = await list_items(tx, states, before=int(last[0]) if last else NEWEST, limit=limit + 1)
+    found = await list_items(tx, states, before=int(last[0]) if last else NEWEST, limit=limit + 1, copied=copied)
     return found[:limit], write_cursor(found[limit - 1].id) if len(found) > limit else None
 
 

@@ -54,11 +54,18 @@ class Explanation:
 
 
 async def explain_item(tx: Tx, id_: WorkItemId) -> Explanation:
-    """The last decision about an item, with its words; and what it waits for, if it waits."""
+    """The last decision about an item, with its words; and what it waits for, if it waits.
+
+    A copy that waits for its time is explained by the decision that made it.
+    """
     item = await get_item(tx, id_)
+    decided = id_
     decision = await load_decision(tx, id_)
+    if decision is None and item.origin is not None:
+        decided = item.origin
+        decision = await load_decision(tx, decided)
     steps = decision.steps if decision else []
-    texts = await load_item_texts(tx, [id_]) if decision else []
+    texts = await load_item_texts(tx, [decided]) if decision else []
     text = texts[0].text if texts else ""
     return Explanation(
         item,
@@ -66,7 +73,7 @@ async def explain_item(tx: Tx, id_: WorkItemId) -> Explanation:
         steps,
         mark_text(text, steps),
         await _find_wait(tx, item),
-        await list_decisions(tx, id_),
+        await list_decisions(tx, decided),
     )
 
 
@@ -106,8 +113,11 @@ def _choose_windows(text: str, marks: Sequence[tuple[int, int, int]]) -> list[tu
 def _make_excerpt(text: str, marks: Sequence[tuple[int, int, int]], start: int, stop: int) -> Excerpt:
     inside = [one for one in marks if start <= one[0] and one[1] <= stop]
     edges = sorted({start, stop, *(edge for one in inside for edge in one[:2])})
-    pieces = [
-        Piece(text[a:b], tuple(number for first, last, number in inside if first <= a and b <= last))
+    parts = [
+        (text[a:b], tuple(sorted({number for first, last, number in inside if first <= a and b <= last})))
         for a, b in itertools.pairwise(edges)
     ]
+    # neighbours that the same steps went by are one piece
+    joined = itertools.groupby(parts, key=lambda part: part[1])
+    pieces = tuple(Piece("".join(words for words, _ in some), steps) for steps, some in joined)
     return Excerpt(start, tuple(one for one in pieces if one.text), start > 0, stop < len(text))

@@ -62,7 +62,7 @@ async def _load_board(tx: Tx, status: LineStatus) -> Mapping[str, Sequence[Item]
         "running": status.running,
         "now": waiting,
         "later": await list_due(tx, limit=SHOWN),
-        "information": await list_items(tx, LANES["information"], limit=SHOWN),
+        "information": await list_items(tx, LANES["information"], limit=SHOWN, copied=False),
         "questions": await list_items(tx, LANES["questions"], limit=SHOWN),
         "errors": await list_items(tx, LANES["errors"], limit=SHOWN),
     }
@@ -71,7 +71,7 @@ async def _load_board(tx: Tx, status: LineStatus) -> Mapping[str, Sequence[Item]
 async def _show_lane(request: Request, caller: Viewer, lane: Lane, cursor: str | None) -> Response:
     services = services_of(request)
     async with caller.reading(services.db) as tx:
-        found, more = await load_portion(tx, find_states(None, lane), cursor, PORTION)
+        found, more = await load_portion(tx, find_states(None, lane), cursor, PORTION, copied=False)
         status = await load_status(tx)
     base = f"/inbox?lane={lane}"
     return services.render(

@@ -58,7 +58,8 @@ SELECT i.*, s.client, s.project FROM item i JOIN scope s ON s.id = i.scope WHERE
 -- newest first; each state by its own look into the index
 SELECT i.*, s.client, s.project
   FROM unnest(%(states)s::text[]) AS w (state)
- CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.state = w.state AND x.id < %(before)s ORDER BY x.id DESC LIMIT %(limit)s) i
+ CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.state = w.state AND x.id < %(before)s
+                       AND (%(copied)s OR x.outcome IS DISTINCT FROM 'scheduled') ORDER BY x.id DESC LIMIT %(limit)s) i
   JOIN scope s ON s.id = i.scope
  ORDER BY i.id DESC LIMIT %(limit)s;
 
@@ -67,7 +68,7 @@ SELECT i.*, s.client, s.project
   FROM unnest(%(scopes)s::int[]) AS o (scope)
  CROSS JOIN unnest(%(states)s::text[]) AS w (state)
  CROSS JOIN LATERAL (SELECT * FROM item x WHERE x.scope = o.scope AND x.state = w.state AND x.id < %(before)s
-                      ORDER BY x.id DESC LIMIT %(limit)s) i
+                      AND (%(copied)s OR x.outcome IS DISTINCT FROM 'scheduled') ORDER BY x.id DESC LIMIT %(limit)s) i
   JOIN scope s ON s.id = i.scope
  ORDER BY i.id DESC LIMIT %(limit)s;
 

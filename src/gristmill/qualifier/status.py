@@ -48,8 +48,9 @@ def count_in(counts: Sequence[StateCount], *states: ItemState, foreground: bool 
 
 
 def count_lanes(counts: Sequence[StateCount]) -> dict[str, int]:
-    """How many items each lane of the inbox has."""
-    return {lane: count_in(counts, *states) for lane, states in LANES.items()}
+    """How many items each lane of the inbox has. One whose copy waits for its time stands in no lane: its copy does."""
+    shown = [one for one in counts if one.outcome != "scheduled"]
+    return {lane: count_in(shown, *states) for lane, states in LANES.items()}
 
 
 async def load_status(tx: Tx) -> LineStatus:

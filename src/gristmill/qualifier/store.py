@@ -148,10 +148,10 @@ async def list_merged(tx: Tx, item: WorkItemId, *, limit: int = 50) -> list[Item
 
 
 async def list_items(
-    tx: Tx, states: Sequence[ItemState] = STATES, *, before: int = NEWEST, limit: int = 50
+    tx: Tx, states: Sequence[ItemState] = STATES, *, before: int = NEWEST, limit: int = 50, copied: bool = True
 ) -> list[Item]:
-    """Items in these states that the caller sees, the newest first."""
-    wanted = {"states": list(states), "before": before, "limit": limit}
+    """Items in these states that the caller sees, the newest first; if not `copied`, without those whose copy waits."""
+    wanted = {"states": list(states), "before": before, "limit": limit, "copied": copied}
     if (scopes := await _seen_scopes(tx)) is None:
         return await tx.all(SQL["list_all"], Item, **wanted)
     return await tx.all(SQL["list_of_scopes"], Item, scopes=scopes, **wanted)
