@@ -9,14 +9,14 @@ from workbench import Workbench
 
 from gristmill.agents import sandbox
 from gristmill.agents.runs import Waiting
-from gristmill.agents.sandbox import Limits, find_excess, run_in_sandbox
+from gristmill.agents.sandbox import SandboxLimits, find_excess, run_in_sandbox
 from gristmill.errors import Refused
 
 needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
-LIMITS = Limits(20, 1 << 30, 100)
+LIMITS = SandboxLimits(20, 1 << 30, 100)
 
 
-async def say(folder: Path, script: str, limits: Limits = LIMITS) -> str:
+async def say(folder: Path, script: str, limits: SandboxLimits = LIMITS) -> str:
     ended = await run_in_sandbox(["sh", "-c", script], folder, limits)
     return f"{ended.reason or ended.code}: {ended.said}".strip()
 
@@ -63,16 +63,18 @@ async def test_a_command_does_not_change_gits_own_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "limits", "reason"),
     [
-        ("sleep 60", Limits(0.5, 1 << 30, 100), "longer than 0.5 s"),
-        ("for n in $(seq 50); do sleep 60 & done; wait", Limits(30, 1 << 30, 20), "20 are allowed"),
+        ("sleep 60", SandboxLimits(0.5, 1 << 30, 100), "longer than 0.5 s"),
+        ("for n in $(seq 50); do sleep 60 & done; wait", SandboxLimits(30, 1 << 30, 20), "20 are allowed"),
         (
             "exec python3 -c 'x = bytearray(300 << 20); import time; time.sleep(60)'",
-            Limits(30, 200 << 20, 100),
+            SandboxLimits(30, 200 << 20, 100),
             "bytes",
         ),
     ],
 )
-async def test_a_command_beyond_its_limits_is_ended(tmp_path: Path, script: str, limits: Limits, reason: str) -> None:
+async def test_a_command_beyond_its_limits_is_ended(
+    tmp_path: Path, script: str, limits: SandboxLimits, reason: str
+) -> None:
     assert reason in await say(tmp_path, script, limits)
 
 
@@ -84,9 +86,9 @@ async def test_only_the_end_of_much_output_is_kept(tmp_path: Path) -> None:
 
 
 def test_limits_count_all_processes_together() -> None:
-    assert find_excess([100, 100], Limits(1, 250, 2)) == ""
-    assert "processes" in find_excess([1, 1, 1], Limits(1, 250, 2))
-    assert "bytes" in find_excess([200, 100], Limits(1, 250, 2))
+    assert find_excess([100, 100], SandboxLimits(1, 250, 2)) == ""
+    assert "processes" in find_excess([1, 1, 1], SandboxLimits(1, 250, 2))
+    assert "bytes" in find_excess([200, 100], SandboxLimits(1, 250, 2))
 
 
 async def test_without_bubblewrap_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gristmill.router.breaker import Failure, State
-from gristmill.router.pool import Phase, Ticket
+from gristmill.router.pool import LeasePhase, Ticket
 from gristmill.router.priority import Priority
 
 from .world import World, cpu, gpu
@@ -497,7 +497,7 @@ def test_a_request_that_ended_while_it_was_being_stopped_is_answered_once() -> N
     ended = world.submit(P3, "bg7")
     lease = ended.lease
     world.submit(P0, "bg7")
-    assert lease.phase is Phase.LEAVING
+    assert lease.phase is LeasePhase.LEAVING
     world.leaving.remove(lease)
     world.running = [other for other in world.running if other.ticket is not ended]
     world.answered.append(ended)

@@ -6,7 +6,7 @@ from gristmill.router.breaker import Breaker, Failure
 from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
 from gristmill.router.lanes import Lanes
 from gristmill.router.placing import Act, Rules
-from gristmill.router.pool import Backend, Lease, Phase, Ticket
+from gristmill.router.pool import Backend, Lease, LeasePhase, Ticket
 from gristmill.router.priority import Priority
 
 GB = 1024**3
@@ -49,7 +49,7 @@ class World:
         for effect in effects:
             match effect:
                 case Grant(lease):
-                    assert lease.phase is Phase.RUNNING
+                    assert lease.phase is LeasePhase.RUNNING
                     self._no_background_behind_a_waiting_critical(lease)
                     self.running.append(lease)
                 case Preempt(lease):
@@ -170,7 +170,7 @@ class World:
         for backend in self.lanes.backends.values():
             assert len(backend.leases) <= backend.slots
             mine = [lease for lease in [*self.running, *self.leaving] if lease.backend is backend]
-            loading = [lease for lease in backend.leases if lease.phase is Phase.LOADING]
+            loading = [lease for lease in backend.leases if lease.phase is LeasePhase.LOADING]
             assert len(mine) + len(loading) == len(backend.leases), (
                 "a slot is taken by nobody, or somebody runs without one"
             )

@@ -45,7 +45,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """What a command and its children may use."""
 
     seconds: float
@@ -53,11 +53,11 @@ class Limits:
     processes: int
 
     @classmethod
-    def of(cls, settings: AgentsSettings) -> "Limits":
+    def of(cls, settings: AgentsSettings) -> "SandboxLimits":
         return cls(settings.command_timeout.total_seconds(), settings.command_memory, settings.command_processes)
 
 
-def write_command(words: Sequence[str], folder: Path, limits: Limits, readable: Sequence[str]) -> list[str]:
+def write_command(words: Sequence[str], folder: Path, limits: SandboxLimits, readable: Sequence[str]) -> list[str]:
     """The command line of bubblewrap that runs these words in a folder."""
     return [
         *("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"),
@@ -75,7 +75,9 @@ def write_command(words: Sequence[str], folder: Path, limits: Limits, readable: 
     ]
 
 
-async def run_in_sandbox(words: Sequence[str], folder: Path, limits: Limits, readable: Sequence[str] = ()) -> Ended:
+async def run_in_sandbox(
+    words: Sequence[str], folder: Path, limits: SandboxLimits, readable: Sequence[str] = ()
+) -> Ended:
     """Run a command; Refused if it cannot be kept in a sandbox on this machine."""
     await check_sandbox()
     process = await _start(write_command(words, folder, limits, readable))
@@ -104,7 +106,7 @@ async def check_sandbox() -> None:
 
 async def _try_sandbox() -> str:
     """Why a sandbox cannot be made; empty if it can."""
-    words = write_command(["true"], Path("/tmp"), Limits(10, 1 << 30, 1_000), ())
+    words = write_command(["true"], Path("/tmp"), SandboxLimits(10, 1 << 30, 1_000), ())
     process = await _start(words)
     said, _ = await process.communicate()
     lines = said.decode(errors="replace").strip().splitlines()
@@ -133,7 +135,7 @@ async def _read_end(process: asyncio.subprocess.Process) -> bytes:
     return bytes(kept[-LARGEST_OUTPUT:])
 
 
-async def _watch(process: asyncio.subprocess.Process, limits: Limits) -> str:
+async def _watch(process: asyncio.subprocess.Process, limits: SandboxLimits) -> str:
     """Wait for its end; why it was ended before, or nothing.
 
     Limits of the kernel hold for each process by itself, and some of them not for root: here all are counted together.
@@ -152,7 +154,7 @@ async def _watch(process: asyncio.subprocess.Process, limits: Limits) -> str:
             return reason
 
 
-def find_excess(sizes: Sequence[int], limits: Limits) -> str:
+def find_excess(sizes: Sequence[int], limits: SandboxLimits) -> str:
     """Which limit a command and its children are beyond, by the memory of each; or nothing."""
     if len(sizes) > limits.processes:
         return f"It had {len(sizes):,} processes; {limits.processes:,} are allowed (agents.command_processes)."

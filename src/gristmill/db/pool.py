@@ -136,17 +136,22 @@ class Database:
         self._refreshing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        self._pools = await self._opened()
+        self._pools = await self._open_pools()
         return self
 
-    async def _opened(self) -> _Pools:
-        tenant = _become_tenant if self._row_security else _observed
-        pools = _Pools(self._pool(_observed), self._pool(_observed), self._pool(tenant), self._pool(tenant))
+    async def _open_pools(self) -> _Pools:
+        tenant = _become_tenant if self._row_security else _let_server_watch
+        pools = _Pools(
+            self._make_pool(_let_server_watch),
+            self._make_pool(_let_server_watch),
+            self._make_pool(tenant),
+            self._make_pool(tenant),
+        )
         for pool in pools:
             await pool.open()
         return pools
 
-    def _pool(self, configure: Callable[[Connection], Awaitable[None]]) -> Pool:
+    def _make_pool(self, configure: Callable[[Connection], Awaitable[None]]) -> Pool:
         return Pool(
             self.url,
             connection_class=Connection,
@@ -171,7 +176,7 @@ class Database:
         With `seen_from`, the database shows and changes only the rows that this client or project may see and change.
         Unreachable if the server goes away meanwhile.
         """
-        async with self._borrowed(autocommit=False, seen_from=seen_from) as connection:
+        async with self._borrow_connection(autocommit=False, seen_from=seen_from) as connection:
             tx = Tx(connection, seen_from=seen_from)
             await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ if snapshot else None)
             yield tx
@@ -185,11 +190,11 @@ class Database:
         connections of its own. The system wakes a server process on the core where it ran last. Two connections that
         take turns at everything would end up on one core, one behind the other.
         """
-        async with self._borrowed(autocommit=True, beside=beside, seen_from=seen_from) as connection:
+        async with self._borrow_connection(autocommit=True, beside=beside, seen_from=seen_from) as connection:
             yield Tx(connection, seen_from=seen_from)
 
     @asynccontextmanager
-    async def _borrowed(
+    async def _borrow_connection(
         self, *, autocommit: bool, beside: bool = False, seen_from: Viewpoint | None = None
     ) -> AsyncGenerator[Connection]:
         assert self._pools, "open the database first: async with Database(url) as db"
@@ -222,7 +227,7 @@ class Database:
 
     async def examine_schema(self) -> SchemaState:
         """How the tables compare with this program, by a connection that is lent."""
-        async with self._borrowed(autocommit=True) as connection:
+        async with self._borrow_connection(autocommit=True) as connection:
             return await schema_state(connection)
 
     def _choose_pool(self, beside: bool, seen_from: Viewpoint | None) -> Pool:
@@ -247,7 +252,7 @@ class Database:
             connect_timeout=10,
             **self.watchful,
         )
-        await _observed(connection)
+        await _let_server_watch(connection)
         return connection
 
     @property
@@ -261,7 +266,7 @@ class Database:
         async with self._refreshing:
             old = self._pools
             if old and any(pool.get_stats().get("connections_errors") for pool in old):
-                self._pools = await self._opened()
+                self._pools = await self._open_pools()
                 await old.close(timeout=0)
 
     async def revive(self) -> None:
@@ -276,7 +281,7 @@ class Database:
         return f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
 
 
-async def _observed(connection: Connection) -> None:
+async def _let_server_watch(connection: Connection) -> None:
     """Let the server notice in the middle of a statement that we are gone: its locks must not outlive us."""
     autocommit = connection.autocommit
     await connection.set_autocommit(True)
@@ -291,7 +296,7 @@ async def _become_tenant(connection: Connection) -> None:
     A start-up option would do the same, unless a proxy between us and the server drops it: then everything would be
     seen. The search path is that of the owner: `$user` in it would name another schema.
     """
-    await _observed(connection)
+    await _let_server_watch(connection)
     await connection.set_autocommit(True)
     await connection.execute(FIX_SEARCH_PATH)
     await connection.execute(BECOME_TENANT)

@@ -14,7 +14,7 @@ from gristmill.telemetry import WorkerMetrics
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TaskProgress:
     """How far a task is."""
 
     current: int
@@ -47,7 +47,7 @@ class Running:
     def __init__(
         self,
         members: Sequence[Member],
-        report: Callable[[TaskId, Progress], None],
+        report: Callable[[TaskId, TaskProgress], None],
         limiters: Limiters | None = None,
         metrics: WorkerMetrics | None = None,
         *,
@@ -81,7 +81,7 @@ class Running:
         """Show how far it is (of a batch: how far all of it is); also where a cancelled task stops."""
         self.check()
         for member in self._members:
-            self._report(member.id, Progress(current, total, message))
+            self._report(member.id, TaskProgress(current, total, message))
 
     def check(self) -> None:
         """Raises Cancelled if somebody cancelled this task, or every task of this batch."""
@@ -140,5 +140,5 @@ def describe_members(members: Sequence[Member], *, batch: bool) -> tuple[Any, ..
     return [(member.id, member.attempt) for member in members], batch
 
 
-def _tell_progress(task: TaskId, progress: Progress) -> None:
+def _tell_progress(task: TaskId, progress: TaskProgress) -> None:
     tell((task, progress.current, progress.total, progress.message))

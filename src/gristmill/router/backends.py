@@ -19,7 +19,7 @@ from gristmill.router.responses import as_chat
 from gristmill.router.rows import LoadedRow, ModelRow
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, Limits, read_whole
+from gristmill.router.upstream import AttemptFailed, Client, Exchange, Timeouts, read_whole
 from gristmill.router.wire import (
     EMBED,
     V1_CHAT,
@@ -136,17 +136,17 @@ class Adapter:
         own = (ours.context, ours.threads, ours.parallel) if ours.kind == "embedded" else ()
         return place == (ours.kind, ours.url, ours.key, ours.gguf, self.gpu) and child == own
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> Timeouts:
         settings = self._settings
-        return Limits(
+        return Timeouts(
             settings.connect_timeout.total_seconds(),
             settings.header_timeout.total_seconds(),
             settings.idle_timeout.total_seconds(),
         )
 
-    def _control_limits(self) -> Limits:
+    def _control_limits(self) -> Timeouts:
         load = self._settings.load_timeout.total_seconds()
-        return Limits(self._settings.connect_timeout.total_seconds(), load, load)
+        return Timeouts(self._settings.connect_timeout.total_seconds(), load, load)
 
     @property
     def shown_url(self) -> str:
@@ -180,7 +180,7 @@ class Adapter:
             self._connect(self.spec.url)
 
     def _connect(self, url: str) -> None:
-        kind: Callable[[str, Limits], Client] = TlsClient if url.startswith("https://") else PlainClient
+        kind: Callable[[str, Timeouts], Client] = TlsClient if url.startswith("https://") else PlainClient
         self._client = kind(url, self._limits())
         self._control = kind(url, self._control_limits())
 

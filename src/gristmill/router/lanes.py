@@ -7,7 +7,7 @@ from gristmill.router.breaker import Failure
 from gristmill.router.effects import Effect, End, Grant, Preempt, Refuse, Stop
 from gristmill.router.memory import Memory
 from gristmill.router.placing import READY, Act, Offer, Rules, Standing, place
-from gristmill.router.pool import Backend, Lease, Phase, Ticket
+from gristmill.router.pool import Backend, Lease, LeasePhase, Ticket
 from gristmill.router.priority import Priority
 from gristmill.router.waiting import TRICKLE, Waiting
 
@@ -48,7 +48,7 @@ class Lanes:
         """Requests that wait for a model on this backend wait for another place instead."""
         backend.switch = None
         backend.reservations.clear()
-        for lease in [lease for lease in backend.leases if lease.phase is Phase.LOADING]:
+        for lease in [lease for lease in backend.leases if lease.phase is LeasePhase.LOADING]:
             self._vacate(lease)
             self.waiting.add(lease.ticket, now, front=True)
         if backend.leases:
@@ -86,7 +86,7 @@ class Lanes:
         lease = ticket.lease
         if lease is None:
             self.waiting.remove(ticket)
-        elif lease.phase is not Phase.LEAVING:
+        elif lease.phase is not LeasePhase.LEAVING:
             self._vacate(lease)
             self.memory.drop_needless_load(lease.backend)
         return self._pump(now)
@@ -113,8 +113,8 @@ class Lanes:
     def leave(self, lease: Lease, now: float) -> list[Effect]:
         """The attempt is over for us, the backend has yet to confirm: the slot stays taken."""
         self.stopping.discard(lease)
-        if lease.phase is not Phase.LEAVING:
-            lease.phase = Phase.LEAVING
+        if lease.phase is not LeasePhase.LEAVING:
+            lease.phase = LeasePhase.LEAVING
             lease.ticket.ended = True
             lease.ticket.lease = None
         return self._pump(now)
@@ -133,9 +133,9 @@ class Lanes:
         """
         if gone:
             self._vacate(lease)
-        elif lease.phase is not Phase.LEAVING:
+        elif lease.phase is not LeasePhase.LEAVING:
             self.stopping.discard(lease)
-            lease.phase, lease.ticket.lease = Phase.LEAVING, None
+            lease.phase, lease.ticket.lease = LeasePhase.LEAVING, None
         lease.backend.breaker.fail(kind, now, retry_after)
         if kind is Failure.ABSENT:
             self.catalogue_changed()
@@ -196,12 +196,12 @@ class Lanes:
             self.waiting.remove(ticket)
             self._turn_out(ticket)
         for lease in self.every_lease():
-            if lease.phase is Phase.LOADING:
+            if lease.phase is LeasePhase.LOADING:
                 self._vacate(lease)
                 self._turn_out(lease.ticket)
-            elif lease.phase is Phase.RUNNING:
+            elif lease.phase is LeasePhase.RUNNING:
                 self.stopping.discard(lease)
-                lease.phase, lease.ticket.lease = Phase.LEAVING, None
+                lease.phase, lease.ticket.lease = LeasePhase.LEAVING, None
                 self._out.append(Stop(lease))
                 self._turn_out(lease.ticket)
         return self._flush()
@@ -215,7 +215,7 @@ class Lanes:
         """Time has passed: deadlines, bounds, reservations, aging."""
         for lease in [lease for lease in self.stopping if now >= lease.end_by]:
             self.stopping.discard(lease)
-            lease.phase, lease.ticket.ended, lease.ticket.lease = Phase.LEAVING, True, None
+            lease.phase, lease.ticket.ended, lease.ticket.lease = LeasePhase.LEAVING, True, None
             self._out.append(End(lease))
         for ticket in [ticket for ticket in self.waiting if now >= ticket.deadline]:
             why = self._place(ticket, NOBODY_WAITS, now).why
@@ -231,7 +231,7 @@ class Lanes:
         """A model has come into memory: everything that waited for it starts."""
         backend = self.backends[name]
         self.memory.note_loaded(backend, model, vram, now)
-        waited = [lease for lease in backend.leases_of(model) if lease.phase is Phase.LOADING]
+        waited = [lease for lease in backend.leases_of(model) if lease.phase is LeasePhase.LOADING]
         for lease in sorted(waited, key=lambda lease: (lease.ticket.priority, lease.ticket.arrived)):
             self._start(lease, now)
         return self._pump(now)
@@ -339,7 +339,7 @@ class Lanes:
     def _accept(self, ticket: Ticket, offer: Offer, now: float) -> None:
         backend = offer.backend
         assert backend is not None
-        lease = Lease(ticket, backend, Phase.LOADING, now)
+        lease = Lease(ticket, backend, LeasePhase.LOADING, now)
         backend.leases.add(lease)
         lease.tries = backend.breaker.begin()
         ticket.lease = lease
@@ -355,7 +355,7 @@ class Lanes:
             backend.switch.priority = min(backend.switch.priority, ticket.priority)
 
     def _start(self, lease: Lease, now: float) -> None:
-        lease.phase, lease.since = Phase.RUNNING, now
+        lease.phase, lease.since = LeasePhase.RUNNING, now
         if (resident := lease.backend.resident.get(lease.ticket.model)) is not None:
             resident.used = now
         self._out.append(Grant(lease))
@@ -370,7 +370,7 @@ class Lanes:
 
     def _preempt(self, lease: Lease, now: float) -> None:
         ticket = lease.ticket
-        if lease.phase is Phase.LOADING:  # nothing runs yet: it just goes back
+        if lease.phase is LeasePhase.LOADING:  # nothing runs yet: it just goes back
             self._vacate(lease)
             self.waiting.add(ticket, now, front=True)
             return
@@ -378,7 +378,7 @@ class Lanes:
             lease.end_by = now + self.rules.finish_grace
             self.stopping.add(lease)
             return
-        lease.phase, ticket.lease = Phase.LEAVING, None
+        lease.phase, ticket.lease = LeasePhase.LEAVING, None
         self._out.append(Preempt(lease))
         if ticket.preemptions >= self.rules.max_preemptions:
             ticket.ended = True

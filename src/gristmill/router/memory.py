@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from gristmill.router.effects import CancelLoad, Effect, Load, Unload
 from gristmill.router.placing import Rules
-from gristmill.router.pool import Backend, Lease, Phase, Reservation, Resident, Switch
+from gristmill.router.pool import Backend, Lease, LeasePhase, Reservation, Resident, Switch
 from gristmill.router.priority import Priority
 
 
@@ -50,7 +50,7 @@ class Memory:
         if switch is None or switch.cancelled:
             return []
         self._cancel(backend, switch)
-        return [lease for lease in backend.leases_of(switch.model) if lease.phase is Phase.LOADING]
+        return [lease for lease in backend.leases_of(switch.model) if lease.phase is LeasePhase.LOADING]
 
     def drop_needless_load(self, backend: Backend) -> None:
         """Stop a load that no request waits for any more, unless its model is of a set."""
@@ -76,7 +76,7 @@ class Memory:
         backend.switch = None
         if blame:
             backend.wants = tuple(other for other in backend.wants if other != model)
-        return [lease for lease in backend.leases_of(model) if lease.phase is Phase.LOADING]
+        return [lease for lease in backend.leases_of(model) if lease.phase is LeasePhase.LOADING]
 
     def note_unloaded(self, backend: Backend, model: str, now: float) -> None:
         """A model is gone; the last that had to go lets the new one in."""

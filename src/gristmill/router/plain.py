@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from gristmill.router.breaker import Failure
 from gristmill.router.connection import Connection, PlainExchange
-from gristmill.router.upstream import AttemptFailed, Limits, cause_of
+from gristmill.router.upstream import AttemptFailed, Timeouts, cause_of
 
 
 class PlainClient:
     """Connections to one backend, kept for the next request."""
 
-    def __init__(self, url: str, limits: Limits, *, keep: int = 64) -> None:
+    def __init__(self, url: str, limits: Timeouts, *, keep: int = 64) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._prefix = parts.path.rstrip("/")
@@ -26,7 +26,7 @@ class PlainClient:
         self.limit(limits)
         self._sweeper = self.loop.call_later(self._interval, self._sweep)
 
-    def limit(self, limits: Limits) -> None:
+    def limit(self, limits: Timeouts) -> None:
         self._limits = limits
         self._interval = min(1.0, limits.header / 4, limits.idle / 4)
 

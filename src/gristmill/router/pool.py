@@ -11,7 +11,7 @@ from gristmill.router.breaker import Breaker
 from gristmill.router.priority import Priority
 
 
-class Phase(StrEnum):
+class LeasePhase(StrEnum):
     """Where a lease stands; a lease is a taken slot."""
 
     LOADING = "loading"
@@ -48,7 +48,7 @@ class Lease(msgspec.Struct, eq=False):
 
     ticket: Ticket
     backend: "Backend"
-    phase: Phase
+    phase: LeasePhase
     since: float
     end_by: float = math.inf
     tries: bool = False  # whether the breaker waits for its result
@@ -56,7 +56,7 @@ class Lease(msgspec.Struct, eq=False):
     @property
     def yielding(self) -> bool:
         """Whether its slot will be free soon, by our own word."""
-        return self.phase is Phase.LEAVING or self.end_by != math.inf
+        return self.phase is LeasePhase.LEAVING or self.end_by != math.inf
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import msgspec
 
 from gristmill.router.backends import Adapter, Outgoing
 from gristmill.router.breaker import Failure
-from gristmill.router.pool import Lease, Phase, Ticket
+from gristmill.router.pool import Lease, LeasePhase, Ticket
 from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
 from gristmill.router.replies import Sink, end_part, sink
 from gristmill.router.requests import Headers, Request
@@ -263,7 +263,7 @@ class Relay:
 
     async def _begin_next_part(self, attempt: Attempt, body: bytes) -> Exchange:
         """The next of several choices, from a backend that gives one at a time."""
-        if attempt.lease.phase is Phase.LEAVING:
+        if attempt.lease.phase is LeasePhase.LEAVING:
             raise Preempted
         question, call, adapter = attempt.visit.question, attempt.outgoing.call, attempt.adapter
         exchange = adapter.send_at_once(question, call, body) or await adapter.send(question, call, body)

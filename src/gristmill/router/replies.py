@@ -27,7 +27,7 @@ from gristmill.router.upstream import AttemptFailed
 from gristmill.router.wire import CHAT, EMBEDDINGS, V1_CHAT, V1_RESPONSES, Call, Question, as_object, error_text
 
 
-class Tally(msgspec.Struct, frozen=True):
+class TokenCount(msgspec.Struct, frozen=True):
     """Tokens, also of answers that never ended: a line is a token until the backend says better."""
 
     prompt: int = 0
@@ -47,7 +47,7 @@ class Sink(Protocol):
         """The last bytes for the client; fails when the backend stopped before its answer was complete."""
         ...
 
-    def tally(self) -> Tally: ...
+    def tally(self) -> TokenCount: ...
 
 
 def _unfinished_error() -> AttemptFailed:
@@ -124,8 +124,8 @@ class NdjsonRelay:
             raise _unfinished_error()
         return last
 
-    def tally(self) -> Tally:
-        return Tally(self._prompt, self._tokens)
+    def tally(self) -> TokenCount:
+        return TokenCount(self._prompt, self._tokens)
 
 
 class EventSplitter:
@@ -211,8 +211,8 @@ class SseRelay:
             raise _unfinished_error()
         return last
 
-    def tally(self) -> Tally:
-        return Tally(self._prompt, self._completion)
+    def tally(self) -> TokenCount:
+        return TokenCount(self._prompt, self._completion)
 
 
 class ResponsesRelay:
@@ -247,9 +247,9 @@ class ResponsesRelay:
             raise _unfinished_error()
         return last
 
-    def tally(self) -> Tally:
+    def tally(self) -> TokenCount:
         usage = as_object((self.response or {}).get("usage")) or {}
-        return Tally(usage.get("input_tokens") or 0, usage.get("output_tokens") or self._tokens)
+        return TokenCount(usage.get("input_tokens") or 0, usage.get("output_tokens") or self._tokens)
 
 
 class CollectedResponse(ResponsesRelay):
@@ -293,9 +293,9 @@ class Translated:
             raise _unfinished_error()
         return last + self._writer.write_end(self._reader.reply)
 
-    def tally(self) -> Tally:
+    def tally(self) -> TokenCount:
         reply = self._reader.reply
-        return Tally(reply.prompt, reply.completion or reply.pieces)
+        return TokenCount(reply.prompt, reply.completion or reply.pieces)
 
 
 class Collected(Translated):
@@ -373,9 +373,9 @@ class CollectedEvents:
             message["content"] = message["content"] or ""
         return {**whole, "message": message}
 
-    def tally(self) -> Tally:
+    def tally(self) -> TokenCount:
         usage = as_object(self._whole.get("usage")) or {}
-        return Tally(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or self._pieces)
+        return TokenCount(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or self._pieces)
 
 
 SAID_ONCE = frozenset(("index", "role", "id", "type", "finish_reason"))
@@ -468,9 +468,9 @@ class CollectedChat:
         whole["message"] = {"role": "assistant", "content": "".join(self._texts)}
         return orjson.dumps(whole)
 
-    def tally(self) -> Tally:
+    def tally(self) -> TokenCount:
         end = self._end
-        return Tally(0, len(self._raw)) if end is None else Tally(end.prompt_eval_count, end.eval_count)
+        return TokenCount(0, len(self._raw)) if end is None else TokenCount(end.prompt_eval_count, end.eval_count)
 
 
 class Vectors:
@@ -498,8 +498,8 @@ class Vectors:
         call = self._question.call
         return body if call is self._backend else _render_vectors(call, self._question, vectors, tokens)
 
-    def tally(self) -> Tally:
-        return Tally(self._tokens, 0)
+    def tally(self) -> TokenCount:
+        return TokenCount(self._tokens, 0)
 
 
 def _read_vectors(call: Call, said: Json) -> tuple[list[Any], int]:

@@ -13,7 +13,7 @@ from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preem
 from gristmill.router.lanes import Lanes
 from gristmill.router.metrics import Metrics
 from gristmill.router.placing import Rules
-from gristmill.router.pool import Backend, Lease, Phase, Resident, Ticket
+from gristmill.router.pool import Backend, Lease, LeasePhase, Resident, Ticket
 from gristmill.router.upstream import AttemptFailed, Exchange
 from gristmill.router.wire import canonical
 from gristmill.settings import BackendSettings, RouterSettings
@@ -156,12 +156,12 @@ class Scheduler:
         """Take a request in; its lease, when it is its turn at once."""
         self._carry_out(self.lanes.submit(ticket, ticket.arrived))
         lease = ticket.lease
-        return lease if lease is not None and lease.phase is Phase.RUNNING else None
+        return lease if lease is not None and lease.phase is LeasePhase.RUNNING else None
 
     async def turn(self, ticket: Ticket) -> Lease:
         """Wait until it is this ticket's turn; raises TurnedAway when it never will be."""
         lease = ticket.lease
-        if lease is not None and lease.phase is Phase.RUNNING:
+        if lease is not None and lease.phase is LeasePhase.RUNNING:
             return lease
         if (refusal := self._refusals.pop(ticket, None)) is not None:
             raise TurnedAway(refusal)
@@ -175,7 +175,7 @@ class Scheduler:
     def attach(self, lease: Lease, exchange: Exchange) -> None:
         """The attempt has begun: from now on the policy can stop it."""
         self._exchanges[lease] = exchange
-        if lease.phase is Phase.LEAVING:
+        if lease.phase is LeasePhase.LEAVING:
             self._forget_unsent(lease)
             self._stop(lease, Preempted())
             raise Preempted
@@ -200,7 +200,7 @@ class Scheduler:
         self._forget_unsent(lease)
         if failure.kind is Failure.ABSENT:
             self.adapter_of(lease).absent.add(lease.ticket.model)
-        leaving = lease.phase is Phase.LEAVING
+        leaving = lease.phase is LeasePhase.LEAVING
         effects = self.lanes.fail(
             lease, failure.kind, self._now(), failure.retry_after, gone=exchange is None or leaving
         )

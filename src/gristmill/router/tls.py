@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from gristmill.router.breaker import Failure
-from gristmill.router.upstream import AttemptFailed, Limits, cause_of
+from gristmill.router.upstream import AttemptFailed, Timeouts, cause_of
 
 T = TypeVar("T")
 
@@ -86,12 +86,12 @@ class TlsExchange:
 class TlsClient:
     """Sends requests to one TLS backend."""
 
-    def __init__(self, url: str, limits: Limits) -> None:
+    def __init__(self, url: str, limits: Timeouts) -> None:
         self._url = url.rstrip("/")
         self._limits = limits
         self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
 
-    def limit(self, limits: Limits) -> None:
+    def limit(self, limits: Timeouts) -> None:
         self._limits = limits
 
     def send_at_once(self, method: str, path: str, headers: bytes, body: bytes) -> None:

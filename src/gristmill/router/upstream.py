@@ -59,7 +59,7 @@ class Exchange(Protocol):
         ...
 
 
-class Limits(NamedTuple):
+class Timeouts(NamedTuple):
     """How long a backend may take, in seconds: to be reached, to begin its answer, to go on with it."""
 
     connect: float
@@ -70,7 +70,7 @@ class Limits(NamedTuple):
 class Client(Protocol):
     """Sends requests to one backend."""
 
-    def limit(self, limits: Limits) -> None:
+    def limit(self, limits: Timeouts) -> None:
         """Go by these limits from now on."""
         ...
 

@@ -14,7 +14,7 @@ from gristmill.sources import store
 from gristmill.sources.letters import ListSource, PollSource, SourceDue
 from gristmill.sources.model import Batch, Source
 from gristmill.sources.opening import Opener
-from gristmill.sources.store import Overtaken, Place, Tally
+from gristmill.sources.store import BatchTally, Overtaken, Place
 
 GONE = Skip("its source was removed")
 PAUSED = Skip("its source is paused")
@@ -91,9 +91,9 @@ class Poller:
                     return Snooze(timedelta(0), "others have their turn before it goes on")
         return Done(partial(store.note_success, source=source.id), result={"items": seen})
 
-    async def _keep(self, source: Source, batch: Batch, place: Place) -> tuple[Place, Tally]:
+    async def _keep(self, source: Source, batch: Batch, place: Place) -> tuple[Place, BatchTally]:
         if not batch.items and not batch.moved and not batch.gone and batch.checkpoint == place.checkpoint:
-            return place, Tally()
+            return place, BatchTally()
         async with self.opener.db.transaction() as tx:
             return await store.keep_batch(tx, source, batch, place)
 

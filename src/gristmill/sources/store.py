@@ -59,7 +59,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tally:
+class BatchTally:
     """How many items of a batch were new, changed and the same."""
 
     new: int = 0
@@ -81,12 +81,12 @@ class Place(NamedTuple):
     checkpoint: Checkpoint | None
 
 
-async def keep_batch(tx: Tx, source: Source, batch: Batch, place: Place) -> tuple[Place, Tally]:
+async def keep_batch(tx: Tx, source: Source, batch: Batch, place: Place) -> tuple[Place, BatchTally]:
     """Write items and checkpoint together; where the poll stands now, and what the items were.
 
     Whoever was overtaken by another poller writes nothing. A batch that changes nothing writes nothing at all.
     """
-    tally = Tally()
+    tally = BatchTally()
     if batch.items or batch.moved or batch.gone:
         if await tx.value(SQL["lock_source"], id=source.id) != place.step:
             raise _overtaken(source)
@@ -111,11 +111,11 @@ def _overtaken(source: Source) -> Overtaken:
     return Overtaken(f"The source {source.name} was changed or polled by another worker meanwhile.")
 
 
-async def keep_items(tx: Tx, source: Source, items: Sequence[RawItem]) -> Tally:
+async def keep_items(tx: Tx, source: Source, items: Sequence[RawItem]) -> BatchTally:
     """New and changed items become NEW and go to the indexer; the others are left as they are."""
     wanted = {item.external: item for item in items}  # of one that came twice, the last
     if not wanted:
-        return Tally()
+        return BatchTally()
     rows = await tx.all(SQL["known_items"], KnownItem, source=source.id, externals=list(wanted))
     known = {row.external: row for row in rows}
     sorts = {item.external: compare_item(item, known.get(item.external)) for item in wanted.values()}
@@ -128,7 +128,7 @@ async def keep_items(tx: Tx, source: Source, items: Sequence[RawItem]) -> Tally:
     await _keep_raw(tx, source, [known[one.external].id for one in changed], written, wanted)
     letters = [IndexItem(row.id, row.version) for row in written if not wanted[row.external].refusal]
     await send_many(tx, [Envelope(letter, scope=source.scope) for letter in letters])
-    return Tally(len(new), len(changed), len(wanted) - len(new) - len(changed))
+    return BatchTally(len(new), len(changed), len(wanted) - len(new) - len(changed))
 
 
 Sort = Literal["new", "changed", "marked", "same"]

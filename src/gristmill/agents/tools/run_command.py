@@ -4,7 +4,7 @@ import shlex
 
 from pydantic import Field
 
-from gristmill.agents.sandbox import Ended, Limits, run_in_sandbox
+from gristmill.agents.sandbox import Ended, SandboxLimits, run_in_sandbox
 from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
 from gristmill.errors import Refused
 
@@ -36,7 +36,7 @@ async def prepare(arguments: RunCommand, bench: Bench) -> Prepared:
 
 async def run_words(words: list[str], bench: Bench) -> ToolResult:
     settings = bench.settings.agents
-    ended = await run_in_sandbox(words, (await bench.files()).folder, Limits.of(settings), settings.readable)
+    ended = await run_in_sandbox(words, (await bench.files()).folder, SandboxLimits.of(settings), settings.readable)
     return ToolResult(describe_end(ended), {"code": ended.code}, f"the output of {words[0]}")
 
 

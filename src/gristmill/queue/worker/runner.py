@@ -16,7 +16,7 @@ from gristmill.ids import TaskId
 from gristmill.processes import ForkSafe, ProcessPool, TimedOut, end_copy, fork_generation
 from gristmill.queue.claim import Claim
 from gristmill.queue.config import QueueConfig
-from gristmill.queue.context import Progress, Running, describe_members, set_current
+from gristmill.queue.context import Running, TaskProgress, describe_members, set_current
 from gristmill.queue.handlers import Handler, Handlers
 from gristmill.queue.journal import Journal
 from gristmill.queue.letters import Letter, decode
@@ -84,7 +84,7 @@ class Runner:
         self._slots: set[asyncio.Task[None]] = set()
         self._in_queue: Counter[str] = Counter()
         self._born = fork_generation()
-        self.progress: dict[TaskId, Progress] = {}
+        self.progress: dict[TaskId, TaskProgress] = {}
 
     def batch_size(self, queue: str) -> int:
         """How many tasks of a queue one call takes."""
@@ -348,13 +348,13 @@ class Runner:
             broken = isinstance(outcome, Retry) or (isinstance(outcome, Bury) and not outcome.permanent)
             self._health.count(claim.queue, ok=not broken)
 
-    def _report(self, task: TaskId, progress: Progress) -> None:
+    def _report(self, task: TaskId, progress: TaskProgress) -> None:
         self.progress[task] = progress
 
     def _hear(self, said: tuple[TaskId, int, int | None, str | None]) -> None:
         """A handler in a child process tells how far it is."""
         task, current, total, message = said
-        self._report(task, Progress(current, total, message))
+        self._report(task, TaskProgress(current, total, message))
 
     def timeout(self, handler: Handler | None, queue: str) -> timedelta:
         if handler is not None and handler.timeout is not None:
