@@ -219,7 +219,7 @@ class Database:
     @asynccontextmanager
     async def lend_cursor(self, schema: str) -> AsyncGenerator[AsyncCursor[DictRow]]:
         """One transaction for a library that runs its own statements: they find its tables in this schema first."""
-        async with self._borrowed(autocommit=False) as connection:
+        async with self._borrow_connection(autocommit=False) as connection:
             await connection.set_isolation_level(None)
             await connection.execute(LOOK_INTO_FIRST, [schema])
             async with connection.cursor(binary=True, row_factory=dict_row) as cursor:
