@@ -9,11 +9,12 @@ import ast
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:  # the bases of finders and loaders bring much, and are not needed
+    from importlib.abc import Loader
 
 HOUSE = "gristmill."
 
@@ -24,7 +25,7 @@ def keep_doors_closed() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
@@ -32,14 +33,14 @@ class _Finder(MetaPathFinder):
             return None
         found = PathFinder.find_spec(fullname, path, target)
         if found is not None and found.loader is not None and found.submodule_search_locations is not None:
-            found.loader = _ClosedLoader(found.loader)
+            found.loader = cast("Loader", _ClosedLoader(found.loader))
         return found
 
 
-class _ClosedLoader(Loader):
+class _ClosedLoader:
     """Makes a package that has not run yet."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: "Loader") -> None:
         self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -82,7 +83,8 @@ class _Door(ModuleType):
 
 def _read_door(door: ModuleType) -> dict[str, tuple[str, str]]:
     """For each name that the door imports, the module that has it, and its name there; without modules behind it."""
-    tree = ast.parse(Path(door.__file__ or "").read_bytes())
+    with open(door.__file__ or "", "rb") as file:
+        tree = ast.parse(file.read())
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in tree.body
