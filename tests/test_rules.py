@@ -284,9 +284,9 @@ def test_every_setting_can_be_set_from_the_environment(
     given = {"level": "debug", "json_lines": "true", "database_url": "postgresql://x/y", "app": "a:b", "data": "/x"}
     given |= {"nice": "7", "row_security": "false"}
     kind = str(field.annotation)
-    value = (given | STRUCTURED).get(path[-1]) or (
-        "60s" if "timedelta" in kind else "7777" if path[-1] in LARGE else "77777777" if path[-1] in HUGE else "777"
-    )
+    number = "7777" if path[-1] in LARGE else "77777777" if path[-1] in HUGE else "777"
+    switch = str(not field.default).lower() if field.annotation is bool else None
+    value = (given | STRUCTURED).get(path[-1]) or switch or ("60s" if "timedelta" in kind else number)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRISTMILL_" + "_".join(path).upper(), value)
     read: Any = Settings()
