@@ -272,6 +272,10 @@ STRUCTURED = {
     "readable": '["/opt/compilers"]',
     "smtp": '{"host": "mail.example.org", "sender": "agent@example.org"}',
     "unsupported": "flag",
+    "use_delegation_graph": "true",
+    "use_specialist_agents": "true",
+    "use_dag_execution": "true",
+    "use_procedural_memory": "true",
 }
 
 

@@ -154,6 +154,9 @@ INSERT INTO agent_step (id, run, scope, node, title, started_at) OVERRIDING SYST
 VALUES (%(n)s, %(n)s, %(n)s, 'plan', 'neighbour''s secret', clock());
 INSERT INTO agent_context (run, scope, level, place, summary, updated_at)
 VALUES (%(n)s, %(n)s, 'goal', '1', 'neighbour''s secret', clock());
+INSERT INTO agent_delegation (run, scope, delegation, depth, agent, task, output, started_at)
+VALUES (%(n)s, %(n)s, 'd1', 1, 'neighbour''s secret', 'neighbour''s secret', '{"result": "neighbour''s secret"}',
+        clock());
 INSERT INTO agent_text (id, run, scope, source, text, hash, read_at) OVERRIDING SYSTEM VALUE
 VALUES (%(n)s, %(n)s, %(n)s, 'neighbour''s secret', 'neighbour''s secret', %(hash)s, clock());
 INSERT INTO agent_effect (id, run, scope, key, tool, arguments, hash, summary, changes, repeatable, state, attempt,

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from gristmill.agents.checkpoints import prune_ended_runs
+from gristmill.agents.delegation.store import drop_old_delegations
 from gristmill.agents.effects import question_lost_effects
 from gristmill.agents.letters import TidyRuns
 from gristmill.agents.memory import tidy_facts, tidy_procedures, tidy_sessions
@@ -25,6 +26,7 @@ async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> No
         await _end_runs_of_items(tx)
         await question_lost_effects(tx, LOST_AFTER)
         await withdraw_stale_questions(tx)
+        await drop_old_delegations(tx)
         await prune_ended_runs(tx)
         await tidy_sessions(tx)
         await tidy_procedures(tx)

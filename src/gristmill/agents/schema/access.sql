@@ -6,7 +6,7 @@ SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes()):
                     rights => 'SELECT, INSERT, UPDATE')
   FROM unnest(ARRAY['agent_run', 'agent_effect', 'agent_question']) one;
 SELECT protect(one, seen => 'scope <> 1 AND scope = ANY ((SELECT seen_scopes())::int[])', rights => 'SELECT')
-  FROM unnest(ARRAY['agent_step', 'agent_context', 'agent_text']) one;
+  FROM unnest(ARRAY['agent_step', 'agent_context', 'agent_text', 'agent_delegation']) one;
 -- the policy of everybody holds for every client
 SELECT protect('agent_policy');
 -- a conversation belongs to whoever asked; one about what is everybody's is the operator's, and no client's

@@ -46,6 +46,12 @@ class Toolbox:
         chosen._tools = {name: self._tools[name] for name in names}
         return chosen
 
+    def add(self, tool: AnyTool) -> "Toolbox":
+        """The same toolbox with one tool more; what it reads, all know."""
+        wider = Toolbox(self._bench, self._ledger, [], self._words)
+        wider._tools = {**self._tools, tool.name: tool}
+        return wider
+
     @property
     def tools(self) -> Mapping[str, AnyTool]:
         return self._tools

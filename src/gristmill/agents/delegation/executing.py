@@ -1,0 +1,337 @@
+"""Carries delegations out: each is tried by its agent, judged, and settled once, also if a worker is killed between."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, assert_never
+
+from pydantic import Field, create_model
+
+from gristmill.agents.acting import NO_ANSWER, Acted, Brief, act
+from gristmill.agents.budgets import cut_text
+from gristmill.agents.delegation.judging import (
+    Accept,
+    AskPerson,
+    GiveUp,
+    OtherAgent,
+    Retry,
+    Verdict,
+    Work,
+    judge_output,
+)
+from gristmill.agents.delegation.model import (
+    AgentCapability,
+    AgentOutput,
+    DelegationMessage,
+    DelegationStatus,
+    DomainType,
+    get_budget,
+)
+from gristmill.agents.delegation.planning import list_helpers, make_sub_delegation
+from gristmill.agents.delegation.protocol import PROTOCOL, fail_output, parse_output
+from gristmill.agents.delegation.store import (
+    Delegation,
+    begin_delegation,
+    interrupt_delegation,
+    list_delegations,
+    note_attempt,
+    settle_delegation,
+)
+from gristmill.agents.desk import Desk
+from gristmill.agents.runs import Asked, Cost, Stepping, Waiting
+from gristmill.agents.tools import Arguments, Bench, Tool, ToolResult
+from gristmill.ids import StepId
+from gristmill.models import fence_text
+
+DELEGATE = "delegate"
+MOST_PARTS = 5  # sub-delegations of one delegation
+SUMMARY = 400  # tokens of a result that a parent sees
+SHARE = 2 / 3  # of its budget, that the context of a delegation may fill
+ACCEPT, AGAIN, LEAVE_OUT = "accept", "try again", "leave it out"
+LANGUAGE = "Write in English: the whole answer is translated at its end. Quote names, numbers and wording as they are."
+HELPERS = "You may give a part of the task to another agent by the tool delegate. Say everything that it needs to know."
+FORM = "When you give your answer, its text has this form. " + PROTOCOL
+
+
+class Agent(Protocol):
+    """Whoever does a delegation: a specialist, or the general agent."""
+
+    @property
+    def capability(self) -> AgentCapability: ...
+
+    @property
+    def instructions(self) -> str:
+        """Who it is and how it works."""
+        ...
+
+    @property
+    def check(self) -> Callable[[AgentOutput, Acted], Sequence[str]]:
+        """What is wrong with an output of it, by rules of its own."""
+        ...
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one attempt of an agent."""
+
+    output: AgentOutput
+    work: Work
+    cost: Cost
+
+
+class Delegator:
+    """Carries out the delegations of one run; `known` is what all of them may read: passages, memory, results."""
+
+    def __init__(self, desk: Desk, agents: Mapping[str, Agent], known: str = "") -> None:
+        self._desk = desk
+        self._agents = agents
+        self._known = known
+        self._capabilities: Mapping[str, AgentCapability] = {name: one.capability for name, one in agents.items()}
+
+    async def carry_group(
+        self, group: Sequence[DelegationMessage], stacks: Mapping[str, Sequence[str]], parent: StepId | None = None
+    ) -> list[Delegation]:
+        """All members of a group, side by side if the settings say so; one that waits for a person stops no other."""
+        work = [self.carry(one, stacks.get(one.delegation_id, ()), parent) for one in group]
+        if self._desk.settings.agents.use_dag_execution:
+            found = await asyncio.gather(*work, return_exceptions=True)
+        else:
+            found = [await _catch_waiting(one) for one in work]
+        errors = [one for one in found if isinstance(one, BaseException)]
+        for error in sorted(errors, key=lambda one: isinstance(one, Waiting)):
+            raise error
+        return [one for one in found if isinstance(one, Delegation)]
+
+    async def carry(
+        self, message: DelegationMessage, stack: Sequence[str] = (), parent: StepId | None = None
+    ) -> Delegation:
+        """One delegation until it is over. What was over before is not done again."""
+        desk = self._desk
+        async with desk.db.transaction() as tx:
+            row = await begin_delegation(tx, desk.run.id, desk.fence, message)
+        try:
+            while not row.is_over:
+                row = await self._go_on(message, row, stack, parent)
+        except Waiting:
+            async with desk.db.transaction() as tx:
+                await interrupt_delegation(tx, desk.run.id, desk.fence, row.delegation)
+            raise
+        return row
+
+    async def _go_on(
+        self, message: DelegationMessage, row: Delegation, stack: Sequence[str], parent: StepId | None
+    ) -> Delegation:
+        """The next thing that happens: a person's answer, or an attempt and its verdict."""
+        if row.question is not None:
+            return await self._hear(row, row.question)
+        tried = await self._try(message, row, stack, parent)
+        row = replace(row, attempts=row.attempts + 1, output=tried.output.model_dump(mode="json"))
+        others = self._list_others(row, stack)
+        verdict = judge_output(tried.output, tried.work, attempts=row.attempts, others=others, asked=row.asked)
+        return await self._follow(verdict, row, tried)
+
+    async def _follow(self, verdict: Verdict, row: Delegation, tried: Attempt) -> Delegation:
+        match verdict:
+            case Accept(notes=notes):
+                return await self._settle(row, tried.output, DelegationStatus.COMPLETED, notes, tried.cost)
+            case GiveUp(complaints=complaints):
+                return await self._settle(row, tried.output, DelegationStatus.FAILED, complaints, tried.cost)
+            case Retry(complaints=complaints):
+                return await self._note(replace(row, complaints=complaints), tried.cost)
+            case OtherAgent(agent=agent, complaints=complaints):
+                given_up = [*row.tried, row.agent]
+                return await self._note(
+                    replace(row, agent=agent, attempts=0, tried=given_up, complaints=complaints), tried.cost
+                )
+            case AskPerson(sentence=sentence):
+                return await self._note(replace(row, question=sentence), tried.cost)
+            case _:
+                assert_never(verdict)
+
+    def _list_others(self, row: Delegation, stack: Sequence[str]) -> list[str]:
+        """Agents that may take a delegation over: they serve the same domain, or are the general one."""
+        own = self._capabilities.get(row.agent)
+        taken = {row.agent, *row.tried, *stack}
+        return [
+            name
+            for name, one in self._capabilities.items()
+            if name not in taken
+            and row.depth <= one.max_depth
+            and (not one.domains or (own is not None and set(one.domains) & set(own.domains)))
+        ]
+
+    # --- what is written down
+
+    async def _note(self, row: Delegation, cost: Cost | None = None) -> Delegation:
+        desk = self._desk
+        async with desk.db.transaction() as tx:
+            await note_attempt(tx, desk.run.id, desk.fence, row, cost or Cost())
+        return row
+
+    async def _settle(
+        self,
+        row: Delegation,
+        output: AgentOutput,
+        state: DelegationStatus,
+        notes: Sequence[str],
+        cost: Cost | None = None,
+    ) -> Delegation:
+        desk = self._desk
+        is_success = state == DelegationStatus.COMPLETED and output.success
+        summary = summarise(output, state, notes)
+        over = replace(row, state=state, success=is_success, summary=summary, complaints=list(notes), question=None)
+        async with desk.db.transaction() as tx:
+            await settle_delegation(tx, desk.run.id, desk.fence, over, cost or Cost())
+            (settled,) = [one for one in await list_delegations(tx, desk.run.id) if one.delegation == row.delegation]
+        return settled
+
+    async def _hear(self, row: Delegation, sentence: str) -> Delegation:
+        """What a person says about a delegation; Waiting until somebody says it."""
+        output = row.read_output()
+        assert output is not None, "a question is asked about an output"
+        is_done = output.success
+        asked = Asked(
+            f"delegation {row.delegation}/{row.asked + 1}",
+            "clarify",
+            sentence,
+            choices=(ACCEPT if is_done else LEAVE_OUT, AGAIN),
+            details={"delegation": row.delegation, "agent": row.agent, "task": row.task, "result": output.result},
+        )
+        (answer,) = await self._desk.ask(asked)
+        if answer.choice == AGAIN:
+            said = [f"A person said: {answer.answer}"] if answer.answer else list(row.complaints)
+            return await self._note(replace(row, asked=row.asked + 1, question=None, attempts=0, complaints=said))
+        if is_done:
+            return await self._settle(row, output, DelegationStatus.COMPLETED, [f"{answer.by} accepted it."])
+        return await self._settle(row, output, DelegationStatus.FAILED, [f"{answer.by} left it out.", *row.complaints])
+
+    # --- an attempt
+
+    async def _try(
+        self, message: DelegationMessage, row: Delegation, stack: Sequence[str], parent: StepId | None
+    ) -> Attempt:
+        agent = self._agents[row.agent]
+        context = self._cut_context(message, await self._list_parts(row.delegation))
+        message = message.model_copy(update={"agent_name": row.agent, "context": context})
+        given = {**message.model_dump(mode="json"), "attempt": row.attempts + 1, "complaints": list(row.complaints)}
+        title = f"{row.delegation} {row.agent}: {message.task_summary}"
+        async with self._desk.step("delegation", title=title, input=given, parent=parent) as step:
+            helpers = list_helpers(message, stack, self._capabilities)
+            desk = self._equip(message, stack, helpers, step)
+            acted = await act(desk, make_brief(message, row, agent, desk, helpers), step)
+            output = await self._read(row, acted)
+            changing = {name for name, tool in desk.toolbox.tools.items() if tool.changes != "nothing"}
+            complaints = list(agent.check(output, acted))
+            step.output = {
+                "output": output.model_dump(mode="json"),
+                "acted": acted.describe(),
+                "complaints": complaints,
+            }
+            cost = step.cost
+        work = Work(acted.calls, acted.changed_files, acted.artifacts, acted.is_complete, complaints, changing)
+        return Attempt(output, work, cost)
+
+    async def _read(self, row: Delegation, acted: Acted) -> AgentOutput:
+        """The output that an agent gave, and what our own code knows of it beside."""
+        names = {"delegation_id": row.delegation, "agent_name": row.agent}
+        if not acted.is_complete and acted.text.startswith(NO_ANSWER):
+            output = fail_output(acted.text, **names)
+        else:
+            output = parse_output(acted.text, **names)
+        parts = [one.delegation for one in await self._list_parts(row.delegation)]
+        artifacts = list(dict.fromkeys([*acted.artifacts, *output.artifacts]))
+        known = {"changed_files": list(acted.changed_files), "artifacts": artifacts, "sub_delegations": parts}
+        return output.model_copy(update=known)
+
+    def _cut_context(self, message: DelegationMessage, parts: Sequence[Delegation]) -> str:
+        """What is known; parts that were given away before an interruption come first."""
+        done = "\n\n".join(one.summary for one in parts if one.is_over)
+        said = fence_text(done, "list of parts that other agents have done for you") if done else ""
+        whole = "\n\n".join(filter(None, (said, message.context, self._known)))
+        return cut_text(whole, int(get_budget(message.depth) * SHARE))
+
+    # --- below a delegation
+
+    def _equip(self, message: DelegationMessage, stack: Sequence[str], helpers: Sequence[str], step: Stepping) -> Desk:
+        """The desk with one tool more, by which an agent gives a part of its task away."""
+        if not helpers:
+            return self._desk
+
+        async def delegate(arguments: Any, bench: Bench) -> ToolResult:
+            del bench
+            part = await self._find_part(message, arguments.agent, arguments.task)
+            if part is None:
+                return ToolResult(f"You have given away {MOST_PARTS} parts: do the rest yourself.", is_error=True)
+            done = await self.carry(part, [*stack, message.agent_name], step.id)
+            data = {"delegation": done.delegation, "success": done.success}
+            return ToolResult(done.summary, data, f"the agent {done.agent}", is_error=done.state == "failed")
+
+        make: Any = create_model  # a type that is made here is none that a type checker knows
+        task = (str, Field(min_length=1, max_length=4_000, description="What it shall do, complete in itself."))
+        shape = make("Delegate", __base__=Arguments, agent=(Literal[tuple(helpers)], ...), task=task)
+        described = "; ".join(f"{name}: {self._capabilities[name].description}" for name in helpers)
+        tool = Tool[Any](DELEGATE, f"Let another agent do a part of the task. {described}", shape, delegate)
+        return replace(self._desk, toolbox=self._desk.toolbox.add(tool))
+
+    async def _find_part(self, message: DelegationMessage, agent: str, task: str) -> DelegationMessage | None:
+        """The part with this task, the same as before an interruption; None if there are too many."""
+        rows = await self._list_parts(message.delegation_id)
+        wanted = " ".join(task.split()).casefold()
+        same = next((one for one in rows if " ".join(one.task.split()).casefold() == wanted), None)
+        if same is None and len(rows) >= MOST_PARTS:
+            return None
+        number = int(same.delegation.rpartition(".")[2]) if same else len(rows) + 1
+        return make_sub_delegation(message, number, agent, task)
+
+    async def _list_parts(self, delegation: str) -> list[Delegation]:
+        async with self._desk.db.reading() as tx:
+            return [one for one in await list_delegations(tx, self._desk.run.id) if one.parent == delegation]
+
+
+async def _catch_waiting(work: Any) -> Delegation | Waiting:
+    try:
+        return await work
+    except Waiting as waiting:
+        return waiting
+
+
+# --- the words
+
+
+def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: Desk, helpers: Sequence[str]) -> Brief:
+    """What the agent is told. Effects have the id of the delegation as their key, in all attempts of an agent."""
+    capability = agent.capability
+    tools = [name for name in capability.tool_names if name in desk.toolbox.tools]
+    role = [agent.instructions.strip(), LANGUAGE, *([HELPERS] if helpers else []), FORM]
+    place = f"delegation {row.delegation}"
+    return Brief(
+        place=f"{place}~{row.agent}" if row.tried else place,
+        role="\n".join(role),
+        task=describe_task(message, row.complaints),
+        context=message.context,
+        tools=[*tools, DELEGATE] if helpers else tools,
+        budget=get_budget(message.depth),
+        coding=capability.domains[:1] == [DomainType.CODE],
+    )
+
+
+def describe_task(message: DelegationMessage, complaints: Sequence[str] = ()) -> str:
+    """The task with what is expected, what must be kept to, and what was wrong the last time."""
+    parts = [message.task_summary]
+    if message.expected_output:
+        parts.append(f"Expected: {message.expected_output}")
+    parts += [f"Keep to this: {one}" for one in message.constraints]
+    if complaints:
+        parts.append(fence_text("\n".join(complaints), "list of what was wrong with the last attempt"))
+    return "\n".join(parts)
+
+
+def summarise(output: AgentOutput, state: DelegationStatus, notes: Sequence[str] = ()) -> str:
+    """What a parent sees of an output."""
+    how = "failed" if state == DelegationStatus.FAILED else "done" if output.success else "done in part"
+    parts = [f"{output.delegation_id} ({output.agent_name}), {how}: {cut_text(output.result, SUMMARY) or 'no result'}"]
+    if output.artifacts:
+        parts.append(f"Artifacts: {', '.join(output.artifacts[:20])}")
+    if issues := list(dict.fromkeys([*output.issues, *notes])):
+        parts.append(f"Issues: {' '.join(issues)[:600]}")
+    return "\n".join(parts)
