@@ -96,7 +96,9 @@ NODES = {
     "merge": "You put the results",
     "translate": "You translate into",
     "everybody": "Your tools:",
+    "intake": "Say which category",
 }
+UNDERSTOOD = {"category": "SINGLE_TASK", "goal": "Do what was asked for.", "is_clear": True, "question": ""}
 
 
 def script(**replies: Reply) -> Script:
@@ -104,6 +106,7 @@ def script(**replies: Reply) -> Script:
     listed: dict[str, list[Reply]] = {
         name: value if isinstance(value, list) else [value] for name, value in replies.items()
     }
+    listed.setdefault("intake", [UNDERSTOOD])
     return Script({NODES.get(name, f"You are {name}."): value for name, value in listed.items()})
 
 
@@ -111,6 +114,11 @@ def plan(*delegations: tuple[str, str, str], groups: Sequence[Sequence[str]] = (
     """A plan as a model writes it: id, agent and task of each delegation."""
     drafts = [{"id": id_, "agent": agent, "task": task} for id_, agent, task in delegations]
     return {"domain": domain, "delegations": drafts, "parallel_groups": [list(group) for group in groups]}
+
+
+def find_asked(llm: FakeLlm, node: str) -> list[str]:
+    """What a node or an agent was told."""
+    return [one for one in llm.questions if NODES.get(node, f"You are {node}.") in one]
 
 
 def set_flags(desk: Desk, **flags: Any) -> Desk:

@@ -342,7 +342,7 @@ async def test_a_part_that_waits_for_a_person_lets_all_above_it_wait(bench: Work
 async def test_a_prompt_keeps_the_budget_of_its_depth(bench: Workbench, depth: int) -> None:
     await bench.begin("Look.")
     llm = script(git=report("Nothing.")).make_llm()
-    desk = open_desk(bench, llm)
+    desk = open_desk(bench, llm, prompt_tokens=48_000)
     known = "something that is known " * 30_000
     await Delegator(desk, AGENTS, known).carry(message(agent="git", depth=depth))
     assert get_budget(depth) * 0.5 < len(llm.questions[0].split()) <= get_budget(depth)

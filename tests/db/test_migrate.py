@@ -396,6 +396,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "agents/0003_checkpoints": "1ba401903649",
     "agents/0004_memory": "f0633dd511f0",
     "agents/0005_git_questions": "9027e20e23c3",
+    "agents/0006_delegations": "48212ae07cec",
 }
 
 

@@ -6,6 +6,10 @@ from gristmill.agents.desk import Desk
 async def orchestrate(desk: Desk) -> str:
     """Carry a run to its report, from its beginning or from its last checkpoint."""
     # LangGraph takes a second to load, and only workers that carry runs need it
+    if desk.settings.agents.use_delegation_graph:
+        from gristmill.agents.delegation.graph import carry_by_delegation  # noqa: PLC0415
+
+        return await carry_by_delegation(desk)
     from gristmill.agents.orchestrator.graph import carry  # noqa: PLC0415
 
     return await carry(desk)

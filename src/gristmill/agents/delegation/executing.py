@@ -50,7 +50,7 @@ SHARE = 2 / 3  # of its budget, that the context of a delegation may fill
 ACCEPT, AGAIN, LEAVE_OUT = "accept", "try again", "leave it out"
 LANGUAGE = "Write in English: the whole answer is translated at its end. Quote names, numbers and wording as they are."
 HELPERS = "You may give a part of the task to another agent by the tool delegate. Say everything that it needs to know."
-FORM = "When you give your answer, its text has this form. " + PROTOCOL
+FORM = "The text of your answer has the form that begins with STATUS."
 
 
 class Agent(Protocol):
@@ -248,7 +248,7 @@ class Delegator:
         done = "\n\n".join(one.summary for one in parts if one.is_over)
         said = fence_text(done, "list of parts that other agents have done for you") if done else ""
         whole = "\n\n".join(filter(None, (said, message.context, self._known)))
-        return cut_text(whole, int(get_budget(message.depth) * SHARE))
+        return cut_text(whole, int(self._desk.budget(get_budget(message.depth)) * SHARE))
 
     # --- below a delegation
 
@@ -302,7 +302,8 @@ def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: 
     """What the agent is told. Effects have the id of the delegation as their key, in all attempts of an agent."""
     capability = agent.capability
     tools = [name for name in capability.tool_names if name in desk.toolbox.tools]
-    role = [agent.instructions.strip(), LANGUAGE, *([HELPERS] if helpers else []), FORM]
+    form = FORM if PROTOCOL in agent.instructions else f"{FORM} {PROTOCOL}"
+    role = [agent.instructions.strip(), LANGUAGE, *([HELPERS] if helpers else []), form]
     place = f"delegation {row.delegation}"
     return Brief(
         place=f"{place}~{row.agent}" if row.tried else place,
@@ -310,7 +311,8 @@ def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: 
         task=describe_task(message, row.complaints),
         context=message.context,
         tools=[*tools, DELEGATE] if helpers else tools,
-        budget=get_budget(message.depth),
+        budget=desk.budget(get_budget(message.depth)),
+        rounds=desk.settings.agents.max_rounds,
         coding=capability.domains[:1] == [DomainType.CODE],
     )
 

@@ -88,7 +88,7 @@ async def write_draft(desk: Desk, rows: Sequence[Delegation], results: Sequence[
     material = fence_text("\n\n".join(results), "results")
     turns = [Message("system", MERGE), Message("user", f"{material}\n\nThe request:\n{desk.run.request}")]
     try:
-        merged = await desk.thinker.write(turns, step=step, budget=get_budget(0))
+        merged = await desk.thinker.write(turns, step=step, budget=desk.budget(get_budget(0)))
     except BadAnswer as error:
         log.info("delegation.not_merged", error=str(error)[:200])
         return merge_results(rows)
@@ -203,7 +203,7 @@ async def _translate_part(desk: Desk, text: str, language: str, step: Stepping) 
     complaint: list[Message] = []
     for _ in range(2):
         try:
-            found = await desk.thinker.write([system, asked, *complaint], step=step, budget=get_budget(0))
+            found = await desk.thinker.write([system, asked, *complaint], step=step, budget=desk.budget(get_budget(0)))
         except BadAnswer as error:
             log.info("delegation.not_translated", error=str(error)[:200])
             return text, False

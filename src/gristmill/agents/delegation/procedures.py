@@ -1,0 +1,81 @@
+"""Follows a procedure where one fits the request, and learns one from a run that succeeded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gristmill.agents.delegation.model import DomainType, ExecutionPlan
+from gristmill.agents.delegation.planning import (
+    MOST_DELEGATIONS,
+    Agents,
+    DelegationDraft,
+    Order,
+    PlanDraft,
+    find_complaints,
+    make_plan,
+)
+from gristmill.agents.delegation.store import Delegation
+from gristmill.agents.desk import Desk
+from gristmill.agents.memory import ProcedureNode, ProcedureStep, find_procedures, grasp, learn, note_use
+
+LONGEST_ACTION = 200  # characters of a task that is learned
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A procedure, and the plan that it gives."""
+
+    id: int
+    plan: ExecutionPlan
+
+
+async def follow_procedure(desk: Desk, order: Order, agents: Agents) -> Followed | None:
+    """The plan of the first procedure that fits and can be carried out by these agents, if the settings say so.
+
+    A run that no person asked for follows none: its request is a text that was read, and could choose one.
+    """
+    if not desk.settings.agents.use_procedural_memory or desk.run.asked_by is None:
+        return None
+    meaning = await grasp(desk.toolbox.bench.embedders, order.request)
+    async with desk.db.reading() as tx:
+        found = await find_procedures(tx, desk.run.place, order.request, meaning=meaning)
+    for one in found:
+        plan = plan_procedure(one, order, agents)
+        if plan is not None:
+            return Followed(one.id, plan)
+    return None
+
+
+def plan_procedure(one: ProcedureNode, order: Order, agents: Agents) -> ExecutionPlan | None:
+    """The steps of a procedure as delegations one after another; None if its agents are not there."""
+    if len(one.procedure_steps) > MOST_DELEGATIONS:
+        return None
+    drafts = [
+        DelegationDraft(id=f"d{n}", agent=step.agent, task=describe_step(step, order.request))
+        for n, step in enumerate(one.procedure_steps, 1)
+    ]
+    first = agents.get(one.procedure_steps[0].agent) if one.procedure_steps else None
+    domain = first.domains[0] if first and first.domains else DomainType.RESEARCH
+    plan = make_plan(PlanDraft.model_construct(domain=domain, delegations=drafts, parallel_groups=[]), order)
+    return None if find_complaints(plan, agents) else plan
+
+
+def describe_step(step: ProcedureStep, request: str) -> str:
+    parameters = "".join(f"\n{name}: {value}" for name, value in step.parameters.items())
+    return f"{step.action}{parameters}\nIt is a part of this request: {request[:1_000]}"
+
+
+async def learn_procedure(desk: Desk, plan: ExecutionPlan, rows: Sequence[Delegation], followed: int | None) -> None:
+    """Count the use of the procedure that was followed, or learn one if every delegation succeeded."""
+    if not desk.settings.agents.use_procedural_memory or not plan.delegations:
+        return
+    by_id = {one.delegation: one for one in rows}
+    planned = [by_id[one.delegation_id] for one in plan.delegations if one.delegation_id in by_id]
+    succeeded = len(planned) == len(plan.delegations) and all(one.success for one in planned)
+    if followed is not None:
+        async with desk.db.transaction() as tx:
+            await note_use(tx, followed, desk.run, succeeded=succeeded)
+    elif succeeded:
+        steps = [ProcedureStep(one.agent, one.task[:LONGEST_ACTION]) for one in planned]
+        meaning = await grasp(desk.toolbox.bench.embedders, desk.run.request)
+        async with desk.db.transaction() as tx:
+            await learn(tx, desk.run, steps, meaning=meaning)
