@@ -219,7 +219,8 @@ def _say_requests(case: Case) -> tuple[str, tuple[Words, ...]]:
 
 def _may_be_bill(facts: Facts) -> bool:
     """A net under the rules of payments: an amount, a deadline, and the number of an invoice or of an account."""
-    return bool(facts.amounts and facts.deadline) and any(one.kind in ("invoice", "iban") for one in facts.references)
+    numbered = any(one.kind in ("invoice", "iban") for one in facts.references)
+    return numbered and bool(facts.amounts and facts.deadline) and not facts.is_contract
 
 
 def _say_bill(facts: Facts) -> tuple[str, tuple[Words, ...]]:

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, time
 from email.utils import getaddresses
 from typing import Any, cast
 
 from gristmill.documents import Family, FamilyMember
 from gristmill.ids import ScopeId
+from gristmill.models import About, read_facts
 from gristmill.qualifier.model import TYPES, ItemType
 
+NOON = time(12)  # of a day whose hour nobody knows
 MAIL = "mail"  # the type of a document that is a mail
 BY_DOCUMENT: dict[str, ItemType] = {MAIL: "email", "transcript": "meeting"}
 NESTED = ("issue", "commit", "page")  # where sources of tickets, commits and pages put what they know
@@ -66,7 +68,7 @@ def describe_family(family: Family) -> Arrival:
         family,
         find_type(root),
         root.title or root.name,
-        root.written_at or root.added_at,
+        root.written_at or _read_own_date(root.title or "", root.added_at) or root.added_at,
         _note_mail(root) if is_mail else _note_file(root),
         find_message_id(root) if is_mail else None,
         find_answers(root) if is_mail else (),
@@ -148,3 +150,10 @@ def _list(value: Any) -> list[Any]:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return {str(name): said for name, said in cast(dict[Any, Any], value).items()} if isinstance(value, dict) else {}
+
+
+def _read_own_date(title: str, added_at: datetime) -> datetime | None:
+    """The day that a title names with its year: `Site meeting, 26 May 2026` is counted from that day."""
+    dates = read_facts(title, About(added_at)).dates
+    past = [one.day for one in dates if str(one.day.year) in one.evidence.words and one.day <= added_at.date()]
+    return datetime.combine(past[0], NOON, UTC) if past else None

@@ -21,7 +21,8 @@ LIMITS = spell("by until till bis do thru through to")  # these may also end a s
 # What may stand between a cue and its date.
 FILLERS = spell(
     """the zum den dem der am on at latest later than no not an as of day date datum dne dana je is was war ist byla
-    byl bila bio falls fell within zu o clock spätestens nejpozději najkasnije and ab vor k ke v ve u dana před prije
+    byl bila bio falls fell within back zu o clock spätestens nejpozději najkasnije and ab vor k ke v ve u dana před
+    prije
     plaćanja placanja naplatu plaćanje faktury računa na za noon end close business this is: friday"""
 ) | frozenset({":", ",", "(", "-", "–", "—", "*", "|", "="})
 NOUNS = spell(
@@ -51,7 +52,8 @@ FROM = spell("from von vom od ode between zwischen mezi između since seit")
 LASTING = spell(
     """vacation holiday holidays leave office away urlaub abwesend abwesenheit dovolená dovolené dovolenou odmor
     odmoru godišnjem geöffnet open opening otevřeno otvoreno closed geschlossen zavřeno zatvoreno runs läuft dauert
-    trvá traje erreichbar reachable available maintenance wartung odstávka nepřítomen odsutan odsutna nepřítomna
+    trvá traje stays remains bleibt bleiben zůstává zůstane ostaje erreichbar reachable available maintenance
+    wartung odstávka nepřítomen odsutan odsutna nepřítomna
     sale"""
 )
 DISCOUNTS = spell("skonto skonta discount rabatt sleva slevu slevy popust popusta")

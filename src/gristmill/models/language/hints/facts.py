@@ -9,7 +9,7 @@ from gristmill.models.language.hints.dates import find_dates, find_deadline
 from gristmill.models.language.hints.mentions import find_mentions
 from gristmill.models.language.hints.model import NOWHERE, About, Evidence, Facts, FoundAmount, FoundDate
 from gristmill.models.language.hints.noise import find_noise
-from gristmill.models.language.hints.payments import find_payment
+from gristmill.models.language.hints.payments import find_payment, is_contract
 from gristmill.models.language.hints.references import find_references
 from gristmill.models.language.hints.requests import REPLIED, find_requests
 from gristmill.models.language.hints.sentences import Sentence, split_sentences
@@ -55,6 +55,7 @@ def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) ->
         payment=find_payment(words, sentences, amounts, dates, references, noise),
         deadline=find_deadline(dates, about.written_at),
         urgent=_find_urgent(text, sentences),
+        is_contract=is_contract(sentences),
     )
 
 

@@ -4,6 +4,7 @@ import re
 from datetime import datetime, time
 
 from gristmill.models.language.hints.model import About, Evidence, Facts, Hint, Hints, Urgency
+from gristmill.models.language.hints.words import fold
 
 END_OF_DAY = time(23, 59)  # of a deadline that names a day alone
 SILENT = frozenset({"auto_reply", "bounce", "read_receipt", "calendar_reply", "newsletter", "acknowledgement"})
@@ -68,15 +69,14 @@ def _find_assignment(facts: Facts, about: About) -> Hint[bool]:
     return Hint(bool(found), found)
 
 
-PAYING = re.compile(
-    r"pay|transfer|remit|settle|invoice|überweis|zahl|begleich|rechnung|betrag|uhrad|zaplat|faktur|částk|uplat|"
-    r"plat|plać|placanj|podmir|račun|iznos|due|terms|splatn|dospije|bedingung|konditionen",
-    re.IGNORECASE,
+PAYING = re.compile(  # in folded words
+    r"pay|transfer|remit|settle|invoice|u(?:e)?berweis|zahl|begleich|rechnung|betrag|uhrad|zaplat|faktur|castk|uplat|"
+    r"plat|plac|podmir|racun|iznos|due|terms|splatn|dospije|bedingung|konditionen"
 )
 
 
 def _is_only_payment(facts: Facts) -> bool:
-    return facts.payment is not None and all(PAYING.search(one.evidence.words) for one in facts.requests)
+    return facts.payment is not None and all(PAYING.search(fold(one.evidence.words)) for one in facts.requests)
 
 
 def _make_deadline(facts: Facts, about: About) -> Hint[datetime | None]:

@@ -42,6 +42,9 @@ HINTING = {
         (?:deal with|take care of|look into|see to|sort out) (?:this|it|that|him|her|them)
         (?:i|we) (?:leave|hand|pass) (?:it|this|that) (?:over )?to you
         (?:back|return) to us
+        let's|let us (?:get|do|make|send|have|go|meet|talk|discuss|finish)
+        (?:wants?|would like|prefers?) (?:a|an|the|to|more|some|another|it|us|you)
+        (?:strange|funny|odd|that|weird|terrible) (?:noise|sound|smell)|acting up|playing up
         (?:i|we|i'd|we'd) (?:would )?(?:like|want) (?:a|an|the|my|our|to|you)
         needs? (?:\w+ )?\w{3,}ing
         (?:is|are|been|be|keeps?|kept) (?:\w+ )?(?:blocking|leaking|overheating|crashing|failing|flashing|stuck|
@@ -70,6 +73,8 @@ HINTING = {
         (?:muss|müssen|soll|sollen|sollte|sollten) (?:(?!nicht|nichts)\w+ ){0,9}werden
         (?:müsstest|müsstet|solltest|solltet|darfst|dürftest|denkst|bringst|nimmst|gehst|kommst|machst|hilfst) (?:du|
         + ihr)
+        lass uns|lasst uns|lassen sie uns|(?:wünscht|wünschen|wünsche) (?:sich|uns|mir|wir|noch|eine?n?)
+        (?:komisch\w*|seltsam\w*|dieses|laut\w*) (?:geräusch|geruch)
         blockiert|klappert|tropft|leckt|stürzt|stürzen|streikt|reklamier\w+|reklamation|beschwer\w+|mangel|mängel
         (?:ich|wir) (?:möchte|möchten|will|wollen) (?:\w+ ){0,6}(?:zurück|haben|erhalten|wissen|bestellen|kündigen|
         + sprechen|reklamieren)
@@ -103,6 +108,7 @@ HINTING = {
         ukládá|vyzývá|vyžaduje\w*|žádá
         nefunguje|nefungují|nejde|nejdou|nespouští|nereaguje|rozbit\w+|poškozen\w+|vadn(?:ý|á|é|ou|ého)|spadl[aoy]?
         (?:mám|máme|měli|měla|měl) (?:\w+ ){0,2}zájem|zajímá (?:mě|nás|by)|zajímal[oa]? by
+        pojďme|(?:přejí|přeje|přejeme|přeji) si
         blokuj\w+|teče|kape|reklam(?:ace|aci|uji|uju|ujeme)|stížnost\w*|stěžuj\w+|zasekl\w+
         (?:chci|chceme|žádám|přeji si) (?:\w+ )?(?:vrátit|\w{3,}[aei]t|o)
         čekám|čekáme|obracím se|obracíme se
@@ -131,6 +137,7 @@ HINTING = {
         nalaže|pozivate|poziva (?:se|vas)|zahtijeva\w*|obvezuje\w*
         ne radi|ne rade|ne otvara|ne mogu (?:\w+ )?(?:otvoriti|pronaći|pristupiti|nastaviti|spojiti)
         pokvaren\w*|oštećen\w*|neispravn\w*|krivu? rob\w+|kriva|razbijen\w*
+        hajde\w*|(?:bi|bih|bismo) (?:\w+ )?(?:htio|htjel\w|želio|željel\w|volio|voljel\w)
         blokira\w*|curi|kaplje|reklamacij\w+|pritužb\w+|žali se|zapel\w+
         (?:želim|želimo|hoću) (?:\w+ ){1,3}
         čekam|čekamo|obraćam se|obraćamo se

@@ -17,7 +17,7 @@ from gristmill.models.language.hints.words import Words
 
 BILL = compile_phrases(
     r"""
-    invoices?|invoiced|bill|payment reminder|statement of account|premium notice
+    invoices?|invoiced|bill|final account|fee note|payment reminder|statement of account|premium notice
     honorarnote|kostennote|zahlungsaufforderung|vorschreibung|fakturen?|\w*rechnung(?:en)?|rechnungs(?:betrag|nummer|nr)|mahnung|zahlungserinnerung|\w*bescheid
     faktur[auy]|zálohov\w+|vyúčtování|daňový doklad|předpis platby|upomínk[auy]
     račun(?:a|e|i|om|u)?|fakture|predračun\w*|proforma|pro ?- ?forma|opomen[aue]|uplatnic\w+
@@ -40,7 +40,7 @@ DUTY = compile_phrases(
 PRESENTED = compile_phrases(
     r"""
     (?:attached|enclosed|enclose|herewith|here's|here is|sending) (?:\w+ ){0,6}(?:invoice|bill)
-    (?:invoice|bill) (?:\w+ ){0,9}(?:attached|enclosed|attachment)
+    (?:invoice|bill|final account|fee note|paperwork) (?:\w+ ){0,9}(?:attached|enclosed|attachment)
     (?:invoice|bill) (?:\w+ ){0,9}(?:comes to|amounts to|totals|is for)
     (?:anbei|beiliegend|im anhang|in der anlage|übersenden?|sende[n]? (?:ich|wir)|übermitteln|
     + schicken?) (?:\w+ ){0,6}(?:\w*rechnung|faktura|honorarnote)
@@ -157,6 +157,15 @@ PAID = compile_phrases(
     potvrda o (?:plaćanju|uplati)|je plaćen\w*|hvala na uplati|tereć\w*|trajn\w+ nalog\w*|naplaćen\w*
     """
 )
+PAYING_US = compile_phrases(  # the writer pays us, and speaks of our bill
+    r"""
+    (?:we|i) (?:have )?received your invoice|(?:we|i) (?:will|shall) (?:pay|transfer|settle)|we'll (?:pay|transfer|
+    + settle)
+    (?:haben|habe) ihre rechnung (?:\w+ ){0,4}erhalten|(?:werden|werde) (?:\w+ ){0,9}(?:überweisen|bezahlen|begleichen)
+    (?:obdrželi|dostali) jsme vaši fakturu|zaplatíme|uhradíme
+    primili smo vaš račun|platit ćemo|uplatit ćemo|podmirit ćemo
+    """
+)
 OFFER = compile_phrases(
     r"""
     quotation|(?<!please )quote(?! (?:the|your|tax|this|our|reference|invoice|number))|our offer|special offer|
@@ -193,6 +202,8 @@ def find_payment(
     demands = [one for one in sentences if DEMAND.search(one.low) or UNPAID.search(one.low)] or presented or owed
     if not demands or _is_settled(sentences):
         return None
+    if any(PAYING_US.search(one.low) for one in sentences) and not any(WISHES.search(one.low) for one in demands):
+        return None
     numbered = any(one.kind == "invoice" for one in references)
     billed = numbered or any(BILL.search(one.low) for one in sentences)
     ordered = any(ORDER_TO_PAY.search(one.low) for one in demands)
@@ -204,13 +215,14 @@ def find_payment(
     amount, due = _choose_amount(demands, amounts), _find_due(demands, dates)
     has_account = any(one.kind == "iban" for one in references)
     told = _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account)
-    named = numbered or wished  # terms of trade speak of bills, too
+    contract = is_contract(sentences)
+    named = wished or (numbered and not contract)  # contracts and terms of trade speak of bills, too
     owing = bool(amount) and any(OWING.search(one.low) for one in sentences)
-    if (owed or owing) and not any(one.kind == "newsletter" for one in noise):
+    if (owing or owed) and not contract and not any(one.kind == "newsletter" for one in noise):
         told = named = True
     named = named or bool(presented)
     told = told or bool(presented)
-    if not (wished and amount) and not (told and (named or (amount and not _is_contract(sentences)))):
+    if not (wished and amount) and not (told and (named or (amount and not contract))):
         return None
     places = [amount.evidence] if amount else []
     places += [due.evidence] if due else []
@@ -245,7 +257,7 @@ def _is_enough(*, billed: bool, ordered: bool, amount: bool, due: bool, account:
     return (billed and (amount or due or account)) or (ordered and (amount or account) and (due or account))
 
 
-def _is_contract(sentences: Sequence[Sentence]) -> bool:
+def is_contract(sentences: Sequence[Sentence]) -> bool:
     """Whether the text begins as a contract or as terms of trade, which say how bills are paid in general."""
     return any(CONTRACT.search(one.low) for one in sentences[:2])
 

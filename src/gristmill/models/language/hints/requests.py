@@ -44,6 +44,16 @@ def find_requests(
     return tuple(found), asking
 
 
+PERSON = re.compile(r"[A-ZÀ-Ž][^\W\d_]+")
+
+
+def _is_given_to(text: str, sentence: Sentence, dates: Sequence[FoundDate]) -> bool:
+    """Letter to Corvane (Tomas Lindqvist, by 5 June): in brackets stand who does it and until when."""
+    opened = text.rfind("(", sentence.start, sentence.stop)
+    due = [one.evidence.start for one in dates if one.is_deadline and one.evidence.start > opened]
+    return opened >= 0 and bool(due) and PERSON.match(text, opened + 1) is not None
+
+
 FORWARDED = re.compile(r"^\W*(?:fwd?|wg|přep|proslijeđeno|prosl|fw)\s?:", re.IGNORECASE)
 HEAD_LINE = re.compile(r"\s*[-_*]{2,}|\W*(?:from|von|od|forwarded|weitergeleitet|gesendet)\b", re.IGNORECASE)
 
@@ -64,7 +74,7 @@ def judge_sentence(
 ) -> FoundRequest | None:
     """Whether this sentence asks for something: an item of a list of actions, a wish, a question, a duty in time."""
     evidence = sentence.get_evidence(words.text)
-    if ACTION_ITEMS.search(sentence.low):
+    if ACTION_ITEMS.search(sentence.low) or _is_given_to(words.text, sentence, dates):
         return FoundRequest("request", SURE, evidence)
     meant = "" if about.type in READ_BY_MANY else drop_idle_phrases(sentence.low, language)
     if not meant:
