@@ -24,6 +24,7 @@ async def test_mails_of_a_folder_become_documents_once(farm: Farm, tmp_path: Pat
     await farm.work()
     assert await farm.states(source) == {f"in/{n}.eml": "INDEXED" for n in range(5)}
     assert await farm.documents() == {f"email::{n}@acme.test": 1 for n in range(5)}
+    assert [item.title for item in await farm.items(source)] == [f"Subject {n}" for n in range(5)]
     await farm.poll(source)
     assert await farm.documents() == {f"email::{n}@acme.test": 1 for n in range(5)}
     looked = await farm.look(source)

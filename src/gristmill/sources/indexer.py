@@ -293,8 +293,13 @@ async def _finish_indexing(
         threads=[threads.get(one.item.id) for one in parts],
         sent=[one.found.sent for one in parts],
         documents=array(documents_[one.item.id] for one in parts),
-        titles=[one.found.title and one.found.title[:LONGEST_TITLE] for one in parts],
+        titles=[_name_item(one.found)[:LONGEST_TITLE] for one in parts],
     )
+
+
+def _name_item(found: Description) -> str:
+    """What people call an item in a list: a mail by its subject, which its document reads for itself."""
+    return found.title or found.name.removesuffix(".eml")
 
 
 def _make_document(one: _Ready) -> documents.Item:
