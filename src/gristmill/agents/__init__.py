@@ -15,6 +15,19 @@ from gristmill.agents.effects import (
     load_effect,
 )
 from gristmill.agents.mcp.stdio import serve_stdio
+from gristmill.agents.memory import (
+    ProcedureNode,
+    ProcedureStep,
+    SessionEntry,
+    forget_entry,
+    forget_scope,
+    list_entries,
+    list_procedures,
+    load_procedure,
+    read_step,
+    remove_procedure,
+    state_procedure,
+)
 from gristmill.agents.picture import draw_run
 from gristmill.agents.policy import Policy, drop_policy, find_policy, load_policy, set_policy
 from gristmill.agents.runs import (
@@ -32,12 +45,14 @@ from gristmill.agents.runs import (
     load_run,
     start_run,
 )
+from gristmill.agents.specialists import SPECIALISTS, check_agents
 from gristmill.agents.starting import begin_run
 from gristmill.agents.step_tree import nest_steps
 from gristmill.agents.stopping import end_run
 from gristmill.agents.watching import RunNews, RunView, load_view, watch_run
 
 __all__ = [
+    "SPECIALISTS",
     "Answer",
     "Answerer",
     "AskService",
@@ -52,6 +67,8 @@ __all__ = [
     "Passage",
     "Past",
     "Policy",
+    "ProcedureNode",
+    "ProcedureStep",
     "Question",
     "Run",
     "RunNews",
@@ -59,6 +76,7 @@ __all__ = [
     "RunView",
     "Said",
     "Sentence",
+    "SessionEntry",
     "Speaker",
     "Started",
     "StepLine",
@@ -67,25 +85,34 @@ __all__ = [
     "answer_question",
     "ask_in_conversation",
     "begin_run",
+    "check_agents",
     "draw_run",
     "drop_policy",
     "end_run",
     "find_policy",
+    "forget_entry",
+    "forget_scope",
     "is_waiting",
     "list_effects",
+    "list_entries",
     "list_newest_effects",
+    "list_procedures",
     "list_questions",
     "list_runs",
     "list_step_lines",
     "load_effect",
     "load_policy",
+    "load_procedure",
     "load_question",
     "load_run",
     "load_view",
     "nest_steps",
+    "read_step",
+    "remove_procedure",
     "serve_stdio",
     "set_policy",
     "start_run",
+    "state_procedure",
     "stream_answer",
     "watch_run",
 ]

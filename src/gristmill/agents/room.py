@@ -19,7 +19,7 @@ def bind_handlers(tools: Tools) -> list[Handler]:
     carrier = RunCarrier(tools, orchestrate)
     return [
         on(RunAgent, carrier.carry, timeout=LONGEST, at_once=AT_ONCE),
-        on(TidyRuns, partial(tidy_runs, db=tools.db, settings=tools.settings)),
+        on(TidyRuns, partial(tidy_runs, db=tools.db, settings=tools.settings, embedders=tools.models.embedder)),
     ]
 
 

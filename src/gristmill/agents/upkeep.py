@@ -8,19 +8,20 @@ from gristmill.agents.checkpoints import prune_ended_runs
 from gristmill.agents.delegation.store import drop_old_delegations
 from gristmill.agents.effects import question_lost_effects
 from gristmill.agents.letters import TidyRuns
-from gristmill.agents.memory import tidy_facts, tidy_procedures, tidy_sessions
+from gristmill.agents.memory import fill_meanings, tidy_facts, tidy_procedures, tidy_sessions
 from gristmill.agents.runs import abandon_runs, list_old_runs, list_runs_of_items, withdraw_stale_questions
 from gristmill.agents.stopping import end_run
 from gristmill.agents.workspaces import list_workspaces, remove_workspace
 from gristmill.db import Database, Tx
 from gristmill.ids import WorkItemId
+from gristmill.knowledge import Embedders
 from gristmill.qualifier import load_items
 from gristmill.settings import Settings
 
 LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may take to end
 
 
-async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> None:
+async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings, embedders: Embedders) -> None:
     async with db.transaction() as tx:
         await abandon_runs(tx)
         await _end_runs_of_items(tx)
@@ -31,6 +32,7 @@ async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings) -> No
         await tidy_sessions(tx)
         await tidy_procedures(tx)
     await tidy_facts(db)
+    await fill_meanings(db, embedders)
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
 
 

@@ -1,19 +1,22 @@
-"""Agents over HTTP: ask and its conversations, runs with their ledger, questions, policies, and MCP."""
+"""Agents over HTTP: ask and its conversations, runs with their ledger, questions, policies, memory, and MCP."""
 
 from gristmill.agents import api as acting
 from gristmill.agents import live_api
 from gristmill.agents import pages as acting_pages
 from gristmill.agents.ask import api, openai, pages
 from gristmill.agents.mcp import http as mcp
+from gristmill.agents.memory import api as memory
+from gristmill.agents.memory import pages as memory_pages
 from gristmill.serving import Entry, WebPart
 
 WEB = WebPart(
-    api=[api.ROUTES, acting.RUNS, live_api.ROUTES, acting.QUESTIONS, acting.POLICIES],
-    console=[pages.PAGES, acting_pages.RUNS, acting_pages.QUESTIONS],
+    api=[api.ROUTES, acting.RUNS, live_api.ROUTES, acting.QUESTIONS, acting.POLICIES, memory.MEMORY, memory.PROCEDURES],
+    console=[pages.PAGES, acting_pages.RUNS, acting_pages.QUESTIONS, memory_pages.PAGES],
     foreign=[openai.ROUTES, mcp.ROUTES],
     menu=[
         Entry("/ask", "Ask", "ask", place=20),
         Entry("/runs", "Runs", "agents", place=40),
         Entry("/questions", "Questions", "user", place=42),
+        Entry("/memory", "Memory", "document", place=44),
     ],
 )

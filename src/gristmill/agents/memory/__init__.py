@@ -14,6 +14,7 @@ from gristmill.agents.memory.model import (
     SessionSource,
 )
 from gristmill.agents.memory.procedures import (
+    fill_meanings,
     find_procedures,
     grasp,
     learn,
@@ -49,6 +50,7 @@ __all__ = [
     "ProcedureStep",
     "SessionEntry",
     "SessionSource",
+    "fill_meanings",
     "find_procedures",
     "forget_entry",
     "forget_scope",

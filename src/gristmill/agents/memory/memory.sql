@@ -78,6 +78,13 @@ DELETE FROM agent_procedure WHERE id = %(id)s RETURNING id;
 SELECT id, scope, successes, failures, extract(epoch FROM clock() - coalesce(last_used, created_at))::float8 AS idle
   FROM agent_procedure WHERE source = 'learned' ORDER BY id;
 
+-- name: list_without_meaning
+-- those whose pattern has no vector of this model
+SELECT id, trigger_pattern FROM agent_procedure WHERE model IS DISTINCT FROM %(model)s::text ORDER BY id LIMIT %(limit)s;
+
+-- name: set_meaning
+UPDATE agent_procedure SET model = %(model)s, vector = %(vector)s::vector WHERE id = %(id)s;
+
 -- name: drop_learned
 DELETE FROM agent_procedure WHERE id = ANY (%(ids)s) AND source = 'learned';
 

@@ -35,6 +35,11 @@ class SessionEntry:
     details: Mapping[str, Any] | None
     timestamp: datetime
 
+    @property
+    def is_unasked(self) -> bool:
+        """Whether it was done for an item from outside, and no person asked for it."""
+        return self.task_id is not None and self.asked_by is None
+
 
 @dataclass(frozen=True)
 class ProcedureStep:

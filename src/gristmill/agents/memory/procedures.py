@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from gristmill.agents.memory.matching import measure_fit, measure_strength
 from gristmill.agents.memory.model import (
@@ -21,14 +21,15 @@ from gristmill.agents.memory.model import (
 )
 from gristmill.agents.memory.sessions import SQL
 from gristmill.agents.runs import Run, clean_text, write_keepable
-from gristmill.db import Tx, Vector
-from gristmill.errors import Refused, Transient, Unknown
+from gristmill.db import Database, Tx, Vector
+from gristmill.errors import GristmillError, Refused, Unknown
 from gristmill.knowledge import Embedders, vectors
 from gristmill.scopes import Scope, scope_id
 from gristmill.telemetry import log
 
 AGENT = re.compile(r"[a-z][a-z_]{1,39}")
 MOST_CANDIDATES = 1_000
+MOST_FILLED = 50  # vectors that are made in one round
 LONGEST_PARAMETERS = 2_000  # characters
 Steps = Sequence[ProcedureStep]
 
@@ -71,14 +72,35 @@ class _Learned:
         return measure_strength(self.successes, self.failures, timedelta(seconds=self.idle))
 
 
+class _Bare(NamedTuple):
+    id: int
+    trigger_pattern: str
+
+
 async def grasp(embedders: Embedders, text: str) -> Meaning | None:
     """The vector of a text, made before a transaction; None where no model answers: then words alone count."""
     for embedder in vectors.available_embedders(embedders):
         try:
             return Meaning(embedder.name, await embedder.embed_question(text[:2_000]))
-        except Transient as error:
+        except GristmillError as error:
             log.warning("no vector for a procedure", model=embedder.name, error=str(error))
     return None
+
+
+async def fill_meanings(db: Database, embedders: Embedders) -> int:
+    """Give procedures a vector of the model that is used now, if they have none; how many got one."""
+    (ours, *_) = vectors.available_embedders(embedders)
+    async with db.reading() as tx:
+        bare = await tx.all(SQL["list_without_meaning"], _Bare, model=ours.name, limit=MOST_FILLED)
+    filled = 0
+    for one in bare:
+        meaning = await grasp(ours, one.trigger_pattern)
+        if meaning is None:
+            break  # the model does not answer now: the next round tries again
+        async with db.transaction() as tx:
+            await tx.execute(SQL["set_meaning"], id=one.id, model=meaning.model, vector=Vector(meaning.vector))
+        filled += 1
+    return filled
 
 
 async def find_procedures(

@@ -66,7 +66,7 @@ async def recall(tx: Tx, scope: Scope, limit: int = 20) -> Sequence[SessionEntry
 def write_session(entries: Sequence[SessionEntry]) -> str:
     """Entries as a text for a model: what a run for an item from outside did is told as such."""
     return "\n".join(
-        f"- {entry.timestamp:%Y-%m-%d %H:%M} ({entry.source}{'' if entry.asked_by else ', nobody asked for it'}): "
+        f"- {entry.timestamp:%Y-%m-%d %H:%M} ({entry.source}{', nobody asked for it' if entry.is_unasked else ''}): "
         f"{entry.summary}"
         for entry in entries
     )

@@ -5,10 +5,12 @@ from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.prompts import PLANNING, make_prompt, show_request
 from gristmill.agents.orchestrator.reports import describe_work, write_report
 from gristmill.agents.orchestrator.state import State, Update
+from gristmill.agents.remembering import list_done_steps, note_end
 from gristmill.agents.runs import Stepping
 from gristmill.errors import BadAnswer, Transient, Unreachable
 from gristmill.models import fence_text
 
+MOST_NAMED = 20  # artifacts that are remembered
 TASK = """Say in two to five sentences, in {language}, what came of the request: what was done or found, what is open.
 Write for the person who asked. Say nothing that the report of the work does not say."""
 
@@ -25,7 +27,18 @@ async def finalize(state: State, desk: Desk, step: Stepping) -> Update:
         "artifacts": state.get("artifacts", []),
         "ended": ended,
     }
+    await remember_end(closing, desk, summary)
     return {"report": report, "ended": ended}
+
+
+async def remember_end(state: State, desk: Desk, summary: str) -> None:
+    """What came of it in a sentence; a run whose goals were all reached teaches how such requests are done."""
+    goals = state.get("goals", [])
+    succeeded = bool(goals) and all(one["state"] == "done" for one in goals) and not state.get("ended")
+    said = summary or state.get("answer") or state.get("ended") or "No model worked on it."
+    details = {"category": state.get("category"), "artifacts": state.get("artifacts", [])[:MOST_NAMED]}
+    steps = await list_done_steps(desk) if succeeded else []
+    await note_end(desk, f"{desk.run.title}: {said}", details, steps, succeeded=succeeded or not goals)
 
 
 def explain_limit(state: State) -> str:

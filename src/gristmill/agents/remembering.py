@@ -1,0 +1,96 @@
+"""What a graph does with memory: it recalls when a run begins its work, and notes down how it ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gristmill.agents.desk import Desk
+from gristmill.agents.memory import (
+    ProcedureNode,
+    ProcedureStep,
+    SessionSource,
+    find_procedures,
+    grasp,
+    learn,
+    note_use,
+    recall,
+    remember,
+    write_procedure,
+    write_session,
+)
+from gristmill.agents.runs import ReadText, Step, list_steps
+from gristmill.models import fence_text
+
+MOST_ENTRIES = 10
+REMEMBERED = "what is remembered"
+STATED = "People have stated how such requests are done here. Follow it, as far as it fits:"
+# who does a step of the standard graph, by its kind
+AGENTS = {
+    "research": "research",
+    "code": "coding",
+    "write": "documentation",
+    "communicate": "communication",
+    "track": "issue_tracker",
+}
+
+
+async def recall_for(desk: Desk) -> str:
+    """What is remembered that may help: what happened lately in the project, and procedures that fit the request.
+
+    Only what a person stated is told as advice. All the rest is material: its words are nobody's orders.
+    """
+    procedures = await find_fitting(desk)
+    async with desk.db.reading() as tx:
+        entries = await recall(tx, desk.run.place, MOST_ENTRIES)
+    stated = [write_procedure(one) for one in procedures if one.source == "user_defined"]
+    material = [write_procedure(one) for one in procedures if one.source == "learned"]
+    material += [f"Lately:\n{write_session(entries)}"] if entries else []
+    parts = ["\n".join([STATED, *stated])] if stated else []
+    if material:
+        text = "\n\n".join(material)
+        await desk.toolbox.read(ReadText(REMEMBERED, text))
+        parts.append(fence_text(text, "memory of the project"))
+    return "\n\n".join(parts)
+
+
+async def find_fitting(desk: Desk) -> Sequence[ProcedureNode]:
+    """The procedures that fit the request; none without `use_procedural_memory`, or for a run that nobody asked for."""
+    if not desk.settings.agents.use_procedural_memory or desk.run.asked_by is None:
+        return []
+    meaning = await grasp(desk.toolbox.bench.embedders, desk.run.request)
+    async with desk.db.reading() as tx:
+        return await find_procedures(tx, desk.run.place, desk.run.request, meaning=meaning)
+
+
+async def note_end(
+    desk: Desk, summary: str, details: Mapping[str, Any], steps: Sequence[ProcedureStep], *, succeeded: bool
+) -> None:
+    """Remember how a run ended. With `use_procedural_memory`, the procedure that it followed is counted, or a new one
+    is learned from its steps. All of this may be said again after a kill.
+    """
+    run = desk.run
+    source: SessionSource = "chat" if run.foreground and run.asked_by is not None else "background"
+    fitting = await find_fitting(desk)
+    teaches = desk.settings.agents.use_procedural_memory and succeeded and not fitting
+    meaning = await grasp(desk.toolbox.bench.embedders, run.request) if teaches else None
+    async with desk.db.transaction() as tx:
+        await remember(tx, run, source, summary or run.title, details)
+        if fitting:
+            await note_use(tx, fitting[0].id, run, succeeded=succeeded)
+        elif teaches:
+            await learn(tx, run, steps, meaning=meaning)
+
+
+async def list_done_steps(desk: Desk) -> list[ProcedureStep]:
+    """The steps of the standard graph that a run has made, each with the agent whose work it is."""
+    async with desk.db.reading() as tx:
+        made = await list_steps(tx, desk.run.id)
+    tasks = [_read_step(one) for one in made if one.node == "execute_step" and one.error is None]
+    return list({(step.agent, step.action): step for step in tasks if step is not None}.values())
+
+
+def _read_step(one: Step) -> ProcedureStep | None:
+    planned: Any = one.input.get("step") if isinstance(one.input, dict) else None  # pyright: ignore[reportUnknownMemberType] JSON
+    if not isinstance(planned, dict) or not planned.get("task"):  # pyright: ignore[reportUnknownMemberType] JSON
+        return None
+    found: dict[str, Any] = planned  # pyright: ignore[reportUnknownVariableType] JSON
+    return ProcedureStep(AGENTS.get(str(found.get("kind")), "general"), str(found["task"]))
