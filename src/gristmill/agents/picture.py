@@ -4,7 +4,6 @@ Places are fixed for each graph, so that nothing moves while a run goes on. A co
 the nodes that it has visited.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -64,7 +63,7 @@ STANDARD = Plan(
         "evaluate": Cell(5, 2),
         "advance_step": Cell(4, 2),
         "advance_goal": Cell(3, 2),
-        "git_operations": Cell(3, 3),
+        "git_operations": Cell(4, 3),
         "finalize": Cell(5, 3),
     },
     [
@@ -81,11 +80,11 @@ STANDARD = Plan(
         ("plan_steps", "execute_step"),
         ("execute_step", "evaluate"),
         ("evaluate", "advance_step"),
-        ("evaluate", "finalize"),
+        ("evaluate", "advance_goal"),
         ("advance_step", "execute_step"),
         ("advance_step", "advance_goal"),
         ("advance_goal", "select_goal"),
-        ("advance_goal", "git_operations"),
+        ("select_goal", "git_operations"),
         ("git_operations", "finalize"),
     ],
     {
@@ -96,10 +95,13 @@ STANDARD = Plan(
         ("design", "select_goal"): [_corner(2.5, 3), _corner(2.5, 1)],
         ("advance_step", "execute_step"): [_corner(4.5, 2), _corner(4.5, 1)],
         ("respond", "finalize"): [_corner(5.5, 0), _corner(5.5, 3)],
+        ("select_goal", "git_operations"): [_corner(3.5, 1), _corner(3.5, 3)],
+        ("evaluate", "advance_goal"): [_corner(5, 2.5), _corner(3, 2.5)],
     },
 )
 CHAIN = ("intake", "evidence_pack", "plan_delegations", "execute_delegation", "synthesize", "finalize")
 DELEGATION = Plan("delegation graph", {node: Cell(at, 0) for at, node in enumerate(CHAIN)}, list(pairwise(CHAIN)), {})
+LAST = "finalize"
 ONLY_DELEGATION = frozenset(CHAIN) - frozenset(STANDARD.cells)
 
 
@@ -174,6 +176,7 @@ def draw_run(run: Run, steps: Sequence[StepLine]) -> Picture | None:
         return None
     plan = choose_plan([one.node for one in visits])
     gone = set(pairwise(one.node for one in visits))
+    plan = _add_early_ends(plan, gone)
     nodes = [_draw_node(name, cell, run, visits) for name, cell in plan.cells.items()]
     ways = [
         DrawnWay(*way, draw_way(plan.cells[way[0]], plan.cells[way[1]], plan.bends.get(way, ())), way in gone)
@@ -183,7 +186,8 @@ def draw_run(run: Run, steps: Sequence[StepLine]) -> Picture | None:
     rightmost = max(cell.column for cell in plan.cells.values())
     lowest = max(cell.row for cell in plan.cells.values())
     width = 2 * EDGE + rightmost * ACROSS + WIDTH + (ACROSS - WIDTH) / 2
-    return Picture(plan.name, width, 2 * EDGE + lowest * DOWN + HEIGHT, nodes, ways)
+    height = 2 * EDGE + lowest * DOWN + HEIGHT + (DOWN - HEIGHT) / 2
+    return Picture(plan.name, width, height, nodes, ways)
 
 
 def choose_plan(visited: Sequence[str]) -> Plan:
@@ -205,6 +209,27 @@ def _add_strangers(plan: Plan, seen: Sequence[str]) -> Plan:
     # a way to the next line would cross the nodes between: the numbers in the list of steps tell the order
     ways = [way for way in plan.ways if way[0] not in places or cells[way[0]].row == cells[way[1]].row]
     return Plan(plan.name, cells, ways, plan.bends)
+
+
+def _add_early_ends(plan: Plan, gone: set[tuple[str, str]]) -> Plan:
+    """Every node may lead to the end: such a way is drawn only if it was gone, below all nodes."""
+    if LAST not in plan.cells:
+        return plan
+    end = plan.cells[LAST]
+    early = [way for way in sorted(gone) if way[1] == LAST and way not in plan.ways and way[0] in plan.cells]
+    bends = {way: _go_below(plan.cells[way[0]], end) for way in early}
+    return Plan(plan.name, plan.cells, [*plan.ways, *early], {**plan.bends, **bends})
+
+
+def _go_below(start: Cell, end: Cell) -> Sequence[Point]:
+    if start.column == end.column:
+        return (
+            ()
+            if start.row == end.row - 1
+            else (_corner(end.column + 0.5, start.row), _corner(end.column + 0.5, end.row))
+        )
+    aside, below = start.column + 0.5, end.row + 0.5
+    return (_corner(aside, start.row), _corner(aside, below), _corner(end.column, below))
 
 
 def _draw_node(name: str, cell: Cell, run: Run, visits: Sequence[StepLine]) -> DrawnNode:
@@ -242,8 +267,3 @@ def _leave(middle: Point, other: Point) -> Point:
     if other.y == middle.y or abs(other.x - middle.x) > WIDTH / 2:
         return Point(middle.x + (WIDTH / 2 if other.x > middle.x else -WIDTH / 2), middle.y)
     return Point(middle.x, middle.y + (HEIGHT / 2 if other.y > middle.y else -HEIGHT / 2))
-
-
-def count_states(run: Run, steps: Sequence[StepLine]) -> Counter[NodeState]:
-    """How many steps are in which state."""
-    return Counter(judge_step(one, run) for one in steps)
