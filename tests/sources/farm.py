@@ -22,6 +22,7 @@ from gristmill.sources.opening import Opener
 from gristmill.sources.poller import Poller, ask_for_poll
 from gristmill.sources.register import Wanted, add_source, get_source
 from gristmill.sources.room import ROOM
+from gristmill.telemetry import WorkerMetrics
 
 QUICK = QueueSettings(poll=timedelta(milliseconds=100), heartbeat=timedelta(seconds=5))
 PATIENCE = 60.0  # seconds until a wait is a failure; never what a test is about
@@ -100,11 +101,12 @@ class Hands:
 
     def __init__(self, opener: Opener, poller: Poller, most_gone: float) -> None:
         self.opener = opener
+        self.metrics: WorkerMetrics | None = None
         self._poller = poller
         self._lister = Lister(poller, most_gone)
 
     async def poll(self, source: Source) -> Any:
-        set_current(Running([_Member()], lambda task, progress: None))
+        set_current(Running([_Member()], lambda task, progress: None, metrics=self.metrics))
         return await self._poller.poll(PollSource(source.id))
 
     async def compare(self, source: Source, *, agreed: bool = False) -> Any:

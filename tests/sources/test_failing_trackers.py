@@ -18,6 +18,7 @@ from gristmill.sources.http import read_wait
 from gristmill.sources.model import Source
 from gristmill.sources.tracker import github, gitlab, jira
 from gristmill.sources.wiki import cloud, server
+from gristmill.telemetry import WorkerMetrics
 
 PAGE = 5
 MANY = [f"k{n:03}" for n in range(4 * PAGE)]
@@ -131,9 +132,12 @@ async def test_a_limit_puts_the_source_off_and_is_not_called_broken(
     plant(world)
     headers = headers | {"Date": "Mon, 02 Mar 2026 10:00:00 GMT"}
     world.server.fault = fail_listing(2, status=429, headers=headers)
+    counted = WorkerMetrics("1")
+    reader.hands.metrics = counted
     answer = await reader.poll()
     assert isinstance(answer, Snooze)
     assert answer.wait == timedelta(seconds=wait)
+    assert b'worker_rate_limit_hits_total{domain="127.0.0.1",worker="1"} 1.0' in counted.render()
     looked = await reader.look()
     assert (looked.failures, looked.waits_until is not None) == (0, True)
     await reader.poll()

@@ -110,6 +110,11 @@ class Running:
                 raise
             self._metrics.count_llm_call("ok")
 
+    def count_limit(self, domain: str) -> None:
+        """Somebody outside asked us to come again later (429): the metrics tell who, and how often."""
+        if self._metrics is not None:
+            self._metrics.count_rate_limit_hit(domain)
+
     def _only(self, what: str) -> Member:
         if self._batch:
             raise Permanent(f"a batch has many tasks, and so no {what} of its own: current().ids names them")

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from urllib.parse import urlsplit
 
 from gristmill.db import Tx
-from gristmill.errors import GristmillError, Overloaded, Unreachable
+from gristmill.errors import GristmillError, NoTurn, Overloaded, Unreachable
 from gristmill.ids import SourceId, TaskId
 from gristmill.queue import Answer, Done, Envelope, Letter, Skip, Snooze, Unique, current, send
 from gristmill.sources import store
@@ -67,6 +68,8 @@ class Poller:
         except Overtaken as error:
             return Snooze(SOON, str(error))
         except Overloaded as error:
+            if not isinstance(error, NoTurn):  # a limiter of our own counts for itself
+                current().count_limit(name_host(source))
             return await self._put_off(source, min(error.retry_after, LONGEST_WAIT), describe(error))
         except GristmillError as error:
             return await self._back_off(source, describe(error))
@@ -107,6 +110,12 @@ class Poller:
             failures = await store.note_failure(tx, source, error)
         kind = self.opener.kinds.get(source.kind)
         return Snooze(choose_pause(failures, kind.backoff if kind else (source.every,)), error)
+
+
+def name_host(source: Source) -> str:
+    """The machine that a source is on, for metrics; the name of the source if it has none."""
+    said = source.options.get("host") or urlsplit(str(source.options.get("url", ""))).hostname
+    return str(said or source.name)
 
 
 def choose_pause(failures: int, steps: Sequence[timedelta]) -> timedelta:

@@ -82,7 +82,7 @@ class WorkerMetrics:
         )
         self._hits = Counter(
             "worker_rate_limit_hits_total",
-            "Times a limiter made a call wait.",
+            "Times a limiter, or an answer from outside, made a call wait.",
             ["worker", "domain"],
             registry=self.registry,
         )

@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 from gristmill.db import Database, Tx
 from gristmill.documents import Item, Staged, stage, take_in
-from gristmill.errors import Permanent, Unsafe
+from gristmill.errors import NoTurn, Overloaded, Permanent, Unsafe
 from gristmill.processes import ProcessPool
-from gristmill.queue import Done, Skip
+from gristmill.queue import Done, Skip, current
 from gristmill.scopes import Scope
 from gristmill.settings import FetchSettings
 from gristmill.sources.fetch import Fetched, Fetcher
@@ -71,7 +71,14 @@ class LinkFetcher:
         async def check(url: str) -> None:
             await self._check_redirect(link, url)
 
-        return await self.fetcher.get(link.url, etag=link.etag, last_modified=link.last_modified, check_redirect=check)
+        known = {"etag": link.etag, "last_modified": link.last_modified}
+        try:
+            return await self.fetcher.get(link.url, **known, check_redirect=check)
+        except NoTurn:  # a limiter of our own counts for itself
+            raise
+        except Overloaded:
+            current().count_limit(read_location(link.url).host)
+            raise
 
     async def _check_redirect(self, link: Fetchable, url: str) -> None:
         """A page may send us on within its own site; any other place must be allowed like a link."""
