@@ -63,7 +63,8 @@ async def _replay(span: timedelta, client: str | None, project: str | None, *, q
 def _show_report(report: ReplayReport, limit: int) -> RenderableType:
     said = f"{format_count(report.looked_at, 'item')} decided again: {report.changed:,} would differ."
     if report.lowered:
-        said += f" {report.lowered:,} of them would be put away, and are work now."
+        some = "One of them is" if report.lowered == 1 else f"{report.lowered:,} of them are"
+        said += f" {some} work now, and would be put away."
     if report.unreadable:
         said += f" The words of {format_count(report.unreadable, 'item')} are gone."
     if not report.differences:
