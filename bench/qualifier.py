@@ -49,7 +49,6 @@ from gristmill.settings import Settings  # noqa: E402
 
 ITEMS, INTERRUPTS = 4_000, 30
 WORK = ("now", "later", "decompose")
-ACME = Scope("acme")
 LEAD = timedelta(days=2)
 Row = dict[str, Any]
 
@@ -142,12 +141,14 @@ async def open_house() -> AsyncIterator[House]:
 
 
 async def add_items(house: House, n: int) -> list[WorkItemId]:
-    """Items of the data set, again and again; numbers differ, or all of them would be about the same invoice."""
+    """Items of the data set, again and again; each round is of another client, or all would be about the same invoices."""
     rows = load_rows("items.jsonl")
     async with house.db.transaction() as tx:
-        scope = await scope_id(tx, ACME)
-        await set_profile(tx, ACME, "bench", names=ME.names, addresses=ME.addresses)
-        return [await make_item(tx, _make_new(rows[at % len(rows)], scope, at)) for at in range(n)]
+        clients = [Scope(f"acme {at}") for at in range(1 + n // len(rows))]
+        scopes = [await scope_id(tx, client) for client in clients]
+        for client in clients:
+            await set_profile(tx, client, "bench", names=ME.names, addresses=ME.addresses)
+        return [await make_item(tx, _make_new(rows[at % len(rows)], scopes[at // len(rows)], at)) for at in range(n)]
 
 
 def _make_new(row: Row, scope: Any, n: int) -> NewItem:

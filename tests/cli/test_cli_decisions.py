@@ -86,7 +86,7 @@ def test_a_replay_shows_what_would_differ(cli, item):
     assert cli("qualify", "replay").out.strip() == "1 item decided again: 0 would differ."
     cli("convention", "add", 'when text has "contract" then handled', "--client", "acme")
     said = cli("qualify", "replay", "--since", "7d").out
-    assert "1 item decided again: 1 would differ. 1 of them would be put away, and are work now." in said
+    assert "1 item decided again: 1 would differ. One of them is work now, and would be put away." in said
     told = json.loads(cli("qualify", "replay", "--client", "acme", "--json").out)
     assert [one["now"]["route"] for one in told["differences"]] == ["handled"]
     assert json.loads(cli("qualify", "replay", "--client", "globex", "--json").out)["looked_at"] == 0
