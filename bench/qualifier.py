@@ -141,7 +141,7 @@ async def open_house() -> AsyncIterator[House]:
 
 
 async def add_items(house: House, n: int) -> list[WorkItemId]:
-    """Items of the data set, again and again; each round is of another client, or all would be about the same invoices."""
+    """Items of the data set, again and again; each round is of another client: its numbers are those of the first."""
     rows = load_rows("items.jsonl")
     async with house.db.transaction() as tx:
         clients = [Scope(f"acme {at}") for at in range(1 + n // len(rows))]
