@@ -57,6 +57,16 @@ async def test_documents_that_nobody_works_on_are_not_waited_for(
 
 
 @in_the_loop_of_the_models
+async def test_a_caller_with_workers_of_its_own_waits_until_they_have_started(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "SERVED_WITHIN", 0.0)
+    looks = follow_documents(db, [await add(db, tmp_path / "a.md")], print, has_workers=True)
+    assert [(await anext(looks)).all[0].status for _ in range(2)] == ["pending", "pending"]
+    await looks.aclose()
+
+
+@in_the_loop_of_the_models
 async def test_an_overview_shows_the_newest_and_counts_all(db: Database, tmp_path: Path) -> None:
     documents = [await add(db, tmp_path / f"{name}.md") for name in "abc"]
     async with db.transaction() as tx:
@@ -92,7 +102,7 @@ async def test_an_overview_of_a_folder_leaves_out_other_folders_and_clients(db: 
 
 
 def test_a_worker_that_dies_is_given_time_for_a_successor() -> None:
-    attendance = Attendance(0)
+    attendance = Attendance(0, SERVED_WITHIN)
     moments = (SERVED_SOON, SERVED_SOON + 1, SERVED_SOON + 2)
     assert [attendance.has_just_lapsed(now) for now in moments] == [False, True, False]
     assert attendance.note(False, SERVED_WITHIN - 1)

@@ -40,7 +40,7 @@ async def follow(
     lines, loop = _Lines(), asyncio.get_running_loop()
     found: Sequence[Progress] = []
     with live or nullcontext():
-        async for look in follow_documents(at.db, ids, warn):
+        async for look in follow_documents(at.db, ids, warn, has_workers=has_workers):
             found = look.all
             notes = find_notes(at.settings, look.open)
             if live:

@@ -19,7 +19,8 @@ from gristmill.queue import list_queues
 LOOK_EVERY = 0.3  # seconds between looks …
 LOOK_SHARE = 9  # … or so many times as long as a look took
 SERVED_SOON = 2.0  # seconds without a worker after which a person is told that there is none …
-SERVED_WITHIN = 15.0  # … and after which nobody waits any longer
+SERVED_WITHIN = 15.0  # … and after which nobody waits any longer …
+STARTED_WITHIN = 180.0  # … unless the caller starts workers itself: a busy machine needs its time for that
 MOST_ERRORS = 3  # of one document
 
 
@@ -33,16 +34,18 @@ class Look:
 
 
 async def follow_documents(
-    db: Database, ids: Iterable[DocumentId], warn: Callable[[str], None]
+    db: Database, ids: Iterable[DocumentId], warn: Callable[[str], None], *, has_workers: bool = False
 ) -> AsyncGenerator[Look]:
     """Look at these documents, and at the documents found in them, until all have ended.
 
-    An outage of the database is waited for, with a word to `warn`. If no worker comes, the rest is refused.
+    An outage of the database is waited for, with a word to `warn`. If no worker comes, the rest is refused; a caller
+    that `has_workers` of its own waits longer for them.
     """
+    patience = STARTED_WITHIN if has_workers else SERVED_WITHIN
     open_ = list(ids)
     found: dict[DocumentId, Progress] = {}
     loop = asyncio.get_running_loop()
-    attendance = Attendance(loop.time())
+    attendance = Attendance(loop.time(), patience)
     while True:
         began = loop.time()
         try:
@@ -52,7 +55,7 @@ async def follow_documents(
                 is_served = attendance.note(await has_worker(tx), loop.time())
         except Unreachable as error:
             await outlast_outage(db, warn, error)
-            attendance = Attendance(loop.time())  # the workers need a moment, too
+            attendance = Attendance(loop.time(), patience)  # the workers need a moment, too
             continue
         found |= {one.id: one for one in looked}
         for id_ in set(open_).difference(one.id for one in looked):
@@ -73,15 +76,16 @@ async def follow_documents(
 class Attendance:
     """Remembers when a worker was seen last: a worker that dies has a successor in a moment."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, patience: float) -> None:
         self._last = now
+        self._patience = patience
         self._has_lapsed = False
 
     def note(self, has_worker: bool, now: float) -> bool:
         """Whether a worker is there, or was a short while ago."""
         if has_worker:
             self._last = now
-        return now - self._last < SERVED_WITHIN
+        return now - self._last < self._patience
 
     def has_just_lapsed(self, now: float) -> bool:
         """Whether no worker has been there for a moment; true once."""
