@@ -24,6 +24,7 @@ AGAIN = 0.35  # how much of its other score a chunk keeps that two queries find
 BESIDE = 0.2  # how much of the score of the chunk next to it a chunk gets
 TITLED = 1.15  # how much more a document counts whose title is the name that was searched
 UNNAMED = 0.5  # how much less a hit of the second round counts that does not have the name
+ATOM = "atom:"  # how the names of such notes begin
 GAP = 4  # characters between two chunks that stand side by side
 FEWEST = 4  # words of a part that is a question by itself
 PARTS = re.compile(
@@ -82,7 +83,16 @@ async def retrieve(finder: PassageFinder, scope: Scope | None, asked: Asked, *, 
 
 
 async def _find(finder: PassageFinder, query: str, scope: Scope | None, limit: int) -> Hits:
-    return await finder.find(query, scope, limit=limit, per_document=limit)
+    """The best hits of a query among what people wrote: more are asked for, since notes of it are left out."""
+    found = await finder.find(query, scope, limit=limit + limit // 2, per_document=limit)
+    kept = Hits([one for one in found if not is_note_of_document(one)][:limit])
+    kept.note = found.note
+    return kept
+
+
+def is_note_of_document(hit: Hit) -> bool:
+    """Whether this is what the qualifier noted of a document that is stored itself: the document is the evidence."""
+    return hit.urn.startswith(ATOM) and hit.part_of is not None
 
 
 # --- queries

@@ -12,6 +12,8 @@ function show(html, id) {
   const fresh = made.content.querySelector("li.message");
   const old = document.getElementById(`message-${id}`);
   if (!fresh) return;
+  // one answer is written at a time: another that was begun has been taken back for a newer question
+  if (fresh.dataset.state === "writing") list.querySelectorAll('[data-state="writing"]').forEach((one) => one !== old && one.remove());
   if (old) {
     // what the person opened stays open
     old.querySelectorAll("details[open]").forEach((one, n) => fresh.querySelectorAll("details")[n]?.setAttribute("open", ""));

@@ -1,0 +1,67 @@
+"""Which hits are evidence: what people wrote, and not what was noted of it."""
+
+from typing import Any, cast
+
+from gristmill.agents.ask.question import read_question
+from gristmill.agents.ask.retrieval import FIRST, retrieve
+from gristmill.ids import ChunkId, DocumentId
+from gristmill.knowledge import Finder, Hit, Hits, Snippet
+from gristmill.scopes import GLOBAL
+
+
+def make_hit(number: int, urn: str, *, part_of: str | None = None, score: float = 0.5) -> Hit:
+    text = "The miller of Velmar grinds rye."
+    return Hit(
+        score=score,
+        lexical=score,
+        bm25=1.0,
+        similarity=score,
+        chunk=ChunkId(number),
+        document=DocumentId(number),
+        name=f"{number}.md",
+        title=None,
+        type="markdown",
+        urn=urn,
+        part_of=part_of,
+        version=1,
+        client="",
+        project="",
+        page=1,
+        start=0,
+        stop=len(text),
+        kind="text",
+        language="en",
+        heading="",
+        text=text,
+        snippet=Snippet(text, ()),
+    )
+
+
+class FoundBefore:
+    """A finder that has these hits for every query, as many as are asked for."""
+
+    def __init__(self, *hits: Hit) -> None:
+        self.hits = hits
+
+    async def find(self, query: str, scope: Any, *, limit: int, **_: Any) -> Hits:
+        return Hits(self.hits[:limit])
+
+
+async def list_urns(*hits: Hit) -> list[str]:
+    found = await retrieve(cast(Finder, FoundBefore(*hits)), GLOBAL, read_question("who grinds rye", [], None))
+    return [one.hit.urn for one in found.hits]
+
+
+async def test_what_was_noted_of_a_stored_document_is_no_evidence_beside_it() -> None:
+    note = make_hit(1, "atom:document::file:///a.md", part_of="a.md", score=0.9)
+    assert await list_urns(note, make_hit(2, "file:///a.md")) == ["file:///a.md"]
+
+
+async def test_what_a_person_added_has_no_other_text_and_stays() -> None:
+    assert await list_urns(make_hit(1, "atom:task:7")) == ["atom:task:7"]
+
+
+async def test_notes_do_not_push_documents_out() -> None:
+    notes = [make_hit(n, f"atom:{n}", part_of="a.md", score=0.9) for n in range(1, FIRST // 2 + 1)]
+    documents = [make_hit(100 + n, f"file:///{n}.md") for n in range(FIRST)]
+    assert len(await list_urns(*notes, *documents)) == FIRST
