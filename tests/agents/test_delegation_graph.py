@@ -1,7 +1,7 @@
 """A run goes through the delegation graph: planned, done, put together, reported; also with kills in between."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -213,8 +213,8 @@ class Killed(BaseException):
     """The process ends: nobody catches it."""
 
 
-@asynccontextmanager
-async def killed_in(node: str, monkeypatch: pytest.MonkeyPatch, *, after: bool) -> AsyncIterator[None]:
+@contextmanager
+def killed_in(node: str, monkeypatch: pytest.MonkeyPatch, *, after: bool) -> Generator[None]:
     """A worker that ends when it comes to a node, or when the node is over and its state is not written yet."""
     real = getattr(graphs.Nodes, node)
 
@@ -243,9 +243,8 @@ async def test_a_run_that_is_killed_at_a_node_goes_on_there_and_does_nothing_twi
         "email": [mail, report("I sent the mail.")],
         "merge": "I mended the function add. I sent the mail.",
     }
-    async with killed_in(node, monkeypatch, after=after):
-        with pytest.raises(Killed):
-            await go(bench, script(**scripted))
+    with killed_in(node, monkeypatch, after=after), pytest.raises(Killed):
+        await go(bench, script(**scripted))
     await bench.again()
     last = await go(bench, script(**scripted))
     assert len(bench.mail.mails) == 1

@@ -6,6 +6,9 @@ from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.streams import ask_in_conversation, stream_answer
 from gristmill.agents.ask.talking import Speaker, Talker
 from gristmill.agents.checkpoints import CheckpointSize
+from gristmill.agents.delegation.model import AgentCapability
+from gristmill.agents.delegation.registry import list_capabilities
+from gristmill.agents.delegation.store import AgentMetrics, Delegation, list_agent_metrics, list_delegations
 from gristmill.agents.effects import (
     EffectLine,
     EffectRow,
@@ -53,11 +56,14 @@ from gristmill.agents.watching import RunNews, RunView, load_view, watch_run
 
 __all__ = [
     "SPECIALISTS",
+    "AgentCapability",
+    "AgentMetrics",
     "Answer",
     "Answerer",
     "AskService",
     "CheckpointSize",
     "Citation",
+    "Delegation",
     "Draft",
     "EffectLine",
     "EffectRow",
@@ -93,6 +99,9 @@ __all__ = [
     "forget_entry",
     "forget_scope",
     "is_waiting",
+    "list_agent_metrics",
+    "list_capabilities",
+    "list_delegations",
     "list_effects",
     "list_entries",
     "list_newest_effects",

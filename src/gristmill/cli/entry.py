@@ -43,6 +43,7 @@ COMMANDS = {
     "qualify": "Decide about past items again, and see what would differ.",
     "run": "Let agents do something, and follow it; show, answer, stop, watch a run.",
     "runs": "List runs of agents.",
+    "agents": "Who may do what in runs, and what each agent has cost and managed.",
     "question": "What agents ask a person: list, look at, answer.",
     "effects": "The ledger of what agents changed: list, look at.",
     "policy": "What agents may do without asking: show, set.",

@@ -264,12 +264,16 @@ def make_graph(desk: Desk, agents: Mapping[str, Agent]) -> AnyGraph:
         graph.add_node(name, cast(Callable[[State], Awaitable[State]], getattr(nodes, name)))
     graph.add_edge(START, "intake")
     graph.add_edge("intake", "evidence_pack")
-    graph.add_conditional_edges("evidence_pack", lambda _: "plan_delegations" if desk.thinker.is_there else "finalize")
+    graph.add_conditional_edges("evidence_pack", choose_after_evidence)
     graph.add_edge("plan_delegations", "execute_delegation")
     graph.add_conditional_edges("execute_delegation", choose_after_group)
     graph.add_edge("synthesize", "finalize")
     graph.add_edge("finalize", END)
     return graph
+
+
+def choose_after_evidence(state: State) -> str:
+    return "plan_delegations" if state.get("has_model") else "finalize"
 
 
 def choose_after_group(state: State) -> str:
