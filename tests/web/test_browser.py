@@ -79,6 +79,40 @@ async def test_everything_is_reached_by_keyboard(db: Database) -> None:
         await expect(page.locator("#keys")).to_be_visible()
 
 
+async def test_every_button_is_in_the_palette_and_every_head_sorts(db: Database) -> None:
+    async with db.transaction() as tx:
+        for n, rule in enumerate(("disk", "clock", "breaker-open")):
+            await tx.execute(ALARM, rule=rule, told=(n + 1) * 9)
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        await go(page, "/alarms")
+        head = page.get_by_role("button", name="Told")
+        for order in (["9×", "18×", "27×"], ["27×", "18×", "9×"]):
+            await head.click()
+            await expect(page.locator("tbody td:nth-child(5)")).to_have_text(order)
+        assert page.url.endswith("by=-told")
+        async with page.expect_response("**/alarms"):
+            await page.evaluate("htmx.trigger('#view', 'refresh')")
+        await expect(page.locator("tbody td:nth-child(5)")).to_have_text(order)
+        await page.reload()
+        await expect(page.locator("tbody td:nth-child(5)")).to_have_text(order)
+        await expect(page.locator("th[aria-sort=descending]")).to_have_text("Told")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("acknowledge alarm")
+        await expect(page.locator("#palette li").first).to_contain_text("Acknowledge alarm")
+        await page.keyboard.press("Escape")
+        await go(page, "/records")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("look at it")
+        await expect(page.locator("#palette li").first).to_contain_text("Look at it")
+
+
+ALARM = """
+INSERT INTO alarm (rule, subject, level, sentence, since, seen_at, fired_at, told)
+VALUES (%(rule)s, '', 'warning', 'It is so.', clock(), clock(), clock(), %(told)s)
+"""
+
+
 async def test_a_cluster_is_replayed_after_a_preview_and_stopped(db: Database) -> None:
     async with db.transaction() as tx:
         await send_many(tx, [Extract(str(place)) for place in range(1_200)])

@@ -16,7 +16,18 @@ function gather() {
     run: () => (element.href && !element.dataset.dialog ? window.location.assign(element.href) : element.click()),
   }));
   const seen = new Set();
-  return [...pages, ...more].filter((one) => !seen.has(one.text) && seen.add(one.text));
+  return [...pages, ...gather_actions(), ...more].filter((one) => !seen.has(one.text) && seen.add(one.text));
+}
+
+// every button of the page that names itself no other way: its word, and the row that it stands in
+function gather_actions() {
+  const buttons = document.querySelectorAll("main :is(button, a.button):not([data-palette], [data-handle], .sorts)");
+  return [...buttons].filter((one) => !one.disabled && one.checkVisibility()).map((element) => {
+    const word = element.textContent.trim() || element.title || element.ariaLabel || "";
+    const row = element.closest("tr, li")?.querySelector("a:not(.button)")?.textContent.trim();
+    const icon = element.querySelector("use")?.getAttribute("href").split("#")[1] ?? "play";
+    return { text: row ? `${word}: ${row}` : word, icon, hint: "action", run: () => element.click() };
+  }).filter((one) => one.text);
 }
 
 function go(text, icon, hint, address) {
