@@ -32,11 +32,13 @@ from gristmill.documents import (
 )
 from gristmill.documents import listing as listing_module
 from gristmill.documents.letters import EmbedChunk, ReadPage
+from gristmill.documents.store import SQL as DOCUMENTS
 from gristmill.errors import Permanent, Refused, Unknown
 from gristmill.ids import DocumentId
 from gristmill.models import ModelPool
 from gristmill.queue import on
 from gristmill.scopes import GLOBAL, Scope, scope_id
+from plans import count_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "queue"))
 from engine import buried
@@ -170,6 +172,22 @@ async def test_failed_documents_are_listed_to_their_own_and_found_however_many_l
         async with db.transaction(seen_from=seen_from) as tx:
             (plan,) = [await tx.value(LOOK) for _ in range(2)][1]  # the first look reads catalogs, too
         assert plan["Plan"]["Shared Hit Blocks"] < 500, "3,000 dead letters of one document are passed over"
+
+
+@pytest.mark.parametrize("seen_from", [None, Scope("zenith")])
+async def test_the_pages_of_a_document_are_read_without_the_tasks_of_others(
+    db: Database, seen_from: Scope | None
+) -> None:
+    own, other = [await added(db, f"{n}.md", Scope("zenith")) for n in range(2)]
+    async with db.transaction() as tx:
+        scope = await scope_id(tx, Scope("zenith"))
+        await tx.execute(DEAD, scope=scope, document=other)
+        await tx.execute("UPDATE document SET pages = 3 WHERE id = %(id)s", id=own)
+        await tx.execute("ANALYZE task")
+    async with db.transaction(seen_from=seen_from) as tx:
+        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + DOCUMENTS["pages_of"]
+        (plan,) = await tx.value(statement, id=own, first=1, last=None)  # type: ignore[arg-type]
+    assert count_rows(plan["Plan"]) < 1_000
 
 
 LOOK = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM dead_documents(NULL, 99, 9)"

@@ -1,8 +1,8 @@
 """Takes a picture of every page of the console: three widths, light and dark, and three scenes.
 
 Run it as `python tests/web/screenshots.py FOLDER [SCENE …]`, with the scenes nothing, examples and ugly;
-`--only /tasks` takes the pages whose address begins so. Look at each picture: is anything cut, misaligned, unreadable,
-or shouting?
+`--only /tasks` takes the pages whose address begins so. The scene readme takes the three pictures of the README. Look
+at each picture: is anything cut, misaligned, unreadable, or shouting?
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main(folder: Path, scenes: Sequence[str], only: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for scene in scenes:
         with tempfile.TemporaryDirectory(prefix="gristmill-look-") as data:
-            if scene == "examples":
+            if scene in ("examples", "readme"):
                 run_program(data, "up", str(INBOX), "--once")
             try:
                 asyncio.run(picture_scene(folder, scene, Path(data), only))
@@ -66,6 +66,9 @@ async def picture_scene(folder: Path, scene: str, data: Path, only: str) -> None
         open_site(db, chosen) as site,
         open_browser() as browser,
     ):
+        if scene == "readme":
+            await picture_readme(folder, db, site, browser)
+            return
         found = [*list_pages(site), *(await prepare(db, site, scene))]
         pages = [path for path in found if path.startswith(only)]
         for dark in (False, True):
@@ -108,6 +111,22 @@ async def prepare(db: Database, site: Site, scene: str) -> list[str]:
         "/bulk/new?status=failed",
         *furnished.addresses,
     ]
+
+
+async def picture_readme(folder: Path, db: Database, site: Site, browser: Browser) -> None:
+    async with db.reading() as tx:
+        letter = await tx.value("SELECT id FROM document WHERE name = 'letter-harrow-trust.tiff'")
+    pages = {
+        "overview": "/",
+        "search": "/search?q=which+grease+for+slow+bearings",
+        "document": f"/documents/{letter}?page=1&q=harrow+trust+mill",
+    }
+    page = await site.open_page(browser, width=1360)
+    await page.set_viewport_size({"width": 1360, "height": 850})
+    for name, path in pages.items():
+        await page.goto(site.address + path)
+        await page.wait_for_timeout(8 * SETTLED)  # the picture of a page is drawn once
+        await page.screenshot(path=folder / f"console-{name}.png")
 
 
 async def picture_pages(

@@ -107,8 +107,11 @@ SELECT c.document, c.page, c.ordinal AS chunk, c.id, k.name AS phase, k.ordinal,
   FROM chunk c
   JOIN document d ON d.id = c.document
   JOIN phase_kind k ON k.unit = 'chunk' AND k.shown
-  LEFT JOIN tasks t ON t.owner = 'document:' || c.document AND t.kind = k.kind
-                   AND (t.payload ->> 'page')::int = c.page AND (t.payload ->> 'ordinal')::int = c.ordinal;
+  -- OFFSET 0 on purpose, here and below: the planner would otherwise read the tasks of all documents and join them
+  LEFT JOIN LATERAL (
+    SELECT x.* FROM tasks x
+     WHERE x.owner = 'document:' || c.document AND x.kind = k.kind
+       AND (x.payload ->> 'page')::int = c.page AND (x.payload ->> 'ordinal')::int = c.ordinal OFFSET 0) t ON true;
 
 -- One row for each page and each phase that is shown. Of its chunks a page follows by the rules by which a group follows from
 -- its children: the first start, the last end, all retries. Where a phase was skipped, the reason stands in place of an error:
@@ -140,12 +143,16 @@ SELECT d.id AS document, n.number AS page, p.method, k.name AS phase, k.ordinal,
           (array_agg(trouble(x.status, x.error, x.fingerprint IS NOT NULL) ORDER BY s.ordinal DESC))[1] AS error,
           (SELECT min(ordinal) FROM phase_kind WHERE unit = 'chunk') AS next
      FROM phase_kind s
-     LEFT JOIN tasks x ON x.owner = 'document:' || d.id AND x.kind = s.kind
-                      AND (x.payload ->> 'page')::int = n.number AND (x.payload ->> 'ordinal')::int IS NULL
+     LEFT JOIN LATERAL (
+       SELECT y.* FROM tasks y
+        WHERE y.owner = 'document:' || d.id AND y.kind = s.kind
+          AND (y.payload ->> 'page')::int = n.number AND (y.payload ->> 'ordinal')::int IS NULL OFFSET 0) x ON true
     WHERE s.unit = 'page') b
   JOIN phase_kind k ON k.shown
-  LEFT JOIN tasks t ON k.unit = 'page' AND t.owner = 'document:' || d.id AND t.kind = k.kind
-                   AND (t.payload ->> 'page')::int = n.number AND (t.payload ->> 'ordinal')::int IS NULL
+  LEFT JOIN LATERAL (
+    SELECT x.* FROM tasks x
+     WHERE k.unit = 'page' AND x.owner = 'document:' || d.id AND x.kind = k.kind
+       AND (x.payload ->> 'page')::int = n.number AND (x.payload ->> 'ordinal')::int IS NULL OFFSET 0) t ON true
  CROSS JOIN LATERAL (SELECT coalesce(b.status = 'failed' AND NOT b.shown AND k.ordinal = b.next, false)::int AS failed) f
  CROSS JOIN LATERAL (
    SELECT count(*)::int AS chunks,
