@@ -1,5 +1,6 @@
 """Items are decided in one transaction: the decision, its reasons, the memory, and where the item goes."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -232,3 +233,11 @@ async def test_a_copy_that_waits_is_explained_by_the_decision_that_made_it(desk:
     assert why.item.id == copy
     assert [step.rule for step in why.steps] == [step.rule for step in (await desk.explain(item.id)).steps]
     assert any(piece.steps for excerpt in why.excerpts for piece in excerpt.pieces)
+
+
+async def test_of_items_about_one_number_that_are_decided_at_once_one_has_the_others(desk: ItemDesk):
+    ids = [await desk.make(f"Please confirm order no. 8812-3, copy {n}.\n", subject="A letter") for n in range(4)]
+    await asyncio.gather(*(desk.decide(one) for one in ids))
+    items = [await desk.load(one) for one in ids]
+    (host,) = [one for one in items if one.state == "ready_for_execution"]
+    assert [one.merged_into for one in items if one is not host] == [host.id] * 3

@@ -17,6 +17,13 @@ class _Found(NamedTuple):
     value: str
 
 
+async def hold_numbers(tx: Tx, item: Item, identifiers: Sequence[Identifier]) -> None:
+    """Let nobody else decide about an item with these numbers before this transaction ends."""
+    if identifiers:
+        kinds, values = [one.kind for one in identifiers], [one.value for one in identifiers]
+        await tx.all(SQL["hold_numbers"], scope=item.scope, kinds=kinds, values=values)
+
+
 async def note_identifiers(tx: Tx, item: WorkItemId, identifiers: Sequence[Identifier]) -> None:
     """Write down what an item is about."""
     some = list(dict.fromkeys(identifiers))[:MOST]

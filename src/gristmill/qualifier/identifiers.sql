@@ -1,5 +1,10 @@
 -- Which items are about which numbers.
 
+-- name: hold_numbers
+-- until the end of the transaction: of two items about one number that are decided at the same time, the second sees the first
+SELECT pg_advisory_xact_lock(hashtextextended('number ' || w.kind || ' ' || w.value, %(scope)s))
+  FROM unnest(%(kinds)s::text[], %(values)s::text[]) AS w (kind, value);
+
 -- name: note_identifiers
 INSERT INTO item_identifier (scope, kind, value, item)
 SELECT i.scope, n.kind, n.value, i.id

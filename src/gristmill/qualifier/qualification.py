@@ -19,7 +19,7 @@ from gristmill.qualifier.casework import (
 from gristmill.qualifier.conventions import InForce, count_firings, fold_firings, load_in_force
 from gristmill.qualifier.deciding import Advice, Case, Verdict, decide, is_settled
 from gristmill.qualifier.decisions import find_known, load_former, load_moment, save_decision
-from gristmill.qualifier.identifiers import note_identifiers
+from gristmill.qualifier.identifiers import hold_numbers, note_identifiers
 from gristmill.qualifier.letters import AskLlm, KeepAtom
 from gristmill.qualifier.memory import save_memory
 from gristmill.qualifier.model import UNDECIDED, Item, ItemText, Memory
@@ -144,6 +144,7 @@ async def decide_and_write(
     """
     item, facts = prepared.item, prepared.case.facts
     identifiers = find_identifiers(facts, prepared.wording.about.subject)
+    await hold_numbers(tx, item, list(identifiers))
     known = await find_known(tx, item, identifiers)
     case = replace(prepared.case, known=known, former=await load_former(tx, item), advice=advice)
     case = replace(case, is_silent=asked and advice is None)
