@@ -34,9 +34,9 @@ class Scripted(FakeLlm):
         if not self._is_there:
             raise Transient("The endpoint does not answer.")
 
-    async def ask_text(self, question: Any, *, model: str = "", priority: Any = "P3") -> str:
+    async def ask_text(self, question: Any, *, priority: Any = "P3", **more: Any) -> str:
         self.priorities.append(priority)
-        return await super().ask_text(question, model=model, priority=priority)
+        return await super().ask_text(question, priority=priority, **more)
 
 
 def hire(room: Workroom, llm: Scripted | None = None) -> BuiltInExecutor:

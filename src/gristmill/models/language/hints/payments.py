@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gristmill.models.language.hints.model import (
     Evidence,
@@ -188,6 +189,30 @@ CONDITIONAL = compile_phrases(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What a text has of a bill."""
+
+    billed: bool  # it speaks of a bill, or has the number of one
+    numbered: bool
+    ordered: bool  # it says that something is payable
+    wished: bool  # it asks the reader to pay
+    presented: bool  # it hands a bill over
+    owed: bool  # somebody waits for money
+    contract: bool  # contracts and terms of trade speak of bills, too
+    account: bool
+
+    def say_payment(self, *, amount: bool, due: bool) -> bool:
+        if self.presented or (self.wished and amount):
+            return True
+        if self.owed and not self.contract:
+            return True
+        told = (self.billed and (amount or due or self.account)) or (
+            self.ordered and (amount or self.account) and (due or self.account)
+        )
+        return told and (self.wished or (not self.contract and (self.numbered or amount)))
+
+
 def find_payment(
     words: Words,
     sentences: Sequence[Sentence],
@@ -198,36 +223,40 @@ def find_payment(
 ) -> Payment | None:
     """What is to be paid, with the words that say so."""
     presented = [one for one in sentences if PRESENTED.search(one.low) and not FUTURE.search(one.low)]
+    kinds = {one.kind for one in references}
+    billed = "invoice" in kinds or _has(sentences, BILL)
+    if not (amounts or billed or presented or "iban" in kinds):  # most mails have nothing of that
+        return None
     owed = _find_owed(sentences, amounts, dates)
     demands = [one for one in sentences if DEMAND.search(one.low) or UNPAID.search(one.low)] or presented or owed
     if not demands or _is_settled(sentences):
         return None
-    if any(PAYING_US.search(one.low) for one in sentences) and not any(WISHES.search(one.low) for one in demands):
+    wished, ordered = _has(demands, WISHES), _has(demands, ORDER_TO_PAY)
+    if not wished and _has(sentences, PAYING_US):
         return None
-    numbered = any(one.kind == "invoice" for one in references)
-    billed = numbered or any(BILL.search(one.low) for one in sentences)
-    ordered = any(ORDER_TO_PAY.search(one.low) for one in demands)
-    if not billed and any(one.kind == "newsletter" for one in noise):
+    promoted = any(one.kind == "newsletter" for one in noise)
+    if (promoted and not billed) or (_has(sentences, OFFER) and not (billed and ordered)):
         return None
-    if any(OFFER.search(one.low) for one in sentences) and not (billed and ordered):
-        return None
-    wished = any(WISHES.search(one.low) for one in demands)
     amount, due = _choose_amount(demands, amounts), _find_due(demands, dates)
-    has_account = any(one.kind == "iban" for one in references)
-    told = _is_enough(billed=billed, ordered=ordered, amount=bool(amount), due=bool(due), account=has_account)
-    contract = is_contract(sentences)
-    named = wished or (numbered and not contract)  # contracts and terms of trade speak of bills, too
-    owing = bool(amount) and any(OWING.search(one.low) for one in sentences)
-    if (owing or owed) and not contract and not any(one.kind == "newsletter" for one in noise):
-        told = named = True
-    named = named or bool(presented)
-    told = told or bool(presented)
-    if not (wished and amount) and not (told and (named or (amount and not contract))):
+    signs = Signs(
+        billed=billed,
+        numbered="invoice" in kinds,
+        ordered=ordered,
+        wished=wished,
+        presented=bool(presented),
+        owed=not promoted and (bool(owed) or (amount is not None and _has(sentences, OWING))),
+        contract=is_contract(sentences),
+        account="iban" in kinds,
+    )
+    if not signs.say_payment(amount=amount is not None, due=due is not None):
         return None
-    places = [amount.evidence] if amount else []
-    places += [due.evidence] if due else []
+    places = [one.evidence for one in (amount, due) if one]
     places += [_point_at(words, one, DEMAND) for one in demands[:2]]
     return Payment(amount, due.day if due else None, tuple(dict.fromkeys(places)))
+
+
+def _has(sentences: Sequence[Sentence], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(one.low) for one in sentences)
 
 
 FUTURE = compile_phrases(
@@ -250,11 +279,6 @@ def _find_owed(
         return any(sentence.start - NEAR <= one <= sentence.stop + NEAR for one in places)
 
     return [one for one in sentences if DUTY.search(one.low) and is_near(one, prices) and is_near(one, deadlines)]
-
-
-def _is_enough(*, billed: bool, ordered: bool, amount: bool, due: bool, account: bool) -> bool:
-    """A bill with an amount, a due term or an account; without a bill, a term to pay so much by then or there."""
-    return (billed and (amount or due or account)) or (ordered and (amount or account) and (due or account))
 
 
 def is_contract(sentences: Sequence[Sentence]) -> bool:
