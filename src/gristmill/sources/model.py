@@ -5,11 +5,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gristmill.ids import ItemId, ScopeId, SourceId
-from gristmill.settings import Slice
 from gristmill.sources.link import FoundLink
+
+if TYPE_CHECKING:  # the child processes that describe items import this file and need no settings
+    from gristmill.settings import Slice
 
 ItemType = Literal["email", "wiki", "bugtracker", "git", "user_input", "user_task", "scheduled", "link", "meeting"]
 State = Literal["NEW", "INDEXING", "INDEXED", "SET_ASIDE", "DELETED"]
@@ -141,7 +143,7 @@ class Kind:
 
     name: str
     title: str  # one sentence
-    options: type[Slice]
+    options: "type[Slice]"
     open: Open
     describe: Describe
     every: timedelta = timedelta(minutes=5)

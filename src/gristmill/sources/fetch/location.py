@@ -3,13 +3,16 @@
 import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 import idna
 
 from gristmill.errors import Unsafe
-from gristmill.settings import FetchSettings
 from gristmill.sources.fetch.addresses import Address, explain_special, is_never_called
+
+if TYPE_CHECKING:  # the child processes that look for links import this file and need no settings
+    from gristmill.settings import FetchSettings
 
 LONGEST = 8_000  # characters
 PORTS = {"http": 80, "https": 443}
@@ -52,7 +55,7 @@ class Location:
         return self.origin + self.target.partition("?")[0]
 
 
-def check_address(url: str, settings: FetchSettings) -> Location:
+def check_address(url: str, settings: "FetchSettings") -> Location:
     """Read an address that somebody gave us; Unsafe if it is malformed or names a machine of our own.
 
     A name is looked up only when it is called: then its addresses are checked as well, by `Fetcher`.
@@ -69,7 +72,7 @@ def check_address(url: str, settings: FetchSettings) -> Location:
     return location
 
 
-def check_resolved(location: Location, address: Address, settings: FetchSettings) -> None:
+def check_resolved(location: Location, address: Address, settings: "FetchSettings") -> None:
     """Unsafe if this address of a host is special and not allowed."""
     if is_allowed(location, address, settings):
         return
@@ -79,7 +82,7 @@ def check_resolved(location: Location, address: Address, settings: FetchSettings
         raise Unsafe(f"{named} is {kind}, not the public Internet. {advise(location)}")
 
 
-def is_allowed(location: Location, address: Address | None, settings: FetchSettings) -> bool:
+def is_allowed(location: Location, address: Address | None, settings: "FetchSettings") -> bool:
     """Whether the operator named this host or network; metadata of clouds cannot be named."""
     if address is not None and is_never_called(address):
         return False
