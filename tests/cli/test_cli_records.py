@@ -8,8 +8,11 @@ import pytest
 
 from conftest import Cli
 from gristmill.app import handlers
+from gristmill.cli import imports
+from gristmill.cli.session import Session
 from gristmill.db import Database
 from gristmill.queue import Worker
+from gristmill.records import Import, Started, load_report
 from gristmill.settings import load
 
 REVIEWS = 'task_id,text,rating\nr1,"The flour was damp",1\nr2,Quick delivery,5\nr3,,3\n'
@@ -63,6 +66,19 @@ def test_a_table_is_imported_listed_shown_written_out_and_removed(cli: Cli, url:
     assert "Removed 1 record" in cli("records", "rm", first["id"], "--yes").out
     assert "Removed 1 record" in cli("records", "rm", "--project", "reviews", "--client", "acme", "--yes").out
     assert "There are no imports" in cli("records", "ls").out
+
+
+def test_whoever_waits_for_a_worker_that_does_not_run_is_told_so(
+    cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def look_once(at: Session, started: Started, *, quiet: bool) -> Import:
+        async with at.db.transaction() as tx:
+            return await load_report(tx, started.document)
+
+    monkeypatch.setattr(imports, "_follow", look_once)
+    said = cli("import", file, "--project", "reviews", "--no-embed", "--wait")
+    assert "No worker is running" in said.err
+    assert "waiting" in said.out
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,8 @@ async def _import_file(
         out.print(_started_view(path.name, started))
     if not wait:
         return {"file": path.name, "import": started.document, "task": started.task, "plan": started.preview.plan}
+    if not quiet:
+        await hint_at_workers(at)  # nobody waits in silence
     report = await _follow(at, started, quiet=quiet)
     if not quiet:
         out.print(report_view(report))
