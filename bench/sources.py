@@ -191,6 +191,8 @@ async def measure_unchanged(folder: Path) -> int:
 
 async def poll_unchanged(opener: Opener, source: Source) -> Comparison:
     """What the poller and the lister do, without the queue around them."""
+    async with opener.db.reading() as tx:
+        source = await get_source(tx, source.id)
     async with opener.open(source) as connector:
         async for batch in connector.changes(source.checkpoint or {}):
             place = Place(source.step, source.checkpoint)

@@ -71,9 +71,10 @@ class LinkFetcher:
         async def check(url: str) -> None:
             await self._check_redirect(link, url)
 
-        known = {"etag": link.etag, "last_modified": link.last_modified}
         try:
-            return await self.fetcher.get(link.url, **known, check_redirect=check)
+            return await self.fetcher.get(
+                link.url, etag=link.etag, last_modified=link.last_modified, check_redirect=check
+            )
         except NoTurn:  # a limiter of our own counts for itself
             raise
         except Overloaded:
