@@ -4,10 +4,12 @@ import importlib
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from gristmill.agents.executor import AgentExecutor
 from gristmill.agents.room import ROOM as AGENTS
 from gristmill.alarms.room import ROOM as ALARMS
 from gristmill.db import Database
@@ -15,7 +17,8 @@ from gristmill.documents.room import ROOM as DOCUMENTS
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge.room import ROOM as KNOWLEDGE
 from gristmill.models import ModelPool
-from gristmill.qualifier.room import ROOM as QUALIFIER
+from gristmill.qualifier.room import ROOM as QUALIFIER_ALONE
+from gristmill.qualifier.room import bind_handlers as bind_items
 from gristmill.queue import Handler, Handlers
 from gristmill.records.room import ROOM as RECORDS
 from gristmill.rooms import Room, Tools, bind_rooms, prepare_rooms
@@ -24,6 +27,13 @@ from gristmill.sources.link.room import ROOM as LINKS
 from gristmill.sources.room import ROOM as SOURCES
 from gristmill.web.room import ROOM as WEB
 
+
+def bind_qualifier(tools: Tools) -> Sequence[Handler]:
+    """Agents work on items where a model is configured; the qualifier itself does where none is."""
+    return bind_items(tools, AgentExecutor(tools) if tools.settings.llm.model else None)
+
+
+QUALIFIER = replace(QUALIFIER_ALONE, handlers=bind_qualifier)
 ROOMS: Sequence[Room] = (DOCUMENTS, KNOWLEDGE, SOURCES, LINKS, RECORDS, QUALIFIER, AGENTS, WEB, ALARMS)
 EXAMPLE = "write module:name, for example gristmill.app:handlers or examples/mill.py:handlers"
 

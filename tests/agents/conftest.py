@@ -1,9 +1,13 @@
 """A workbench for every test that asks for one."""
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "qualifier"))  # items for runs
+
 from workbench import Workbench, open_workbench
 
 from gristmill.db import Database

@@ -21,11 +21,13 @@ ASKS = {
     "act": "You work in rounds.",
     "evaluate": "Judge whether this step was done",
     "finalize": "Say in two to five sentences",
+    "reply": "Draft a reply to it",
     "respond": "You answer questions from numbered evidence",
 }
 DEFAULTS: dict[str, Any] = {
     "evaluate": {"reason": "It is there.", "is_done": True},
     "finalize": "All of it was done.",
+    "reply": "It was done.",
 }
 
 
@@ -63,16 +65,28 @@ class Script(FakeLlm):
         self.fault_at: int | None = None  # the number of the call that never comes to its end
         self.hangs = False  # whether that call waits for ever, instead of a fault
         self.reached = asyncio.Event()  # it has been made
+        self.was_cancelled = False
+        self._go_on = asyncio.Event()
+
+    def let_go(self) -> None:
+        """The call that hangs comes to its end after all."""
+        self.hangs = False
+        self._go_on.set()
 
     async def ask_text(self, question: Any, **more: Any) -> str:
         if self.hangs and len(self.order) == self.fault_at:
             self.reached.set()
-            await asyncio.Event().wait()
+            try:
+                await self._go_on.wait()
+            except asyncio.CancelledError:
+                self.was_cancelled = True
+                raise
+            self.fault_at = None
         return await super().ask_text(question, **more)
 
     def _reply(self, words: str) -> Any:
         node = next((name for name, said in ASKS.items() if said in words), "?")
-        if self.fault_at is not None and len(self.order) == self.fault_at:
+        if not self.hangs and not self.reached.is_set() and len(self.order) == self.fault_at:
             self.order.append(node)
             raise RuntimeError("the worker died")
         self.order.append(node)

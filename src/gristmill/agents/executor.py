@@ -46,7 +46,6 @@ class AgentExecutor:
 
     tools: Tools
     course: Course = orchestrate
-    carrier: RunCarrier | None = None
     _put_back: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     @property
@@ -130,7 +129,7 @@ class AgentExecutor:
         db = self.tools.db
         async with db.reading() as tx:
             run = await load_run(tx, id_)
-        carrier = self.carrier or RunCarrier(self.tools, self.course)
+        carrier = RunCarrier(self.tools, self.course)
         try:
             report = await carrier.course(await carrier.open_desk(run, fence))
         except Waiting:

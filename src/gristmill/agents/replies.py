@@ -55,7 +55,7 @@ def assign_answers(questions: Sequence[Question], text: str) -> Iterator[Reply]:
 
 def _split(text: str, numbers: set[int]) -> dict[int, str]:
     marks = [one for one in NUMBERED.finditer(text) if int(one[1]) in numbers]
-    ends = [*(one.start() for one in marks[1:]), len(text)]
+    ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
     return {int(one[1]): text[one.end() : end] for one, end in zip(marks, ends, strict=True)}
 
 

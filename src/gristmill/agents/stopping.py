@@ -21,5 +21,5 @@ async def _cancel_item(tx: Tx, run: RunId, by: str) -> None:
     """Whoever stops the run of an item wants nothing more done for it; its executor is told at once."""
     item = (await load_run(tx, run)).item
     found = (await load_items(tx, [WorkItemId(item)])).get(WorkItemId(item)) if item is not None else None
-    if found is not None and found.is_open:
+    if found is not None and found.is_open and found.state != "error":
         await cancel_item(tx, found.id, by=by, why=f"{by} stopped its run.")

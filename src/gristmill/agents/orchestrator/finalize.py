@@ -7,10 +7,14 @@ from gristmill.agents.orchestrator.reports import describe_work, write_report
 from gristmill.agents.orchestrator.state import State, Update
 from gristmill.agents.remembering import list_done_steps, note_end
 from gristmill.agents.runs import Stepping
-from gristmill.errors import BadAnswer, Transient, Unreachable
-from gristmill.models import fence_text
+from gristmill.errors import Transient, Unreachable
+from gristmill.models import Message, fence_text
 
 MOST_NAMED = 20  # artifacts that are remembered
+ANSWERED_TYPES = ("email", "bugtracker")  # somebody waits for a reply
+REPLY = (
+    """Draft a reply to it, in its language: polite, short, about what was done and what is open. Promise nothing."""
+)
 TASK = """Say in two to five sentences, in {language}, what came of the request: what was done or found, what is open.
 Write for the person who asked. Say nothing that the report of the work does not say."""
 
@@ -23,6 +27,7 @@ async def finalize(state: State, desk: Desk, step: Stepping) -> Update:
     report = write_report(desk.run, closing, summary)
     step.output = {
         "summary": summary or state.get("answer") or state.get("goal", ""),
+        "reply": await draft_reply(closing, desk, step),
         "citations": state.get("citations", []),
         "artifacts": state.get("artifacts", []),
         "ended": ended,
@@ -47,16 +52,30 @@ def explain_limit(state: State) -> str:
     return f"It ended at its limit of {state.get('most')} steps (setting agents.max_iterations)."
 
 
+async def draft_reply(state: State, desk: Desk, step: Stepping) -> str:
+    """For whoever wrote what the run was about; nothing is sent."""
+    if desk.run.item_type == "user_input":
+        return state.get("answer", "") or state.get("ended", "")
+    if desk.run.item_type not in ANSWERED_TYPES or not desk.thinker.is_there:
+        return ""
+    done = fence_text(describe_work(state) or state.get("answer", ""), "report of the work")
+    return await write_or_leave(desk, step, make_prompt(state, REPLY, show_request(desk), done))
+
+
+async def write_or_leave(desk: Desk, step: Stepping, prompt: list[Message]) -> str:
+    """What the model writes; nothing if it does not: the work is done, and the template tells it."""
+    try:
+        return (await desk.thinker.write(prompt, step=step, budget=desk.budget(PLANNING))).strip()
+    except Unreachable:
+        raise
+    except Transient:
+        return ""
+
+
 async def summarise(state: State, desk: Desk, step: Stepping) -> str:
     """By the model; the answer to a question is its own summary."""
     if state.get("answer") or not state.get("goals"):
         return ""
     task = TASK.format(language=name_language(state.get("language", "en")))
     known = (show_request(desk), fence_text(describe_work(state), "report of the work"))
-    try:
-        prompt = make_prompt(state, task, *known)
-        return (await desk.thinker.write(prompt, step=step, budget=desk.budget(PLANNING))).strip()
-    except Unreachable:
-        raise
-    except (BadAnswer, Transient):
-        return ""  # the work is done: the template tells it
+    return await write_or_leave(desk, step, make_prompt(state, task, *known))
