@@ -15,7 +15,7 @@ from gristmill.agents.letters import TidyRuns
 from gristmill.agents.runs import Waiting, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.errors import LeaseLost, Transient
-from gristmill.models import FakeLlm
+from gristmill.models import FakeEmbedder, FakeLlm
 
 PATCH = use("patch_file", path="main.py", old="a - b", new="a + b")
 MENDED = report("I mended the function add.", artifacts="main.py")
@@ -396,10 +396,10 @@ async def test_figures_are_kept_for_ninety_days_after_which_only_open_runs_keep_
     await carry(bench, script(coding=[PATCH, MENDED]))
     async with bench.db.transaction() as tx:
         await tx.execute("UPDATE agent_delegation SET started_at = clock() - interval '91 days'")
-    await tidy_runs(TidyRuns(), db=bench.db, settings=bench.settings)
+    await tidy_runs(TidyRuns(), db=bench.db, settings=bench.settings, embedders=FakeEmbedder())
     assert list(await look(bench)) == ["d1"]
     assert (await state_of(bench.db, bench.run)).state == "running"
     async with bench.db.transaction() as tx:
         await tx.execute("UPDATE agent_run SET state = 'completed', report = 'x', finished_at = clock()")
-    await tidy_runs(TidyRuns(), db=bench.db, settings=bench.settings)
+    await tidy_runs(TidyRuns(), db=bench.db, settings=bench.settings, embedders=FakeEmbedder())
     assert await look(bench) == {}

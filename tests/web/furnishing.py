@@ -8,11 +8,13 @@ import httpx
 from browser import Site
 from surface import find_calls
 
-from gristmill.agents import Started, start_run
+from gristmill.agents import Started, load_run, start_run
 from gristmill.agents.effects import Ask, Begun, Effect, Ledger, Result
+from gristmill.agents.memory import ProcedureStep, learn, remember, remember_in, state_procedure
 from gristmill.agents.runs import Waiting, rest_run, take_over
 from gristmill.app import ROOMS
 from gristmill.db import Database, Tx
+from gristmill.ids import RunId
 from gristmill.qualifier import Wish, add_convention, add_item
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.sources import LinkedDocument, Wanted, add_source, extract_links, note_links
@@ -53,6 +55,13 @@ SELECT id, 1, role, state, text, NULL FROM made,
  ORDER BY n
 RETURNING conversation
 """
+DELEGATED = """
+INSERT INTO agent_delegation (run, scope, delegation, depth, agent, task, state, output, tokens, calls, success,
+                              started_at, finished_at)
+SELECT id, scope, %(id)s, 1, %(agent)s, %(task)s, 'completed', '{}', %(tokens)s, 12, true,
+       clock() - interval '42 s', clock()
+  FROM agent_run WHERE id = %(run)s
+"""
 MAIL = {"to": ["eve\u202e@evil.example"], "subject": LONG[:150], "text": MARKUP}
 
 
@@ -73,6 +82,7 @@ async def furnish(db: Database, client: httpx.AsyncClient) -> Furnished:
         link = await add_links(tx)
         work = [await add_item(tx, GLOBAL, Wish(f"{MARKUP}\n{text}", title=text[:200]), by=RTL) for text in UGLY]
         rule = await add_convention(tx, GLOBAL, 'when sender is "*@news.example" then ignore', EMOJI, note=LONG)
+        await add_memory(tx, run)
         await tx.execute(ALARMS, queue=WORDY)
         alarm = await tx.value("SELECT min(id) FROM alarm")
         asked = await tx.value(ASKED, title=LONG, question=LONG, error=ERRORS[2])
@@ -144,6 +154,20 @@ async def begin_run(db: Database) -> tuple[int, int]:
             await rest_run(tx, run, fence)
             return run, await tx.value("SELECT min(id) FROM agent_question")
     raise AssertionError("the ledger must ask")
+
+
+async def add_memory(tx: Tx, run: int) -> None:
+    """What a run did, what was said about it, how things are done, and what agents did in it."""
+    made = await load_run(tx, RunId(run))
+    for n, text in enumerate(UGLY):
+        await remember(tx, made, "background", f"{n} {text}", {"files": [LONG, "main.py"]})
+        await remember_in(tx, CLIENT, "chat", f"{text} {n}")
+    steps = [ProcedureStep("coding", MARKUP[:300]), ProcedureStep("project_management", LONG[:300])]
+    await state_procedure(tx, CLIENT, RTL[:500], steps, EMOJI)
+    await state_procedure(tx, GLOBAL, "release a version | deploy the mill", steps[:1], "anna")
+    await learn(tx, made, steps)
+    for n, agent in enumerate(("coding", "project_management", "general")):
+        await tx.execute(DELEGATED, run=run, id=f"d{n}", agent=agent, task=LONG, tokens=123_456 * n + 7)
 
 
 def list_pages(site: Site) -> list[str]:

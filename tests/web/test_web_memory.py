@@ -44,7 +44,8 @@ async def test_everybody_sees_their_own_memory_and_what_was_stated_for_all(web: 
 
 async def test_a_list_goes_on_behind_its_cursor(web: Web) -> None:
     client = web.client("operator viewer")
-    seen, cursor = [], None
+    seen: list[int] = []
+    cursor: str | None = None
     while True:
         page = (
             await client.get("/api/memory", params={"limit": 3, "cursor": cursor} if cursor else {"limit": 3})

@@ -1,7 +1,7 @@
 """What a graph does with memory: it recalls when a run begins its work, and notes down how it ended."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gristmill.agents.desk import Desk
 from gristmill.agents.memory import (
@@ -89,8 +89,8 @@ async def list_done_steps(desk: Desk) -> list[ProcedureStep]:
 
 
 def _read_step(one: Step) -> ProcedureStep | None:
-    planned: Any = one.input.get("step") if isinstance(one.input, dict) else None  # pyright: ignore[reportUnknownMemberType] JSON
-    if not isinstance(planned, dict) or not planned.get("task"):  # pyright: ignore[reportUnknownMemberType] JSON
+    given = cast(Mapping[str, Any], one.input or {})
+    planned = cast(Mapping[str, Any], given.get("step") or {})
+    if not planned.get("task"):
         return None
-    found: dict[str, Any] = planned  # pyright: ignore[reportUnknownVariableType] JSON
-    return ProcedureStep(AGENTS.get(str(found.get("kind")), "general"), str(found["task"]))
+    return ProcedureStep(AGENTS.get(str(planned.get("kind")), "general"), str(planned["task"]))

@@ -221,7 +221,7 @@ class Delegator:
             acted = await act(desk, make_brief(message, row, agent, desk, helpers), step)
             output = await self._read(row, acted)
             changing = {name for name, tool in desk.toolbox.tools.items() if tool.changes != "nothing"}
-            complaints = list(agent.check(output, acted))
+            complaints = list(agent.check(add_task(output, message), acted))
             step.output = {
                 "output": output.model_dump(mode="json"),
                 "acted": acted.describe(),
@@ -296,6 +296,12 @@ async def _catch_waiting(work: Any) -> Delegation | Waiting:
 
 
 # --- the words
+
+
+def add_task(output: AgentOutput, message: DelegationMessage) -> AgentOutput:
+    """An output as the rules of its agent look at it: what the agent was told, it may repeat."""
+    told = {**output.structured_data, "task": f"{message.task_summary}\n{message.context}"}
+    return output.model_copy(update={"structured_data": told})
 
 
 def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: Desk, helpers: Sequence[str]) -> Brief:

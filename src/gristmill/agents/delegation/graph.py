@@ -34,7 +34,7 @@ from gristmill.agents.delegation.reporting import write_report
 from gristmill.agents.delegation.store import Delegation, list_delegations
 from gristmill.agents.delegation.synthesizing import synthesize
 from gristmill.agents.desk import Desk
-from gristmill.agents.memory import recall, remember, write_session
+from gristmill.agents.memory import recall, remember
 from gristmill.agents.orchestrator import state as orchestrator
 from gristmill.agents.orchestrator.evidence_pack import evidence_pack
 from gristmill.agents.orchestrator.intake import intake
@@ -98,9 +98,7 @@ class Nodes:
                 for one in entries
             ]
             step.output = {**step.output, "session_memory": lately}
-        parts = [found["known"], fence_text(write_session(entries), "list of what happened lately") if entries else ""]
-        known = "\n\n".join(part for part in parts if part)
-        return cast(State, found | {"known": known, "session_memory": lately})
+        return cast(State, found | {"session_memory": lately})
 
     async def plan_delegations(self, state: State) -> State:
         desk, run = self.desk, self.desk.run

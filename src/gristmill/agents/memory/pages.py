@@ -1,9 +1,10 @@
-"""The page of what agents remember: what happened lately, and how things are done."""
+"""The page of what agents remember: what happened lately, how things are done, and how well each agent did."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Path, Request, Response
 
+from gristmill.agents.delegation.store import list_agent_metrics
 from gristmill.agents.memory import api
 from gristmill.agents.memory.procedures import list_procedures, read_step
 from gristmill.agents.specialists import SPECIALISTS
@@ -26,12 +27,14 @@ async def _render(
     entries, more = await api.load_entries(request, caller, None, cursor, api.PORTION)
     async with caller.reading(services.db) as tx:
         procedures = await list_procedures(tx)
+        figures = await list_agent_metrics(tx)
     return services.render(
         request,
         "agents/memory.html",
         status=422 if wrong else 200,
         entries=entries,
         procedures=procedures,
+        figures=figures,
         agents=["general", *SPECIALISTS],
         use_procedures=services.settings.agents.use_procedural_memory,
         pattern=pattern,

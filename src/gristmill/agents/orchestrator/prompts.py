@@ -49,7 +49,10 @@ def show_request(desk: Desk, answers: Iterable[Answer] = ()) -> str:
 
 
 def show_evidence(state: State) -> str:
-    passages = "\n\n".join(f"[{one['number']}] {one['title']}\n{one['text']}" for one in state.get("evidence", []))
+    passages = "\n\n".join(
+        f"[{one['number']}] {one['title']} (document {one['document']}, page {one['page']})\n{one['text']}"
+        for one in state.get("evidence", [])
+    )
     parts = [fence_text(passages, "list of stored passages that fit") if passages else "", state.get("known", "")]
     return "\n\n".join(part for part in parts if part)
 

@@ -152,9 +152,10 @@ def shows_values(*kinds: str) -> Rule:
 
 def has_sources(output: AgentOutput, acted: Acted) -> Iterator[str]:
     """The result names the documents and pages that it is made of; each of them was read."""
-    shown = join_shown(acted)
-    read = {int(n) for one in acted.calls for n in _find_documents(one)}
-    named = [int(n) for found in DOCUMENT.findall(output.result) for n in NUMBERS.findall(found)]
+    shown = join_shown(acted, output)
+    told = str(output.structured_data.get("task", ""))
+    read = {int(n) for one in acted.calls for n in _find_documents(one)} | set(_find_numbers(told))
+    named = _find_numbers(output.result)
     foreign = [f"document {n}" for n in named if n not in read]
     urls = [one.rstrip(".,;:") for one in URL.findall(output.result)]
     foreign += [one for one in urls if one not in shown and not _is_fetched(one, acted)]
@@ -162,6 +163,11 @@ def has_sources(output: AgentOutput, acted: Acted) -> Iterator[str]:
         yield f"It names {_quote(foreign)} as a source, which was not read."
     if is_claimed(output) and not (named or urls) and not NOTHING.search(output.result):
         yield "It names no source: write document numbers or addresses for what it says, or that nothing was found."
+
+
+def _find_numbers(text: str) -> list[int]:
+    """The numbers of documents that a text names."""
+    return [int(n) for found in DOCUMENT.findall(text) for n in NUMBERS.findall(found)]
 
 
 def _find_documents(call: PastCall) -> list[int]:
