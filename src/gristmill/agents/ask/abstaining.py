@@ -81,18 +81,21 @@ def weigh_evidence(
     whole = " \n ".join(f"{one.about} \n {one.text}" for one in near)
     plain = fold_words(whole)
     strange = [name.text for name in asked.names if not holds_name(name.text, plain)]
-    there = find_values(whole)
-    strange += [
-        one.written
-        for one in find_values(asked.complete)
-        if one.kind == "id" and not any(other.key == one.key for other in there) and fold(one.written) not in plain
-    ]
+    strange += find_strange_ids(asked, whole, plain)
+    connected = find_connected(asked, near)
     return Grounds(
-        coverage=measure_coverage(asked, weights, find_connected(asked, near)),
+        coverage=measure_coverage(asked, weights, connected),
         similarity=similarity,
         strange=tuple(dict.fromkeys(strange)),
-        lacks_kind=find_missing_kind(asked, find_connected(asked, near)),
+        lacks_kind=find_missing_kind(asked, connected),
     )
+
+
+def find_strange_ids(asked: Asked, whole: str, plain: frozenset[str]) -> list[str]:
+    """Ids of the question that the passages do not have; the passages are read for values only if it has any."""
+    ids = [one for one in find_values(asked.complete) if one.kind == "id" and fold(one.written) not in plain]
+    there = {one.key for one in find_values(whole)} if ids else set[str]()
+    return [one.written for one in ids if one.key not in there]
 
 
 def measure_coverage(asked: Asked, weights: Sequence[WordWeight], passages: Sequence[Passage]) -> float:
@@ -153,7 +156,15 @@ def is_covered(word: WordWeight, stems: set[str], plain: frozenset[str]) -> bool
 
 def find_missing_kind(asked: Asked, passages: Sequence[Passage]) -> str:
     """The kind of thing that the question asks for, if no passage has any."""
-    texts = " \n ".join(one.text for one in passages)
+    if any(kind.search(asked.text) for kind in (DATED, PRICED, CALLED, COUNTED)):
+        return find_missing_value(asked, " \n ".join(one.text for one in passages))
+    if NAMED.search(asked.text):
+        known = {name.key for name in asked.names}
+        return "" if any(is_other(name, known) for one in passages for name in find_names(one.text)) else "a name"
+    return ""
+
+
+def find_missing_value(asked: Asked, texts: str) -> str:
     values = find_values(texts)
     if DATED.search(asked.text):
         is_there = any(one.kind == "date" or is_year(one.key) for one in values)
@@ -163,12 +174,7 @@ def find_missing_kind(asked: Asked, passages: Sequence[Passage]) -> str:
         return "" if any(one.kind == "amount" for one in values) or MONEY.search(texts) else "an amount"
     if CALLED.search(asked.text):
         return "" if any(one.kind == "id" and one.written.startswith("+") for one in values) else "a number to call"
-    if COUNTED.search(asked.text):
-        return "" if values or TIMES.search(texts) else "a number"
-    if NAMED.search(asked.text):
-        known = {name.key for name in asked.names}
-        return "" if any(is_other(name, known) for one in passages for name in find_names(one.text)) else "a name"
-    return ""
+    return "" if values or TIMES.search(texts) else "a number"
 
 
 PRICED = re.compile(
