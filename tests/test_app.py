@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from gristmill.app import handlers, open_handlers, prepare
+from gristmill.app import handlers, prepare
+from gristmill.cli.handlers import open_handlers
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import vectors

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from desk import EXAMPLES, MILL, within
 
-from gristmill.app import open_handlers
 from gristmill.cli import main
+from gristmill.cli.handlers import open_handlers
 from gristmill.db import Database
 from gristmill.db.embedded import Embedded
 from gristmill.queue import Letter, Worker, send_many

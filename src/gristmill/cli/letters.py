@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+from gristmill.cli.handlers import open_handlers
 from gristmill.cli.output import Misused, shorten
 from gristmill.cli.session import Session
 from gristmill.errors import Permanent, Refused
@@ -46,8 +47,6 @@ def _read_body(text: str) -> str:
 
 async def find_letter(kind: str, payload: Mapping[str, Any], app: str | None, at: Session) -> tuple[Handler, Letter]:
     """The letter of this kind, and who will answer it."""
-    from gristmill.app import open_handlers  # noqa: PLC0415 it loads every room, and only this one of many commands needs it
-
     locator = app or at.settings.app
     async with open_handlers(locator, at.db, at.settings) as handlers:
         handler = handlers.get(kind)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from gristmill.app import open_handlers, prepare
+from gristmill.cli.handlers import open_handlers, prepare_rooms_of
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
 from gristmill.cli.stopping import KILLED, STOPPED, supervisor_grace, worker_grace
@@ -88,7 +88,7 @@ async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -
         async with _open_handlers(given, at) as handlers:
             orders = _check_orders(given, at.settings, handlers)
             _refuse_taken_ports(orders)
-            await prepare(at.db, at.settings, handlers)
+            await prepare_rooms_of(handlers, at.db, at.settings)
         supervisor = Supervisor(
             at.db,
             orders.command(),
