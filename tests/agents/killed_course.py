@@ -10,21 +10,26 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from pydantic import Field
 
+from gristmill.agents.acting import Acted
+from gristmill.agents.delegation.graph import make_graph
+from gristmill.agents.delegation.model import AgentCapability, AgentOutput
 from gristmill.agents.desk import Desk
 from gristmill.agents.letters import RunAgent
 from gristmill.agents.running import RunCarrier
 from gristmill.agents.tools import TOOLS, Arguments, Bench, Tool, ToolResult
+from gristmill.agents.walking import walk
 from gristmill.db import Database
 from gristmill.errors import Transient, Unsent
 from gristmill.ids import RunId, TaskId
-from gristmill.models import ModelPool
+from gristmill.models import FakeEmbedder, FakeLlm, ModelPool
 from gristmill.queue.context import ChildMember, Running, set_current
 from gristmill.queue.outcome import Done
 from gristmill.rooms import Tools
@@ -102,7 +107,63 @@ async def change_twelve_things(desk: Desk) -> str:
     return str(len(said))
 
 
-COURSES = {"say": say_twelve_things, "change": change_twelve_things}
+# --- by delegation: two agents side by side, one of which gives a part away, and one after them
+
+SAYS = {"alpha": (1, 3), "helper": (0, 2), "beta": (5, 4, 7, 6), "gamma": (9, 8, 11, 10)}
+PLAN = {
+    "domain": "communication",
+    "delegations": [{"id": name[0], "agent": name, "task": f"Be {name}."} for name in ("alpha", "beta", "gamma")],
+    "parallel_groups": [["a", "b"], ["g"]],
+}
+UNDERSTOOD = {"category": "SINGLE_TASK", "goal": "Say twelve things.", "is_clear": True, "question": ""}
+DONE = "STATUS: 1\nRESULT: All is said.\nNEEDS_VERIFICATION: false"
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """An agent that says its things."""
+
+    capability: AgentCapability
+    instructions: str
+
+    @staticmethod
+    def check(output: AgentOutput, acted: Acted) -> Sequence[str]:
+        return ()
+
+
+def make_speaker(name: str) -> Speaker:
+    tools = ["post_known", "post_blind"]
+    can = {"can_sub_delegate": name == "alpha", "max_depth": 2 if name == "helper" else 1}
+    return Speaker(AgentCapability(name=name, description=name, tool_names=tools, **can), f"You are {name}.")
+
+
+def answer_by_script(words: str) -> Any:
+    """Every process knows the same script, and goes by what it is told: by what was done before it."""
+    if "Say which category" in words:
+        return UNDERSTOOD
+    if "You plan how a request" in words:
+        return PLAN
+    name = next((name for name in SAYS if f"You are {name}." in words), None)
+    if name is None:
+        return "All is said."
+    for n in SAYS[name]:
+        if f'"what":"thing-{n}"' not in words:
+            return _use("post_known" if n % 2 else "post_blind", what=f"thing-{n}")
+    if name == "alpha" and "result of delegate" not in words:
+        return _use("delegate", agent="helper", task="Say two things.")
+    return _use("answer", text=DONE)
+
+
+def _use(tool: str, **arguments: str) -> dict[str, Any]:
+    return {"thought": "next", "move": {"tool": tool, "arguments": arguments}}
+
+
+async def delegate_twelve_things(desk: Desk) -> str:
+    graph = make_graph(desk, {name: make_speaker(name) for name in SAYS})
+    return str((await walk(graph, desk, {"execution_plan": None}))["report"])
+
+
+COURSES = {"say": say_twelve_things, "change": change_twelve_things, "delegate": delegate_twelve_things}
 
 
 class Killing:
@@ -153,7 +214,9 @@ async def carry(url: str, settings: Settings, course: str, run: int) -> None:
     """As a worker does it: the handler, then its answer in one transaction."""
     set_current(Running([ChildMember(TaskId(run), 1)], lambda *_: None))
     db = await Database(url).__aenter__()  # nobody closes it: the process ends
-    carrier = RunCarrier(Tools(db, settings, ModelPool(settings)), COURSES[course], KIT)
+    models = ModelPool(settings)
+    models.embedder = FakeEmbedder()  # a child process that loads a model would outlive this one
+    carrier = RunCarrier(Tools(db, settings, models), COURSES[course], KIT, FakeLlm(answer_by_script))
     answer = await carrier.carry(RunAgent(RunId(run)))
     if isinstance(answer, Done) and answer.write is not None:
         async with db.transaction() as tx:
@@ -172,7 +235,7 @@ def live(url: str, settings: Settings, course: str, order: dict[str, Any], repor
 
 def main() -> None:
     url, data, course, agents = sys.argv[1:]
-    settings = Settings(data=Path(data), agents=json.loads(agents))
+    settings = Settings(data=Path(data), agents=json.loads(agents), llm={"model": "scripted"})  # pyright: ignore[reportArgumentType]
     for line in sys.stdin:
         order = json.loads(line)
         reading, writing = os.pipe()

@@ -25,6 +25,7 @@ from gristmill.sources import Wanted, add_source
 from smtp_server import MailServer, run_mail_server
 
 SAMPLES = 12  # kill points of the run with real tools
+SPREAD = 40  # kill points of the run by delegation
 MOST_ROUNDS = 6
 
 
@@ -122,7 +123,7 @@ class World:
         prefix = f"{run}/"
         return {
             "state": (await state_of(self.db, run)).state,
-            "effects": [(one.key, one.tool, one.state) for one in effects],
+            "effects": sorted((one.key, one.tool, one.state) for one in effects),
             "reached": {
                 what.removeprefix(prefix): n for what, n in self.provider.reached.items() if what.startswith(prefix)
             },
@@ -144,7 +145,13 @@ async def open_world(db: Database, url: str, folder: Path, course: str) -> Async
         await set_policy(tx, PROJECT, "anna", tools=("post_known", "post_blind"), **policy)
     async with run_provider() as provider, run_mail_server() as mail:
         smtp = {"host": "127.0.0.1", "port": mail.port, "security": "none", "sender": "agent@acme.example"}
-        words = [Path(__file__).with_name("killed_course.py"), url, folder / "data", course, json.dumps({"smtp": smtp})]
+        words = [
+            Path(__file__).with_name("killed_course.py"),
+            url,
+            folder / "data",
+            course,
+            json.dumps({"smtp": smtp, "use_dag_execution": True}),
+        ]
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *map(str, words),
@@ -194,6 +201,18 @@ async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(
             await kill_and_compare(world, at, when, calm)
         assert world.kills >= 0.9 * awaits / every
         assert world.asked > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["waiting", "going on"])
+async def test_a_run_by_delegation_survives_kills(db: Database, url: str, tmp_path: Path, when: str) -> None:
+    """Two agents side by side, a part that is given away, a group after them: spread over the whole run."""
+    async with open_world(db, url, tmp_path, "delegate") as world:
+        calm, awaits = await carry_calmly(world)
+        assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+        for n in range(SPREAD):
+            await kill_and_compare(world, (awaits * n + n) // SPREAD, when, calm)
+        assert world.kills > SPREAD // 2
 
 
 @pytest.mark.slow

@@ -61,7 +61,9 @@ async def walk(graph: AnyGraph, desk: Desk, start: Mapping[str, Any]) -> Mapping
     compiled = cast(Any, graph).compile(checkpointer=saver)  # its types name what is not known of a state
     config: RunnableConfig = {"configurable": {"thread_id": str(desk.run.id)}, "recursion_limit": 2 * most}
     known = await compiled.aget_state(config)
-    if known.values and not known.next:  # the worker before died between its last node and its report
+    # the worker before died between its last node and its report; `next` would be empty, too, where a node has ended
+    # and the checkpoint behind it is missing
+    if known.values and not known.tasks:
         return known.values
     try:
         return await compiled.ainvoke(None if known.values else dict(start), config, durability="sync")
