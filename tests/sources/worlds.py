@@ -194,6 +194,7 @@ class GitWorld(World):
 
     async def put(self, key: str, text: str = "Hello.") -> None:
         self.git("checkout", "--quiet", "--orphan", key)
+        self.git("rm", "-r", "-f", "--quiet", "--ignore-unmatch", ".")  # or each commit would have all files before it
         (self.folder / f"{key}.txt").write_text(f"{text}\n")
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", f"Add {key}")
