@@ -10,7 +10,9 @@ from workbench import Workbench
 
 from gristmill.agents.memory import (
     MOST_ENTRIES,
+    Meaning,
     ProcedureStep,
+    fill_meanings,
     find_procedures,
     forget_entry,
     forget_scope,
@@ -196,6 +198,18 @@ async def test_a_procedure_is_found_by_its_meaning_where_the_words_differ(db: Da
         near = await grasp([embedder], "ship the mill")
         assert [one.id for one in await find_procedures(tx, PROJECT, "ship the mill", meaning=near)] == [made.id]
         assert await find_procedures(tx, PROJECT, "ship the mill") == []
+
+
+async def test_a_procedure_without_a_vector_gets_one_of_the_model_that_is_used(db: Database) -> None:
+    embedder = FakeEmbedder()
+    async with db.transaction() as tx:
+        made = await state_procedure(tx, PROJECT, "ship the mill", RELEASE, "anna")
+    assert await fill_meanings(db, embedder) == 1
+    assert await fill_meanings(db, embedder) == 0
+    near = Meaning(embedder.name, await embedder.embed_question("ship the mill"))
+    async with db.reading() as tx:
+        found = await find_procedures(tx, PROJECT, "something else", meaning=near)
+    assert [one.id for one in found] == [made.id]
 
 
 async def test_a_run_that_succeeded_again_in_the_same_way_strengthens_what_was_learned(db: Database) -> None:
