@@ -10,6 +10,7 @@ from workbench import Workbench
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.running import end_with_report
 from gristmill.agents.runs import Step, Waiting, list_steps, rest_run
+from gristmill.agents.thinking import RunLlm
 from gristmill.models import FakeLlm
 
 ASKS = {
@@ -98,7 +99,7 @@ class Script(FakeLlm):
         return found(words) if callable(found) else found
 
 
-async def carry(bench: Workbench, script: Script | None) -> str | None:
+async def carry(bench: Workbench, script: RunLlm | None) -> str | None:
     """Carry a run as a worker does; its report, or None if it waits for a person."""
     desk = bench.desk(script)
     try:

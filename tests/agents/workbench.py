@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from desk_work import PROJECT, begin_run, take_again
+from desk_work import PROJECT, begin_run, questions, take_again
 
+from gristmill.agents import answer_question
 from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.effects import Ledger
 from gristmill.agents.policy import set_policy
@@ -73,6 +74,13 @@ class Workbench:
         """Another worker takes the run over, and knows what is in the database alone."""
         ledger = await take_again(self.db, self.run)
         await self._open(ledger._fence)  # pyright: ignore[reportPrivateUsage]
+
+    async def answer_all(self) -> None:
+        """A person who agrees to everything, and has one answer for whatever else is asked."""
+        for question in await questions(self.db, self.run):
+            choice = question.choices[0] if question.choices else None
+            async with self.db.transaction() as tx:
+                await answer_question(tx, question.id, choice=choice, answer="Do as you think best.", by="anna")
 
     async def again_after(self, said: Awaitable[None]) -> None:
         """A person says something, then the next worker goes on."""

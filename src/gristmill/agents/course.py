@@ -5,11 +5,6 @@ from gristmill.agents.desk import Desk
 MOST_PASSAGES = 5
 
 
-async def report_passages(desk: Desk) -> str:
-    """A report of the passages that fit the request best."""
-    return await report_by_template(desk, "")
-
-
 async def report_by_template(desk: Desk, why: str) -> str:
     """A report where no model answers: why it does not, what came of the goals so far, and the passages that fit."""
     async with desk.step("report", title=desk.run.title, input={"request": desk.run.request}) as step:
