@@ -21,7 +21,7 @@ async def hold_numbers(tx: Tx, item: Item, identifiers: Sequence[Identifier]) ->
     """Let nobody else decide about an item with these numbers before this transaction ends."""
     if identifiers:
         kinds, values = [one.kind for one in identifiers], [one.value for one in identifiers]
-        await tx.all(SQL["hold_numbers"], scope=item.scope, kinds=kinds, values=values)
+        await tx.execute(SQL["hold_numbers"], scope=item.scope, kinds=kinds, values=values)
 
 
 async def note_identifiers(tx: Tx, item: WorkItemId, identifiers: Sequence[Identifier]) -> None:
