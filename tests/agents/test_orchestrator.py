@@ -11,6 +11,7 @@ from workbench import PROJECT, Workbench, run_git
 
 from gristmill.agents import answer_question
 from gristmill.agents.checkpoints import measure_checkpoints
+from gristmill.agents.orchestrator.intake import correct_category
 from gristmill.agents.runs import end_lost_steps, load_contexts
 from gristmill.errors import Transient
 from gristmill.settings import Settings
@@ -99,6 +100,22 @@ async def test_what_a_step_found_out_goes_up_to_its_goal_and_to_the_whole(bench:
     assert "FIRST FINDING" in script.asked["act"][1]  # a step knows what the step before it has said
     assert "FIRST FINDING" in script.asked["plan_steps"][1]  # the next goal knows what came of the first
     assert "THIRD FINDING" in contexts[-1].detail
+
+
+@pytest.mark.parametrize(
+    ("said", "request_", "category"),
+    [
+        ("ADVICE", "Write down in notes.md when the mill was built.", "SINGLE_TASK"),
+        ("ADVICE", "Please fix the roof", "SINGLE_TASK"),
+        ("ADVICE", "Write to whom?", "ADVICE"),
+        ("ADVICE", "When was the mill built", "ADVICE"),
+        ("EPIC", "Build a mill.", "EPIC"),
+    ],
+)
+def test_an_order_is_work_even_if_a_small_model_takes_it_for_a_question(
+    said: Any, request_: str, category: str
+) -> None:
+    assert correct_category(said, request_) == category
 
 
 # --- questions

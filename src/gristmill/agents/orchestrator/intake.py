@@ -16,6 +16,11 @@ TASK = """Say which category the request has, and what it asks for in one senten
 it and ask about details later. Only if nobody could begin, say what a person must answer."""
 QUESTION = re.compile(r"\?\s*$|^\W*(?:what|which|who|when|where|why|how|is|are|was|does|did|can)\b", re.IGNORECASE)
 NEW = re.compile(r"\b(?:design|invent|generate|create|compose|draw up|entwirf|entwerfe|navrhni)\b", re.IGNORECASE)
+ORDER = re.compile(
+    r"\W*(?:please\s+|bitte\s+)?(?:write|add|fix|mend|change|implement|send|commit|update|delete|remove|rename|move|draft"
+    r"|create|build|make|refactor|schreib\w*|behebe|ändere|erstelle|sende|napiš|oprav|přidej|pošli)\b",
+    re.IGNORECASE,
+)
 LIST = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
 
 
@@ -31,7 +36,10 @@ async def intake(state: State, desk: Desk, step: Stepping) -> Update:
         if known is None:
             understood = await understand(found, desk, step, answers)
             if understood.is_clear or not understood.question.strip() or n > MOST_QUESTIONS:
-                return found | {"category": understood.category, "goal": understood.goal}
+                return found | {
+                    "category": correct_category(understood.category, desk.run.request),
+                    "goal": understood.goal,
+                }
             asked = Asked(key, "clarify", understood.question.strip())
         else:
             asked = Asked(key, "clarify", known.sentence)
@@ -48,6 +56,11 @@ async def understand(found: Update, desk: Desk, step: Stepping, answers: list[An
         step.output = {"note": f"The category was found by rule: {error}"}
         goal = shorten(desk.run.title)
         return Understood(category=guess_category(desk.run.request), goal=goal, is_clear=True)
+
+
+def correct_category(category: Category, request: str) -> Category:
+    """Small models take orders for questions: what begins with an order is work, and not answered from passages."""
+    return "SINGLE_TASK" if category == "ADVICE" and ORDER.match(request) and "?" not in request else category
 
 
 def guess_category(request: str) -> Category:
