@@ -18,6 +18,7 @@ from gristmill.agents.replies import assign_answers, describe_questions, read_ch
 from gristmill.agents.runs import Question, Run, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.db import Database
+from gristmill.errors import Transient
 from gristmill.ids import QuestionId
 from gristmill.models import FakeEmbedder
 from gristmill.qualifier import Checkpoint, Memory, Wish, add_item, answer, cancel_item, load_result, save_memory
@@ -160,6 +161,46 @@ async def test_an_answer_in_the_console_wakes_the_item(room: Workroom, tmp_path:
     assert script.order.count("plan_epic") == 1
 
 
+async def test_nobody_agrees_to_what_the_item_has_not_shown(room: Workroom, tmp_path: Any) -> None:
+    script = CheckedScript(
+        intake=understood("EPIC", "Build it."),
+        plan_epic={"goals": goals("walls")},
+        **{name: LOOK[name] for name in ("plan_steps", "act")},
+    )
+    script.fault_at, script.hangs = 1, True  # while the plan is made
+    employ(room, script, tmp_path)
+    await room.do(add_item, MILL, Wish("NOW build", foreground=True), by="anna")
+    async with room.working():
+        await asyncio.wait_for(script.reached.wait(), 60)
+        item = (await room.items())[-1]
+        await room.do(tell, item.id, "OK, thank you!", by="anna")
+        script.let_go()
+        asked = await room.until_state("waiting_for_user", "completed", id_=item.id)
+    assert "Shall this plan be carried out?" in (asked.question or "")
+    await room.do(answer, item.id, "ok", by="anna")
+    await room.work()
+    assert (await room.item(item.id)).state == "completed"
+
+
+async def test_an_item_whose_question_was_answered_before_it_rested_goes_on(room: Workroom, tmp_path: Any) -> None:
+    script = CheckedScript(
+        intake=understood("EPIC", "Build it."),
+        plan_epic={"goals": goals("walls")},
+        **{name: LOOK[name] for name in ("plan_steps", "act")},
+    )
+    executor = employ(room, script, tmp_path)
+    await room.come("NOW Build.", scope=MILL)
+    await room.work()
+    item, (run,) = await room.item(), await runs_of(room.db)
+    (question,) = await questions(room.db, run.id)
+    await room.do(_set_state, item.id, "running", None)  # as it is a moment before it rests
+    await room.do(answer_question, question.id, choice="approve", by="anna")
+    await room.do(_set_state, item.id, "waiting_for_user", item.question)
+    await tidy_runs(TidyRuns(), db=room.db, settings=executor.tools.settings, embedders=FakeEmbedder())
+    await room.work()
+    assert (await room.item()).state == "completed"
+
+
 def make_question(id_: int, *choices: str) -> Question:
     given: dict[str, Any] = dict.fromkeys(Question.__dataclass_fields__)
     return Question(**{**given, "id": QuestionId(id_), "sentence": f"Question {id_}?", "choices": choices})
@@ -274,6 +315,29 @@ async def test_a_worker_that_dies_between_the_report_and_the_item_does_not_begin
 # --- people first, one at a time
 
 
+async def test_two_runs_whose_workers_are_gone_do_not_wait_for_each_other(room: Workroom, tmp_path: Any) -> None:
+    executor = employ(room, CheckedScript(**LOOK), tmp_path)
+    for n in range(2):
+        await room.come(f"NOW Look {n}.", name=f"{n}.txt", scope=MILL)
+    await room.decide()
+    both = await room.items()
+    away = AgentExecutor(executor.tools, _find_nobody)
+    checkpoints = [Checkpoint() for _ in both]
+    for item, checkpoint in zip(both, checkpoints, strict=True):
+        with pytest.raises(Transient):
+            await away.run(item, None, [], checkpoint)
+    assert [one.state for one in await runs_of(room.db)] == ["running", "running"]
+    for item in both:
+        await room.do(_set_running, item.id)
+    work = [executor.run(item, None, [], one) for item, one in zip(both, checkpoints, strict=True)]
+    await asyncio.wait_for(asyncio.gather(*work), 60)
+    assert [one.state for one in await runs_of(room.db)] == ["completed", "completed"]
+
+
+async def _find_nobody(desk: Any) -> str:
+    raise Transient("The model is away.")
+
+
 async def test_a_person_interrupts_a_background_run_which_goes_on_at_its_checkpoint(
     room: Workroom, tmp_path: Any
 ) -> None:
@@ -326,3 +390,8 @@ async def test_one_run_at_a_time_in_a_project_and_many_across(room: Workroom, tm
 
 async def _set_running(tx: Any, item: int) -> None:
     await tx.execute("UPDATE item SET state = 'running', run = 1, started_at = clock() WHERE id = %(id)s", id=item)
+
+
+async def _set_state(tx: Any, item: int, state: str, question: str | None) -> None:
+    change = "UPDATE item SET state = %(state)s, question = %(question)s WHERE id = %(id)s"
+    await tx.execute(change, id=item, state=state, question=question)

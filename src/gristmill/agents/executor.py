@@ -9,11 +9,13 @@ from gristmill.agents.effects import answer_question
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.replies import assign_answers, describe_questions
 from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report
+from gristmill.agents.runs import Question as RunQuestion
 from gristmill.agents.runs import (
     Run,
     Started,
     Waiting,
     add_run,
+    continue_run,
     end_lost_steps,
     find_rival,
     find_run_of,
@@ -64,7 +66,9 @@ class AgentExecutor:
         while True:
             fence = await self._take_turn(run)
             if fence is None:
-                return await self._conclude(run, item)
+                if (end := await self._conclude(run)) is not None:
+                    return end
+                continue
             try:
                 await self._carry(run, fence)
             except asyncio.CancelledError:
@@ -95,7 +99,10 @@ class AgentExecutor:
         await checkpoint.save(checkpoint.done + 1, {"run": run, "heard": heard})
 
     async def _pass_answers_on(self, run: RunId, messages: Sequence[Message], checkpoint: Checkpoint) -> None:
-        """What persons have said since the run rested answers its questions, each the one that it names."""
+        """What persons have said since the run rested answers its questions, each the one that it names.
+
+        Nobody agrees to what he has not seen: a choice is made only by words that came after the item showed it.
+        """
         heard = int(checkpoint.data.get("heard", 0))
         said = [one for one in messages if one.id > heard and one.kind in SAID]
         if not said:
@@ -103,7 +110,8 @@ class AgentExecutor:
         async with self.tools.db.transaction() as tx:
             for message in said:
                 open_ = sorted(await list_questions(tx, run=run), key=lambda one: one.id)
-                for question, choice, words in assign_answers(open_, message.text):
+                shown = [one for one in open_ if not one.choices or was_shown(one, message, messages)]
+                for question, choice, words in assign_answers(shown, message.text):
                     await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
         await self._keep(checkpoint, run, heard=_last_of(messages))
 
@@ -116,6 +124,8 @@ class AgentExecutor:
                 run = await load_run(tx, id_)
                 if run.has_ended or run.state == "waiting_for_user":
                     return None
+                if run.state == "running":  # its worker is gone; two such runs would wait for each other for ever
+                    await put_back_run(tx, id_, run.fence)
                 if reason := check_host(run, ()):
                     raise Transient(reason)
                 if await find_rival(tx, run) is None:
@@ -167,12 +177,16 @@ class AgentExecutor:
 
     # --- what came of it
 
-    async def _conclude(self, id_: RunId, item: Item) -> Result | Question:
-        async with self.tools.db.reading() as tx:
+    async def _conclude(self, id_: RunId) -> Result | Question | None:
+        """None if a person answered a moment ago: the run goes on."""
+        async with self.tools.db.transaction() as tx:
             run = await load_run(tx, id_)
             if run.state == "waiting_for_user":
                 open_ = sorted(await list_questions(tx, run=id_), key=lambda one: one.id)
-                return Question(describe_questions(open_))
+                if open_:
+                    return Question(describe_questions(open_))
+                await continue_run(tx, id_)
+                return None
             if run.state == "failed":
                 raise Permanent(run.error or "Its run failed.")
             return await make_result(tx, run, self.tools.settings.llm.model)
@@ -180,6 +194,11 @@ class AgentExecutor:
 
 def _last_of(messages: Sequence[Message]) -> int:
     return max((one.id for one in messages), default=0)
+
+
+def was_shown(question: RunQuestion, message: Message, messages: Sequence[Message]) -> bool:
+    """Whether the item had shown a question of its run when this was said."""
+    return any(one.kind == "question" and one.id < message.id and one.at >= question.asked_at for one in messages)
 
 
 async def make_request(tx: Tx, item: Item, messages: Sequence[Message]) -> Started:

@@ -15,7 +15,7 @@ from gristmill.agents.workspaces import list_workspaces, remove_workspace
 from gristmill.db import Database, Tx
 from gristmill.ids import WorkItemId
 from gristmill.knowledge import Embedders
-from gristmill.qualifier import load_items
+from gristmill.qualifier import load_items, wake_item
 from gristmill.settings import Settings
 
 LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may take to end
@@ -24,7 +24,7 @@ LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may
 async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings, embedders: Embedders) -> None:
     async with db.transaction() as tx:
         await abandon_runs(tx)
-        await _end_runs_of_items(tx)
+        await _see_to_runs_of_items(tx)
         await question_lost_effects(tx, LOST_AFTER)
         await withdraw_stale_questions(tx)
         await drop_old_delegations(tx)
@@ -36,14 +36,19 @@ async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings, embed
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
 
 
-async def _end_runs_of_items(tx: Tx) -> None:
-    """A run whose item has ended, whoever ended it, is over as well."""
+async def _see_to_runs_of_items(tx: Tx) -> None:
+    """A run whose item has ended, whoever ended it, is over as well; one that waits for nobody goes on.
+
+    A question may be answered in the moment between the rest of a run and that of its item, which nothing wakes then.
+    """
     runs = [one for one in await list_runs_of_items(tx) if one.item is not None]
     items = await load_items(tx, [WorkItemId(one.item) for one in runs if one.item is not None])
     for one in runs:
         item = items.get(WorkItemId(one.item or 0))
         if item is None or not item.is_open or item.state == "error":
             await end_run(tx, one.id, "its item, which has ended")
+        elif item.state == "waiting_for_user" and one.state == "queued":
+            await wake_item(tx, item.id, why=f"The questions of run {one.id} are answered.")
 
 
 async def _remove_workspaces(db: Database, data: Path, keep: timedelta) -> None:

@@ -85,11 +85,11 @@ UPDATE agent_run SET foreground = %(foreground)s WHERE id = %(id)s AND foregroun
 SELECT pg_advisory_xact_lock(hashtext('gristmill agents'), %(scope)s);
 
 -- name: list_running
-SELECT id, item, task FROM agent_run
+SELECT id, item, task, state FROM agent_run
  WHERE scope = %(scope)s AND state = 'running' AND finished_at IS NULL AND id <> %(run)s;
 
 -- name: list_runs_of_items
-SELECT id, item, task FROM agent_run WHERE finished_at IS NULL AND item IS NOT NULL ORDER BY id LIMIT 1000;
+SELECT id, item, task, state FROM agent_run WHERE finished_at IS NULL AND item IS NOT NULL ORDER BY id LIMIT 1000;
 
 -- name: stop_run
 -- any open state -> stopped; who holds it begins nothing more

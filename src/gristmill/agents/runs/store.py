@@ -33,6 +33,7 @@ class Rival(NamedTuple):
     id: RunId
     item: int | None
     task: TaskId | None
+    state: RunState
 
 
 class Unfinished(NamedTuple):
