@@ -19,6 +19,7 @@ from gristmill.agents.delegation.graph import NODES, carry_by_delegation, find_n
 from gristmill.agents.delegation.model import DelegationMessage, DomainType, ExecutionPlan
 from gristmill.agents.delegation.registry import list_agents
 from gristmill.agents.memory import ProcedureStep, list_procedures, recall, state_procedure
+from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.runs import Waiting, list_steps
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.walking import walk
@@ -340,6 +341,21 @@ async def test_a_run_is_carried_by_the_course(bench: Workbench) -> None:
     await bench.begin("Look around.")
     desk = open_desk(bench, script(plan=plan(("d1", "general", "Look.")), everybody=report("I looked around.")))
     assert "I looked around." in await carry_by_delegation(desk)
+
+
+async def test_a_run_stays_in_this_graph_when_its_flags_are_turned_off(bench: Workbench) -> None:
+    await bench.begin("Look around.")
+    planned = plan(("d1", "learning", "Look."))
+    flags = {"use_delegation_graph": True, "use_specialist_agents": True}
+    with pytest.raises(Transient):
+        await orchestrate(open_desk(bench, script(plan=planned, everybody=_be_away), **flags))
+    await bench.again()
+    later = open_desk(bench, script(everybody=report("I looked around.")))  # nobody is asked for a plan
+    assert "I looked around." in await orchestrate(later)
+
+
+def _be_away(words: str) -> Any:
+    raise Transient("The model is away.")
 
 
 async def test_checkpoints_have_no_full_texts(bench: Workbench) -> None:

@@ -462,3 +462,19 @@ async def test_of_a_run_that_is_over_little_is_kept(bench: Workbench) -> None:
         size = await measure_checkpoints(tx, bench.run)
     assert size.checkpoints == 1
     assert size.bytes < 20_000
+
+
+async def test_a_run_stays_in_the_graph_that_it_began_in(bench: Workbench) -> None:
+    await bench.begin("Build it.")
+    script = Script(
+        intake=understood("EPIC", "Build it."),
+        plan_epic={"goals": goals("walls")},
+        plan_steps=steps(("research", "look")),
+        act=say("I have looked."),
+    )
+    assert await carry(bench, script) is None
+    limit(bench, use_delegation_graph=True)
+    await bench.again_after(answer(bench.db, bench.run, "approve"))
+    report = await carry(bench, script)
+    assert report is not None
+    assert "- [x] walls" in report

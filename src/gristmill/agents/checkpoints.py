@@ -20,6 +20,11 @@ async def measure_checkpoints(tx: Tx, run: RunId) -> CheckpointSize:
     return await tx.one(SQL["measure_checkpoints"], CheckpointSize, thread=str(run)) or CheckpointSize(0, 0)
 
 
+async def is_by_delegation(tx: Tx, run: RunId) -> bool | None:
+    """Whether a run went through the delegation graph so far; None if it has not begun."""
+    return await tx.value(SQL["is_by_delegation"], thread=str(run))
+
+
 async def prune_checkpoints(tx: Tx, run: RunId) -> None:
     """Keep the last state of a run that is over, and nothing of how it came there."""
     thread = str(run)

@@ -4,6 +4,12 @@
 -- a worker that lost the run writes no checkpoint: the next one would go on from it
 SELECT id FROM agent_run WHERE id = %(run)s AND fence = %(fence)s AND state = 'running' FOR SHARE;
 
+-- name: is_by_delegation
+-- by what the two graphs begin with; none before the first node
+SELECT CASE WHEN checkpoint -> 'channel_versions' ? 'most' THEN false
+            WHEN checkpoint -> 'channel_versions' ? 'execution_plan' THEN true END
+  FROM langgraph.checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1;
+
 -- name: drop_old_checkpoints
 DELETE FROM langgraph.checkpoints c
  WHERE thread_id = %(thread)s

@@ -39,6 +39,7 @@ from gristmill.agents.delegation.store import (
 )
 from gristmill.agents.desk import Desk
 from gristmill.agents.runs import Asked, Cost, Stepping, Waiting
+from gristmill.agents.specialists import GENERAL
 from gristmill.agents.tools import Arguments, Bench, Tool, ToolResult
 from gristmill.ids import StepId
 from gristmill.models import fence_text
@@ -210,7 +211,8 @@ class Delegator:
     async def _try(
         self, message: DelegationMessage, row: Delegation, stack: Sequence[str], parent: StepId | None
     ) -> Attempt:
-        agent = self._agents[row.agent]
+        # the settings may not know the agent any more that a plan was made for
+        agent = self._agents.get(row.agent, GENERAL)
         context = self._cut_context(message, await self._list_parts(row.delegation))
         message = message.model_copy(update={"agent_name": row.agent, "context": context})
         given = {**message.model_dump(mode="json"), "attempt": row.attempts + 1, "complaints": list(row.complaints)}
