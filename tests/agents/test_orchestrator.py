@@ -478,3 +478,12 @@ async def test_a_run_stays_in_the_graph_that_it_began_in(bench: Workbench) -> No
     report = await carry(bench, script)
     assert report is not None
     assert "- [x] walls" in report
+
+
+async def test_a_step_in_which_no_tool_did_anything_is_not_done_against_the_word_of_the_model(bench: Workbench) -> None:
+    await bench.begin("Mend add in main.py.")
+    doubt = {"reason": "Nothing was changed.", "is_done": False}
+    report = await carry(bench, Script(**FULL, act=say("I have mended it."), evaluate=doubt))
+    assert report is not None
+    assert "- [!] add adds" in report
+    assert (await nodes(bench)).count("execute_step") == 3

@@ -15,7 +15,17 @@ from gristmill.agents.delegation.planning import (
 )
 from gristmill.agents.delegation.store import Delegation
 from gristmill.agents.desk import Desk
-from gristmill.agents.memory import ProcedureNode, ProcedureStep, find_procedures, grasp, learn, note_use
+from gristmill.agents.memory import (
+    ProcedureNode,
+    ProcedureStep,
+    grasp,
+    learn,
+    note_use,
+    write_procedure,
+)
+from gristmill.agents.remembering import REMEMBERED, find_fitting
+from gristmill.agents.runs import ReadText
+from gristmill.models import fence_text
 
 LONGEST_ACTION = 200  # characters of a task that is learned
 
@@ -33,14 +43,11 @@ async def follow_procedure(desk: Desk, order: Order, agents: Agents) -> Followed
 
     A run that no person asked for follows none: its request is a text that was read, and could choose one.
     """
-    if not desk.settings.agents.use_procedural_memory or desk.run.asked_by is None:
-        return None
-    meaning = await grasp(desk.toolbox.bench.embedders, order.request)
-    async with desk.db.reading() as tx:
-        found = await find_procedures(tx, desk.run.place, order.request, meaning=meaning)
-    for one in found:
+    for one in await find_fitting(desk):
         plan = plan_procedure(one, order, agents)
         if plan is not None:
+            if one.source == "learned":
+                await desk.toolbox.read(ReadText(REMEMBERED, write_procedure(one)))
             return Followed(one.id, plan)
     return None
 
@@ -50,7 +57,11 @@ def plan_procedure(one: ProcedureNode, order: Order, agents: Agents) -> Executio
     if len(one.procedure_steps) > MOST_DELEGATIONS:
         return None
     drafts = [
-        DelegationDraft(id=f"d{n}", agent=step.agent, task=describe_step(step, order.request))
+        DelegationDraft.model_construct(
+            id=f"d{n}",
+            agent=step.agent,
+            task=describe_step(step, order.request, is_stated=one.source == "user_defined"),
+        )
         for n, step in enumerate(one.procedure_steps, 1)
     ]
     first = agents.get(one.procedure_steps[0].agent) if one.procedure_steps else None
@@ -59,9 +70,13 @@ def plan_procedure(one: ProcedureNode, order: Order, agents: Agents) -> Executio
     return None if find_complaints(plan, agents) else plan
 
 
-def describe_step(step: ProcedureStep, request: str) -> str:
-    parameters = "".join(f"\n{name}: {value}" for name, value in step.parameters.items())
-    return f"{step.action}{parameters}\nIt is a part of this request: {request[:1_000]}"
+def describe_step(step: ProcedureStep, request: str, *, is_stated: bool) -> str:
+    """A step as a task. Only what a person stated is an order: what was learned are words of a model, which had read
+    texts of others before it wrote them.
+    """
+    said = f"{step.action}{''.join(f'{chr(10)}{name}: {value}' for name, value in step.parameters.items())}"
+    part = said if is_stated else f"Do your part of it.\n{fence_text(said, 'note of how it was done before')}"
+    return f"{part}\nIt is a part of this request: {request[:1_000]}"
 
 
 async def learn_procedure(desk: Desk, plan: ExecutionPlan, rows: Sequence[Delegation], followed: int | None) -> None:

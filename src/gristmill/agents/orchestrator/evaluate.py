@@ -31,7 +31,9 @@ A step that found out that something cannot be done, and says why, is done. Say 
 async def evaluate(state: State, desk: Desk, step: Stepping) -> Update:
     planned, work = find_step(state), state.get("work") or Work(text="", is_complete=False, calls=[])
     verdict = judge_by_rule(planned, work)
-    if verdict["is_done"] and state.get("tries", 0) < 2:  # a second doubt of the model alone sends nobody back
+    # a second doubt of the model alone sends nobody back, unless tools were needed and none did anything
+    is_empty = planned["kind"] != "research" and not has_shown(work)
+    if verdict["is_done"] and (state.get("tries", 0) < 2 or is_empty):
         verdict = await judge_by_model(state, desk, step, planned, work)
     return {"verdict": verdict}
 
@@ -46,7 +48,13 @@ def judge_by_rule(planned: PlannedStep, work: Work) -> Verdict:
     changes = [call for call in work["calls"] if call["tool"] in CHANGING]
     if changes and all(call["is_error"] for call in changes):
         return Verdict(is_done=False, reason=f"{changes[-1]['tool']} failed.", by="rule")
-    return Verdict(is_done=True, reason="Its tools succeeded.", by="rule")
+    reason = "Its tools succeeded." if has_shown(work) else "It called no tool, and says that it is done."
+    return Verdict(is_done=True, reason=reason, by="rule")
+
+
+def has_shown(work: Work) -> bool:
+    """Whether a tool did anything: else there are only the words of the model."""
+    return any(not call["is_error"] for call in work["calls"])
 
 
 async def judge_by_model(state: State, desk: Desk, step: Stepping, planned: PlannedStep, work: Work) -> Verdict:
@@ -59,5 +67,5 @@ async def judge_by_model(state: State, desk: Desk, step: Stepping, planned: Plan
         found = await desk.thinker.ask(prompt, Opinion, step=step, budget=desk.budget(WORKING))
     except BadAnswer as error:
         step.output = {"note": f"It was judged by rule alone: {error}"}
-        return Verdict(is_done=True, reason="Its tools succeeded.", by="rule")
+        return judge_by_rule(planned, work)
     return Verdict(is_done=found.is_done, reason=found.reason, by="model")
