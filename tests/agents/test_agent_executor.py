@@ -18,7 +18,7 @@ from gristmill.agents.replies import assign_answers, describe_questions, read_ch
 from gristmill.agents.runs import Question, Run, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.db import Database
-from gristmill.errors import Transient
+from gristmill.errors import Permanent, Transient
 from gristmill.ids import QuestionId
 from gristmill.models import FakeEmbedder
 from gristmill.qualifier import Checkpoint, Memory, Wish, add_item, answer, cancel_item, load_result, save_memory
@@ -285,8 +285,6 @@ async def test_a_run_that_fails_ends_its_item_in_error(room: Workroom, tmp_path:
     item = (await room.items())[-1]
 
     async def fail(desk: Any) -> str:
-        from gristmill.errors import Permanent  # noqa: PLC0415
-
         raise Permanent("The world ended.")
 
     room.executor = AgentExecutor(room.executor.tools, fail)  # pyright: ignore[reportAttributeAccessIssue]
@@ -313,6 +311,29 @@ async def test_a_worker_that_dies_between_the_report_and_the_item_does_not_begin
 
 
 # --- people first, one at a time
+
+
+@pytest.mark.parametrize(("state", "expected"), [("live", Transient), ("lost", Transient), ("stopped", Permanent)])
+async def test_a_run_whose_workspace_is_elsewhere_is_left_to_a_worker_there(
+    room: Workroom, tmp_path: Any, state: str, expected: type[Exception]
+) -> None:
+    executor = employ(room, CheckedScript(**LOOK), tmp_path)
+    await room.come("NOW Look.", scope=MILL)
+    await room.decide()
+    item, checkpoint = await room.item(), Checkpoint()
+    with pytest.raises(Transient):
+        await AgentExecutor(executor.tools, _find_nobody).run(item, None, [], checkpoint)
+    await room.do(_move_workspace, "otherhost", state)
+    with pytest.raises(expected, match="otherhost"):
+        await executor.run(item, None, [], checkpoint)
+
+
+async def _move_workspace(tx: Any, host: str, state: str) -> None:
+    """Its workspace lies there, and so does a worker, in this state."""
+    await tx.execute("UPDATE agent_run SET host = %(host)s", host=host)
+    worker = """INSERT INTO worker (name, process, journal, queues, concurrency, lease_for, state)
+                VALUES (%(name)s, '1', '1', '{}', 1, '1 minute', %(state)s)"""
+    await tx.execute(worker, name=f"{host}:1", state=state)
 
 
 async def test_two_runs_whose_workers_are_gone_do_not_wait_for_each_other(room: Workroom, tmp_path: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from gristmill.agents.effects import answer_question
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.replies import assign_answers, describe_questions
-from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report
+from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report, list_hosts
 from gristmill.agents.runs import Question as RunQuestion
 from gristmill.agents.runs import (
     Run,
@@ -126,7 +126,7 @@ class AgentExecutor:
                     return None
                 if run.state == "running":  # its worker is gone; two such runs would wait for each other for ever
                     await put_back_run(tx, id_, run.fence)
-                if reason := check_host(run, ()):
+                if reason := check_host(run, await list_hosts(tx)):
                     raise Transient(reason)
                 if await find_rival(tx, run) is None:
                     fence = await take_over(tx, id_)

@@ -74,7 +74,7 @@ class RunCarrier:
         async with self.tools.db.transaction() as tx:
             run = await load_run(tx, id_)
             try:
-                if reason := check_host(run, await _list_hosts(tx)):
+                if reason := check_host(run, await list_hosts(tx)):
                     return Snooze(ELSEWHERE, reason)
             except Permanent as error:
                 await tx.flush()
@@ -107,8 +107,8 @@ class RunCarrier:
         return Bench(db, settings, run, find, embedders, fetcher, models.reading_processes, opener.open)
 
 
-async def _list_hosts(tx: Tx) -> set[str]:
-    """The machines on which a worker is at work."""
+async def list_hosts(tx: Tx) -> set[str]:
+    """The machines on which a worker is at work, or was lost within the hour: it may come back."""
     return {one.name.rpartition(":")[0] or one.name for one in await list_workers(tx) if not one.silent}
 
 
