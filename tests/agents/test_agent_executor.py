@@ -12,7 +12,7 @@ from script import Script, goals, say, steps, understood, use
 from workroom import Workroom
 
 from gristmill.agents import answer_question, end_run, list_runs
-from gristmill.agents.executor import AgentExecutor
+from gristmill.agents.executor import DEALT_WITH, AgentExecutor
 from gristmill.agents.letters import TidyRuns
 from gristmill.agents.replies import assign_answers, describe_questions, read_choice
 from gristmill.agents.runs import Question, Run, list_steps
@@ -21,7 +21,17 @@ from gristmill.db import Database
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import QuestionId
 from gristmill.models import FakeEmbedder
-from gristmill.qualifier import Checkpoint, Memory, Wish, add_item, answer, cancel_item, load_result, save_memory
+from gristmill.qualifier import (
+    Checkpoint,
+    Memory,
+    Wish,
+    add_item,
+    answer,
+    cancel_item,
+    list_messages,
+    load_result,
+    save_memory,
+)
 from gristmill.qualifier import say as tell
 from gristmill.qualifier.idle import announce_request
 from gristmill.rooms import Tools
@@ -179,7 +189,9 @@ async def test_nobody_agrees_to_what_the_item_has_not_shown(room: Workroom, tmp_
     assert "Shall this plan be carried out?" in (asked.question or "")
     await room.do(answer, item.id, "ok", by="anna")
     await room.work()
-    assert (await room.item(item.id)).state == "completed"
+    first, second = await runs_of(room.db)
+    assert first.state == "completed"
+    assert second.request == f"OK, thank you!\n\n{DEALT_WITH}\n\nNOW build\n\nok"
 
 
 async def test_an_item_whose_question_was_answered_before_it_rested_goes_on(room: Workroom, tmp_path: Any) -> None:
@@ -248,8 +260,24 @@ async def test_a_message_that_comes_while_the_run_works_is_taken_into_account(ro
         await room.until_state("completed", id_=item.id)
     first, second = await runs_of(room.db)
     assert "BEHIND" not in first.request
-    assert "Also look BEHIND it." in second.request
+    assert second.request == f"Also look BEHIND it.\n\n{DEALT_WITH}\n\nNOW look"  # what is done is not asked for again
     assert (second.asked_by, second.state) == ("anna", "completed")
+
+
+async def test_a_message_is_heard_also_if_the_run_was_interrupted_after_it(room: Workroom, tmp_path: Any) -> None:
+    executor = employ(room, CheckedScript(**LOOK), tmp_path)
+    item = await room.do(add_item, MILL, Wish("NOW look", foreground=True), by="anna")
+    checkpoint = Checkpoint()
+    with pytest.raises(Transient):
+        await AgentExecutor(executor.tools, _find_nobody).run(item, None, [], checkpoint)
+    await room.do(tell, item.id, "Also look BEHIND it.", by="anna")
+    async with room.db.reading() as tx:
+        messages = await list_messages(tx, item.id)
+    await executor.run(item, None, messages, checkpoint)
+    first, second = await runs_of(room.db)
+    assert "BEHIND" not in first.request
+    assert "BEHIND" in second.request
+    assert (first.state, second.state) == ("completed", "completed")
 
 
 async def test_who_stops_the_run_of_an_item_wants_nothing_more_done_for_it(room: Workroom, tmp_path: Any) -> None:

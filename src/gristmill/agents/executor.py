@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from gristmill.agents.effects import answer_question
@@ -17,6 +18,7 @@ from gristmill.agents.runs import (
     add_run,
     continue_run,
     end_lost_steps,
+    find_last_completed,
     find_rival,
     find_run_of,
     list_questions,
@@ -40,6 +42,7 @@ NAME = "agents"
 TURN = 0.5  # seconds between two looks whether another run in the project is over
 LONGEST_REQUEST = 90_000  # characters of an item that a run is shown
 SAID = ("user", "answer")  # messages of persons
+DEALT_WITH = "This was asked for before, and was dealt with already. Do not do it again:"
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,18 @@ class AgentExecutor:
         self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
     ) -> Result | Question:
         """Carry the run of an item to its report, or to its next question; the memory is loaded by the run itself."""
-        run = await self._find_run(item, messages, checkpoint)
-        await self._pass_answers_on(run, messages, checkpoint)
+        while True:
+            run = await self._find_run(item, messages, checkpoint)
+            await self._pass_answers_on(run, messages, checkpoint)
+            end = await self._carry_on(run)
+            if isinstance(end, Question) or not checkpoint.data.get("left") or not await self._has_completed(run):
+                return end
+
+    async def _has_completed(self, run: RunId) -> bool:
+        async with self.tools.db.reading() as tx:
+            return (await load_run(tx, run)).state == "completed"
+
+    async def _carry_on(self, run: RunId) -> Result | Question:
         while True:
             fence = await self._take_turn(run)
             if fence is None:
@@ -84,8 +97,9 @@ class AgentExecutor:
         """
         known = checkpoint.data.get("run")
         async with self.tools.db.transaction() as tx:
-            if known is not None and (await load_run(tx, RunId(known))).state in ("stopped", "failed"):
-                known = None
+            if known is not None:
+                over = ("stopped", "failed", "completed") if checkpoint.data.get("left") else ("stopped", "failed")
+                known = None if (await load_run(tx, RunId(known))).state in over else known
             if known is None and (found := await find_run_of(tx, item.id)):
                 known = found.id
             if known is None:
@@ -95,8 +109,9 @@ class AgentExecutor:
             await self._keep(checkpoint, known, heard=_last_of(messages))
         return RunId(known)
 
-    async def _keep(self, checkpoint: Checkpoint, run: int, *, heard: int) -> None:
-        await checkpoint.save(checkpoint.done + 1, {"run": run, "heard": heard})
+    async def _keep(self, checkpoint: Checkpoint, run: int, *, heard: int, left: bool = False) -> None:
+        """`left`: something was said that answered no question; the next run hears it when this one is over."""
+        await checkpoint.save(checkpoint.done + 1, {"run": run, "heard": heard, "left": left})
 
     async def _pass_answers_on(self, run: RunId, messages: Sequence[Message], checkpoint: Checkpoint) -> None:
         """What persons have said since the run rested answers its questions, each the one that it names.
@@ -107,13 +122,16 @@ class AgentExecutor:
         said = [one for one in messages if one.id > heard and one.kind in SAID]
         if not said:
             return
+        left = bool(checkpoint.data.get("left"))
         async with self.tools.db.transaction() as tx:
             for message in said:
                 open_ = sorted(await list_questions(tx, run=run), key=lambda one: one.id)
                 shown = [one for one in open_ if not one.choices or was_shown(one, message, messages)]
-                for question, choice, words in assign_answers(shown, message.text):
+                replies = list(assign_answers(shown, message.text))
+                for question, choice, words in replies:
                     await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
-        await self._keep(checkpoint, run, heard=_last_of(messages))
+                left = left or (message.kind == "user" and not replies)
+        await self._keep(checkpoint, run, heard=_last_of(messages), left=left)
 
     # --- how it is carried
 
@@ -211,7 +229,7 @@ async def make_request(tx: Tx, item: Item, messages: Sequence[Message]) -> Start
     scope = Scope(item.client, item.project)
     given: dict[str, Any] = {"scope": scope, "item": item.id, "item_type": item.type, "foreground": item.foreground}
     if item.text is not None and item.added_by is not None:
-        words = "\n\n".join([item.text, *(one.text for one in said)])
+        words = join_words(item.text, said, await find_last_completed(tx, item.id))
         return Started(words[:LONGEST_REQUEST], said[-1].by if said else item.added_by, **given)
     if said:
         return Started("\n\n".join(one.text for one in said)[:LONGEST_REQUEST], said[-1].by, **given)
@@ -220,6 +238,13 @@ async def make_request(tx: Tx, item: Item, messages: Sequence[Message]) -> Start
         raise Permanent("Its documents were removed.")
     joined = [one.text for one in messages if one.kind in ("mail", "item")]
     return Started("\n\n".join([texts[0].text or item.title, *joined])[:LONGEST_REQUEST], None, **given)
+
+
+def join_words(text: str, said: Sequence[Message], dealt_with: datetime | None) -> str:
+    """What a person asked for, in all messages. What a run has dealt with before is told as such: it is done once."""
+    new = [one for one in said if dealt_with is not None and one.kind == "user" and one.at > dealt_with]
+    old = [text, *(one.text for one in said if one not in new)]
+    return "\n\n".join([*(one.text for one in new), DEALT_WITH, *old] if new else old)
 
 
 async def make_result(tx: Tx, run: Run, model: str) -> Result:

@@ -77,6 +77,10 @@ SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item
   FROM agent_run r JOIN scope s ON s.id = r.scope
  WHERE r.item = %(item)s AND r.finished_at IS NULL ORDER BY r.id DESC LIMIT 1;
 
+-- name: find_last_completed
+-- when the last run of an item was asked for that came to its end
+SELECT max(created_at) FROM agent_run WHERE item = %(item)s AND state = 'completed';
+
 -- name: note_foreground
 UPDATE agent_run SET foreground = %(foreground)s WHERE id = %(id)s AND foreground <> %(foreground)s;
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from gristmill.agents.letters import SERIAL_KEY, RunAgent
@@ -227,6 +227,11 @@ async def abandon_runs(tx: Tx) -> int:
 async def find_run_of(tx: Tx, item: int) -> Run | None:
     """The run of an item that is not over."""
     return await tx.one(SQL["find_run_of"], Run, item=item)
+
+
+async def find_last_completed(tx: Tx, item: int) -> datetime | None:
+    """When the last run of an item was asked for that came to its end."""
+    return await tx.value(SQL["find_last_completed"], item=item)
 
 
 async def note_foreground(tx: Tx, id_: RunId, foreground: bool) -> None:
