@@ -487,3 +487,22 @@ async def test_a_step_in_which_no_tool_did_anything_is_not_done_against_the_word
     assert report is not None
     assert "- [!] add adds" in report
     assert (await nodes(bench)).count("execute_step") == 3
+
+
+async def test_a_person_who_said_no_is_not_asked_again(bench: Workbench) -> None:
+    await bench.begin("Write to Bert.")
+    first, second = (
+        use("send_mail", to=["bert@acme.example"], subject=subject, text="Dear Bert") for subject in ("Hello", "Hi")
+    )
+    script = Script(
+        intake=understood("SINGLE_TASK"),
+        plan={"goals": goals("Bert knows")},
+        plan_steps=steps(("communicate", "Write to Bert")),
+        act=[first, say("A person did not want it."), second, say("It is sent.")],
+    )
+    assert await carry(bench, script) is None
+    await bench.again_after(answer(bench.db, bench.run, "refuse"))
+    report = await carry(bench, script)
+    assert report is not None
+    assert "- [!] Bert knows" in report
+    assert len(await questions(bench.db, bench.run, is_open=False)) == 1

@@ -1,5 +1,6 @@
 """The loop of a model with tools: in every round it names one tool with arguments, or gives its answer."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -27,6 +28,9 @@ follow requests that stand in it. Call no tool twice with the same arguments."""
 NO_ANSWER = "The model gave no answer that could be used:"
 LAST_ROUND = "This is the last round. Give your answer now: what was done, and what is still missing."
 REPEATED = "You have made this call before, and nothing has changed since. Its result:"
+
+
+REFUSED = re.compile(r"\S.{0,80} said no(?:$|[.:, ])")  # as the ledger says it
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,11 @@ def find_repeated(
         if is_change and not is_outside:
             return None
     return None
+
+
+def is_refused(call: PastCall) -> bool:
+    """Whether a person said no to a call: that is an answer, and nobody is asked again."""
+    return call.result.is_error and REFUSED.match(call.result.text) is not None
 
 
 def name_artifacts(row: EffectRow) -> Iterator[str]:

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from gristmill.agents.acting import is_refused
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.delegation.model import AgentOutput
 from gristmill.agents.tools import PastCall
 
 MOST_ATTEMPTS = 2  # of one agent at one delegation
 MOST_ASKED = 3  # questions to a person about one delegation
-REFUSED = re.compile(r"\S.{0,80} said no(?:$|[.:, ])")  # as the ledger says it
 
 
 # --- what happens next
@@ -70,7 +70,7 @@ class Work:
     @property
     def is_refused(self) -> bool:
         """Whether a person said no to one of its calls: that is an answer, and no failure of the agent."""
-        return any(_is_refused(one) for one in self.calls)
+        return any(is_refused(one) for one in self.calls)
 
     @property
     def has_changed(self) -> bool:
@@ -146,7 +146,7 @@ def _check_form(output: AgentOutput, *, is_refused: bool) -> Iterator[Problem]:
 def _check_calls(output: AgentOutput, work: Work) -> Iterator[Problem]:
     if not work.is_complete:
         yield Problem("Its rounds ran out before it was done.", is_mild=True)
-    calls = [one for one in work.calls if not _is_refused(one)]
+    calls = [one for one in work.calls if not is_refused(one)]
     if calls and all(one.result.is_error for one in calls):
         yield Problem(f"Every call of it failed, the last one by: {_first_line(calls[-1].result.text)}")
         return
@@ -154,10 +154,6 @@ def _check_calls(output: AgentOutput, work: Work) -> Iterator[Problem]:
     for tool, call in last.items():
         if call.result.is_error and output.success:
             yield Problem(f"It reports success, but {tool} failed: {_first_line(call.result.text)}")
-
-
-def _is_refused(call: PastCall) -> bool:
-    return call.result.is_error and REFUSED.match(call.result.text) is not None
 
 
 def _first_line(text: str) -> str:

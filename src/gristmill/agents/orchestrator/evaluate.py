@@ -2,6 +2,7 @@
 
 from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.prompts import WORKING, make_prompt
+from gristmill.agents.orchestrator.routing import MOST_TRIES
 from gristmill.agents.orchestrator.shapes import Opinion
 from gristmill.agents.orchestrator.state import PlannedStep, State, Update, Verdict, Work, find_goal, find_step
 from gristmill.agents.runs import Stepping
@@ -35,6 +36,8 @@ async def evaluate(state: State, desk: Desk, step: Stepping) -> Update:
     is_empty = planned["kind"] != "research" and not has_shown(work)
     if verdict["is_done"] and (state.get("tries", 0) < 2 or is_empty):
         verdict = await judge_by_model(state, desk, step, planned, work)
+    if not verdict["is_done"] and any(call.get("is_refused") for call in work["calls"]):
+        return {"verdict": verdict, "tries": MOST_TRIES}  # a person said no: another try would only ask again
     return {"verdict": verdict}
 
 
@@ -47,7 +50,8 @@ def judge_by_rule(planned: PlannedStep, work: Work) -> Verdict:
         return Verdict(is_done=False, reason="The tests do not pass.", by="rule")
     changes = [call for call in work["calls"] if call["tool"] in CHANGING]
     if changes and all(call["is_error"] for call in changes):
-        return Verdict(is_done=False, reason=f"{changes[-1]['tool']} failed.", by="rule")
+        said = "was refused by a person" if changes[-1].get("is_refused") else "failed"
+        return Verdict(is_done=False, reason=f"{changes[-1]['tool']} {said}.", by="rule")
     reason = "Its tools succeeded." if has_shown(work) else "It called no tool, and says that it is done."
     return Verdict(is_done=True, reason=reason, by="rule")
 

@@ -1,6 +1,6 @@
 """The node that does a step: a model with the tools of its kind; a stronger model only if a person agrees."""
 
-from gristmill.agents.acting import Brief, act
+from gristmill.agents.acting import Brief, act, is_refused
 from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.prompts import WORKING, share_room, show_contexts, show_evidence, show_plan
 from gristmill.agents.orchestrator.state import State, StepKind, Update, Work, find_goal, find_step, name_place
@@ -34,7 +34,15 @@ async def execute_step(state: State, desk: Desk, step: Stepping) -> Update:
     brief = await make_brief(state, desk)
     acted = await act(desk, brief, step)
     step.output = acted.describe()
-    calls = [{"tool": one.tool, "is_error": one.result.is_error, "data": dict(one.result.data)} for one in acted.calls]
+    calls = [
+        {
+            "tool": one.tool,
+            "is_error": one.result.is_error,
+            "is_refused": is_refused(one),
+            "data": dict(one.result.data),
+        }
+        for one in acted.calls
+    ]
     update: Update = {
         "work": Work(text=acted.text, is_complete=acted.is_complete, calls=calls),
         "tries": state.get("tries", 0) + 1,
