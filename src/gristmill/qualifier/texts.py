@@ -18,6 +18,7 @@ MOST_CHARACTERS = 300_000  # of one item
 HEAD = re.compile(
     r"(?:\*\*(?:From|To|Cc|Date|Subject|Attachments):\*\* [^\n]*\n)+\n*"
 )  # as the reader of mails writes it
+FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
 GAP = "\n\n"
 
 
@@ -48,7 +49,7 @@ class _Composer:
         self.new.append((start, self.length))
 
     def add_pages(self, member: FamilyMember, pages: Sequence[_PageRow]) -> None:
-        """The pages of a document: of a mail, what it does not quote is new."""
+        """The pages of a document: of a mail, what it does not quote is new; of anything else, what is no code."""
         begin = self.length
         for page in pages:
             offset = _skip_head(page.text) if member.type == MAIL and page.number == 1 else 0
@@ -58,11 +59,25 @@ class _Composer:
             start = self.add(page.text[offset : offset + room])
             self.parts.append(TextPart(member.id, member.name, page.number, start, self.length, offset))
             self.add("\n")
-        if member.type == MAIL:
-            body = "".join(self.pieces)[begin:]
-            self.new += [(begin + start, begin + stop) for start, stop in find_new_spans(body)]
-        elif self.length > begin:
-            self.new.append((begin, self.length))
+        body = "".join(self.pieces)[begin:]
+        spans = find_new_spans(body) if member.type == MAIL else find_prose(body)
+        self.new += [(begin + start, begin + stop) for start, stop in spans]
+
+
+def find_prose(text: str) -> list[tuple[int, int]]:
+    """The spans outside blocks of code: the lines of a diff or a log ask nobody for anything."""
+    spans: list[tuple[int, int]] = []
+    start, fence = 0, ""
+    for line in FENCE.finditer(text):
+        mark = line[1]
+        if not fence:
+            spans.append((start, line.start()))
+            fence = mark
+        elif mark[0] == fence[0] and len(mark) >= len(fence) and not line[2].strip():
+            start, fence = line.end(), ""
+    if not fence:
+        spans.append((start, len(text)))
+    return [(start, stop) for start, stop in spans if text[start:stop].strip()]
 
 
 def _skip_head(text: str) -> int:
