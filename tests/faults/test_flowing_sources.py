@@ -1,6 +1,7 @@
 """Workers, indexers and the server are killed while sources flow in, and servers fail; the end is as without that.
 
-`SOURCE_ITEMS=385 pytest -n 0 tests/faults/test_flowing_sources.py` (`make fault-sources`) has 5,000 items of all kinds.
+`make fault-sources` runs it with 5,000 items of all kinds, `SOURCE_ITEMS=6` with a few of each. `make test` leaves it
+out: it waits for minutes, and on a machine with much other work its end is not sure.
 """
 
 import asyncio
@@ -79,6 +80,7 @@ async def all_worlds(folder: Path) -> AsyncGenerator[dict[str, World]]:
         yield worlds
 
 
+@pytest.mark.skipif("SOURCE_ITEMS" not in os.environ, reason="it takes minutes: make fault-sources")
 async def test_a_run_amid_faults_ends_exactly_as_an_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

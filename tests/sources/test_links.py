@@ -9,8 +9,10 @@ import pytest
 from gristmill.db import Database, Tx
 from gristmill.documents import Item, remove_source, take_in
 from gristmill.errors import Overloaded, Refused, Transient, Unknown
+from gristmill.ids import TaskId
 from gristmill.processes import ProcessPool
 from gristmill.queue import Done, Skip
+from gristmill.queue.context import ChildMember, Running, set_current
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import FetchSettings
 from gristmill.sources import (
@@ -292,6 +294,7 @@ async def fetch(db: Database, fetcher: LinkFetcher, url: str) -> tuple[Done | Sk
         link = await find_link(tx, url, ACME)
     assert link is not None
     assert link.state == "queued", link.reason
+    set_current(Running([ChildMember(TaskId(1), 1)], lambda *_: None))
     answer = await fetcher.fetch(FetchLink(link.id))
     async with db.transaction() as tx:
         if answer.write is not None:

@@ -79,7 +79,7 @@ def served(url: str) -> Iterator[Server]:
     try:
         assert near.poll(60)
         place = near.recv()
-        yield Server(place, httpx.get(f"{place}/api/openapi.json").json(), make_keys(url))
+        yield Server(place, httpx.get(f"{place}/api/openapi.json", timeout=60).json(), make_keys(url))
     finally:
         near.send("stop")
         process.join(30)
