@@ -22,6 +22,8 @@ SHOWN_TIME = "2026-11-15 22:44:24"
 VARIES = (
     (re.compile(r"^(documents|graph|knowledge|ocr|vector|knowledge\.tidy) .*$", re.MULTILINE), r"\1 COUNTS"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\+\d\d:\d\d)?"), "TIME"),
+    # which worker it was depends on how fast the one before it was missed
+    (re.compile(r"^(TIME +(?:claimed|ended \w+|failed) +\d+ +)\d+\b", re.MULTILINE), r"\1N"),
     (re.compile(r"\b[\d.,]+ (ms|s|min|h|MB|GB)\b"), r"N \1"),
     (re.compile(r"\bpid \d+"), "pid N"),
     (re.compile(r"\b\d\.\d{2,3}\b"), "SCORE"),
