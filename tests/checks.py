@@ -3,9 +3,13 @@
 The checks that need no database run beside pytest: on two cores the type checker alone would keep one of them idle.
 Each is shown as one piece when it ends; pytest is seen while it runs. The server of somebody else
 comes last, for it is tried by the same tests.
+
+A few tests that failed run once more, alone: thousands of tests share two cores with servers that are killed, and a
+test that passes by itself tells of the crowd. Its name is printed, as UNSTEADY: it has to be mended all the same.
 """
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -26,8 +30,10 @@ BIN = Path(sys.executable).parent
 SRC = ROOT / "src" / "gristmill"
 TESTS = ROOT / "tests"
 RULES = TESTS / "test_rules.py"
+FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 # one more than there are cores: some tests wait, but each process imports everything and may load models of its own
 PROCESSES = str((os.cpu_count() or 1) + 1)
+MOST_UNSTEADY = 3  # more failures than these are no accident
 
 
 @dataclass
@@ -172,10 +178,22 @@ def run_checks(room: str | None) -> Iterator[Ended]:
         for number, (name, command) in enumerate(quiet.items()):
             running.append(Check(name, command, (Path(folder) / str(number)).open("w+b")))
         running.append(Check("pytest", [sys.executable, "-m", "pytest", "-q", "-n", PROCESSES, *pytest_of(room)]))
-        yield from threads.map(Check.wait, list(running))
+        for ended in threads.map(Check.wait, list(running)):
+            yield look_again(running, ended) if ended.name == "pytest" and ended.code == 1 else ended
         if room is None:
             running.append(Check("external", [sys.executable, TESTS / "external.py"]))
             yield running[-1].wait()
+
+
+def look_again(running: list[Check], first: Ended) -> Ended:
+    """Run the few tests that failed once more, alone, and say which of them are unsteady."""
+    failed: list[str] = list(json.loads(FAILED.read_text())) if FAILED.exists() else []
+    if not 0 < len(failed) <= MOST_UNSTEADY:
+        return first
+    running.append(Check("pytest", [sys.executable, "-m", "pytest", "-q", *failed]))
+    second = running[-1].wait()
+    names = f"pytest, at the second try (UNSTEADY: {', '.join(failed)})"
+    return Ended(first.name if second.code else names, second.code, first.seconds + second.seconds)
 
 
 @contextmanager

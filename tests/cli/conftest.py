@@ -49,6 +49,7 @@ def speak(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], t
 
     def run(*words: object) -> Said:
         capsys.readouterr()
+        monkeypatch.setattr("gristmill.cli.output._warned", set())  # a process prints a warning once; this is a new one
         code = main([str(word) for word in words])
         said = capsys.readouterr()
         return Said(code, said.out, said.err)

@@ -87,8 +87,7 @@ def test_a_note_is_printed_without_a_terminal_too_but_not_at_every_look(capsys: 
 HINT = "No worker is running: nothing works on it until gristmill up or gristmill worker runs.\n"
 
 
-def test_what_is_added_while_nobody_works_has_a_hint(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr("gristmill.cli.output._warned", set())
+def test_what_is_added_while_nobody_works_has_a_hint(cli, tmp_path):
     (tmp_path / "plan.md").write_text("# Plan\n")
     assert cli("add", tmp_path / "plan.md").err == HINT
     assert cli("add", tmp_path / "plan.md").err == ""  # nothing new is there to be worked on

@@ -273,12 +273,7 @@ def test_a_list_says_that_it_is_not_all_and_why_it_is_empty(cli, folder):
         "graph export g.graphml",
     ],
 )
-def test_a_client_or_project_that_has_nothing_is_told_from_one_in_which_nothing_is_found(
-    cli, folder, words, monkeypatch
-):
-    monkeypatch.setattr(
-        "gristmill.cli.output._warned", set()
-    )  # a sentence is told once, and every command is a new one
+def test_a_client_or_project_that_has_nothing_is_told_from_one_in_which_nothing_is_found(cli, folder, words):
     (folder / "plan.md").write_text("# Plan\n")
     cli("add", folder, "--client", "acme", "--project", "mill")
     lack = "Nothing belongs to {}: gristmill documents lists what there is, and whose it is.\n"

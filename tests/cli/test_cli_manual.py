@@ -87,7 +87,6 @@ def run_examples(examples: list[manual.Example], folder: Path, speak, monkeypatc
     ids, said = manual.TaskIds(), list[str]()
     ids.add(POISON_ON_PAGE, str(within(Embedded(folder).url(), find_poison)))
     for example in examples:
-        monkeypatch.setattr("gristmill.cli.output._warned", set())
         with monkeypatch.context() as shell:
             for name, value in example.variables.items():
                 shell.setenv(name, value)

@@ -57,7 +57,6 @@ def test_a_running_up_is_asked_and_the_answer_is_the_same_without_it(cli, up, mo
         warm = [cli(*words) for words in questions]
     up.send_signal(signal.SIGTERM)
     up.wait(PATIENCE)
-    monkeypatch.setattr("gristmill.cli.output._warned", set())  # a sentence is told once, and this is a new command
     assert warm == [cli(*words) for words in questions]
     shown, hits, lack, refused = warm
     assert "The plan  plan.md  document 1  page 1" in shown.out
