@@ -189,7 +189,14 @@ async def main() -> None:
     async with Database(given.url, revive=revive) as db:
         if given.supervise:
             command = [word for word in sys.argv if not word.startswith("--supervise=")]
-            mill = Supervisor(db, command, queues=queues, processes=given.supervise, grace=given.stop + 5)
+            mill = Supervisor(
+                db,
+                command,
+                queues=queues,
+                processes=given.supervise,
+                grace=given.stop + 5,
+                long=timedelta(seconds=0.5),
+            )
         else:
             mill = Worker(
                 db,

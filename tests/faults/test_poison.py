@@ -1,11 +1,13 @@
 """A task that kills its worker is found out; its neighbours are not harmed."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 from plant import Grain, Poison
-from watch import Crew, ask, closed, crew, proven, until
+from watch import Crew, ask, closed, crew, family, proven, until
 
 from gristmill.db import Database
 from gristmill.queue.letters import Envelope
@@ -46,6 +48,23 @@ async def test_a_poison_ends_in_the_dead_letters_and_its_neighbours_complete(
         assert buried.keys() == set(poisons)
         assert all("killed its worker" in error and "ran alone" in error for error in buried.values())
         assert max(event["back"] for event in rescues(mill)) > 0, "some were in hand and had not begun"
+
+
+async def test_suspects_do_not_wait_for_one_that_runs_for_hours(db: Database, url: str, tmp_path: Path) -> None:
+    endless, short = 1, range(2, 5)
+    async with crew(url, tmp_path, concurrency=6) as mill:
+        supervisor = mill.start(supervise=1)
+        async with db.transaction() as tx:
+            await send_many(tx, [Grain(endless, 3600), *(Grain(n, 3600, once=True) for n in short)])
+        await until(lambda: began(mill, {endless, *short}), 20, "all of them")
+        os.kill(family(supervisor.pid)[0], signal.SIGKILL)
+        await until(lambda: ask(db, "SELECT count(*) = 3 FROM ledger"), 20, "the short ones")
+        assert await ask(db, "SELECT status FROM tasks WHERE payload->>'n' = '1'") == "processing"
+        assert mill.started()[endless] == 2
+
+
+async def began(mill: Crew, tasks: set[int]) -> bool:
+    return tasks <= mill.started().keys()
 
 
 def rescues(mill: Crew) -> list[dict[str, int]]:

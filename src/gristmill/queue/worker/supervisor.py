@@ -6,16 +6,20 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import timedelta
 
-from gristmill.db import Database
+from gristmill.db import Database, queries
 from gristmill.queue.link import LOST
 from gristmill.queue.upkeep.maintenance import take_back
 from gristmill.queue.worker.claimer import has_suspects
 from gristmill.telemetry import log
 
+SQL = queries("gristmill.queue.worker", "supervisor.sql")
 BACKOFF = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 STEADY = 10.0  # seconds after which a process counts as started well
 LOOK = 1.0
+MOST_ALONE = 8  # processes for suspects at the same time: each runs one suspect alone
+LONG = timedelta(seconds=5)  # the other suspects do not wait for one that has run for so long
 
 
 class Supervisor:
@@ -30,6 +34,7 @@ class Supervisor:
         processes: int = 1,
         grace: float = 30.0,
         once: bool = False,
+        long: timedelta = LONG,
     ) -> None:
         self._db = db
         self._command = list(command)
@@ -37,7 +42,9 @@ class Supervisor:
         self._processes = processes
         self._grace = grace
         self._once = once
+        self._long = long
         self._children: set[Process] = set()
+        self._alone: set[asyncio.Task[None]] = set()  # each keeps a process that runs suspects
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -68,8 +75,9 @@ class Supervisor:
             await asyncio.gather(*workers)
             await self._last_suspects()
         finally:
-            solo.cancel()
-            await asyncio.gather(solo, return_exceptions=True)
+            for task in (solo, *self._alone):
+                task.cancel()
+            await asyncio.gather(solo, *self._alone, return_exceptions=True)
             await self._end_children()
 
     async def _keep(self, place: int) -> None:
@@ -106,29 +114,43 @@ class Supervisor:
     async def _watch_suspects(self) -> None:
         while True:
             await asyncio.sleep(LOOK)
-            try:
-                await self._run_suspects()
-            except OSError as error:  # no process could be started: later, then
-                log.error("supervisor.no_process", error=str(error))
-
-    async def _run_suspects(self) -> bool:
-        """Run waiting suspects in a process of their own; whether there were any."""
-        try:
-            async with self._db.transaction() as tx:
-                waiting = await has_suspects(tx, self._queues)
-        except LOST:
-            return False
-        if waiting and not self._stopping.is_set():
-            code = await self._run_child(["--solo"])
-            if code != 0 and not self._stopping.is_set():
-                log.error("suspect.killed_its_worker", how=_describe_exit(code))
-                await self._take_back()
-        return waiting
+            await self._start_solo_if_needed()
 
     async def _last_suspects(self) -> None:
         """The workers are done; run the suspects that are left, too."""
-        while not self._stopping.is_set() and await self._run_suspects():
-            pass
+        while not self._stopping.is_set() and (await self._start_solo_if_needed() or self._alone):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK / 4):
+                    await self._stopping.wait()
+
+    async def _start_solo_if_needed(self) -> bool:
+        """Give waiting suspects a process of their own; whether any wait.
+
+        One process runs them one after another. A suspect may be a task that runs for hours, and its innocent
+        neighbours must not wait for it: while every such process is busy with a long one, the next one begins.
+        """
+        try:
+            async with self._db.transaction() as tx:
+                waiting = await has_suspects(tx, self._queues)
+                held_up = await tx.value(SQL["long_suspects"], queues=self._queues, long=self._long)
+        except LOST:
+            return False
+        if waiting and len(self._alone) <= min(held_up, MOST_ALONE - 1) and not self._stopping.is_set():
+            task = asyncio.create_task(self._run_solo())
+            self._alone.add(task)
+            task.add_done_callback(self._alone.discard)
+        return waiting
+
+    async def _run_solo(self) -> None:
+        """Run waiting suspects, each alone, in a process of their own."""
+        try:
+            code = await self._run_child(["--solo"])
+        except OSError as error:  # no process could be started: later, then
+            log.error("supervisor.no_process", error=str(error))
+            return
+        if code != 0 and not self._stopping.is_set():
+            log.error("suspect.killed_its_worker", how=_describe_exit(code))
+            await self._take_back()
 
     async def _end_children(self) -> None:
         self._signal(signal.SIGTERM)
