@@ -70,7 +70,7 @@ def room(db: Database) -> Workroom:
 
 async def runs_of(db: Database) -> list[Run]:
     async with db.reading() as tx:
-        return sorted(await list_runs(tx), key=lambda one: one.id)
+        return sorted((await list_runs(tx)).runs, key=lambda one: one.id)
 
 
 # --- an item becomes a run

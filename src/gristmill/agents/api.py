@@ -229,7 +229,7 @@ async def get_runs(
     cursor: Cursor = None,
     limit: Limit = PORTION,
 ) -> Listing[ShownRun]:
-    """The newest runs first."""
+    """The newest runs first; for words 2,000 are looked through at a time: a short portion may yet have a `next`."""
     wanted = WantedRuns([state] if state else None, client, project, q)
     found, more = await load_runs(request, caller, wanted, cursor, limit)
     return Listing(items=[show_run(one) for one in found], next=more)
@@ -377,8 +377,8 @@ async def load_runs(
     """A portion of the list, and the cursor of the next one."""
     last = read_cursor(cursor, int)
     async with caller.reading(services_of(request).db) as tx:
-        found = await list_runs(tx, wanted, before=int(last[0]) if last else None, limit=limit + 1)
-    return found[:limit], write_cursor(found[limit - 1].id) if len(found) > limit else None
+        found, more = await list_runs(tx, wanted, before=int(last[0]) if last else None, limit=limit)
+    return found, write_cursor(more) if more is not None else None
 
 
 async def load_questions(

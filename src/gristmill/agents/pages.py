@@ -11,6 +11,7 @@ from gristmill.agents import api
 from gristmill.agents.effects import list_effects
 from gristmill.agents.picture import draw_run
 from gristmill.agents.runs import (
+    LOOK,
     STATES,
     Run,
     RunState,
@@ -28,7 +29,7 @@ from gristmill.ids import QuestionId, RunId, StepId
 from gristmill.scopes import list_clients
 from gristmill.serving import Cursor, Manager, Viewer, answer_action, is_partial, services_of, stay_here
 from gristmill.sources import list_sources
-from gristmill.wording import format_bytes
+from gristmill.wording import format_bytes, format_count
 
 QUESTIONS = APIRouter(prefix="/questions")
 RUNS = APIRouter(prefix="/runs")
@@ -84,6 +85,7 @@ async def show_runs(
         states=STATES,
         clients=clients,
         next=more and asked.link(cursor=more),
+        looked_at=format_count(LOOK, "run"),
         is_first=cursor is None,
     )
 

@@ -47,8 +47,14 @@ def _make_row(one: Run) -> tuple[Any, ...]:
 
 
 async def _load(wanted: WantedRuns, limit: int) -> list[Run]:
+    found: list[Run] = []
+    before: int | None = None
     async with session() as at, at.db.reading() as tx:
-        return await list_runs(tx, wanted, limit=limit)
+        while True:
+            runs, before = await list_runs(tx, wanted, before=before, limit=limit - len(found))
+            found += runs
+            if before is None or len(found) == limit:
+                return found
 
 
 def describe_run(one: Run) -> dict[str, Any]:

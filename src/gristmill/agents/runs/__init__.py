@@ -2,6 +2,7 @@
 
 from gristmill.agents.runs.contexts import Context, Level, load_contexts, put_context
 from gristmill.agents.runs.keeping import clean_text, write_keepable
+from gristmill.agents.runs.listing import LOOK, RunPortion, WantedRuns, list_questions, list_runs
 from gristmill.agents.runs.model import ENDED, STATES, Run, RunState, Started
 from gristmill.agents.runs.questions import (
     Answer,
@@ -12,7 +13,6 @@ from gristmill.agents.runs.questions import (
     ask,
     count_open_questions,
     find_question,
-    list_questions,
     load_answers,
     load_question,
     note_answer,
@@ -35,7 +35,6 @@ from gristmill.agents.runs.steps import (
 )
 from gristmill.agents.runs.store import (
     Rival,
-    WantedRuns,
     abandon_runs,
     add_run,
     complete_run,
@@ -47,7 +46,6 @@ from gristmill.agents.runs.store import (
     find_run_of,
     hold_run,
     list_old_runs,
-    list_runs,
     list_runs_of_items,
     load_run,
     lock_run,
@@ -64,6 +62,7 @@ from gristmill.agents.runs.texts import ReadText, keep_text, load_texts
 
 __all__ = [
     "ENDED",
+    "LOOK",
     "STATES",
     "Answer",
     "Asked",
@@ -75,6 +74,7 @@ __all__ = [
     "ReadText",
     "Rival",
     "Run",
+    "RunPortion",
     "RunState",
     "Started",
     "Step",

@@ -110,13 +110,6 @@ async def load_question(tx: Tx, id_: QuestionId) -> Question:
     return found
 
 
-async def list_questions(
-    tx: Tx, *, run: RunId | None = None, is_open: bool = True, before: int | None = None, limit: int = 100
-) -> list[Question]:
-    """The newest first; `is_open` leaves out those that need no answer any more."""
-    return await tx.all(SQL["list_questions"], Question, run=run, is_open=is_open, before=before, limit=limit)
-
-
 async def count_open_questions(tx: Tx) -> int:
     """How many wait for a person, up to a thousand."""
     return int(await tx.value(SQL["count_open"]))

@@ -16,14 +16,6 @@ SELECT q.id, q.run, q.scope, s.client, s.project, q.key, q.kind, q.sentence, q.d
        q.answered_at, q.answered_by, q.choice, q.answer, q.withdrawn_at
   FROM agent_question q JOIN scope s ON s.id = q.scope WHERE q.id = %(id)s;
 
--- name: list_questions
-SELECT q.id, q.run, q.scope, s.client, s.project, q.key, q.kind, q.sentence, q.details, q.choices, q.effect, q.asked_at,
-       q.answered_at, q.answered_by, q.choice, q.answer, q.withdrawn_at
-  FROM agent_question q JOIN scope s ON s.id = q.scope
- WHERE (%(run)s::bigint IS NULL OR q.run = %(run)s) AND (%(before)s::bigint IS NULL OR q.id < %(before)s)
-   AND (NOT %(is_open)s OR q.answered_at IS NULL AND q.withdrawn_at IS NULL)
- ORDER BY q.id DESC LIMIT %(limit)s;
-
 -- name: answer_question
 -- open -> answered
 UPDATE agent_question SET answered_at = clock(), answered_by = %(by)s, choice = %(choice)s, answer = %(answer)s

@@ -14,18 +14,6 @@ SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item
        r.finished_at
   FROM agent_run r JOIN scope s ON s.id = r.scope WHERE r.id = %(id)s;
 
--- name: list_runs
-SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
-       r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
-       r.finished_at
-  FROM agent_run r JOIN scope s ON s.id = r.scope
- WHERE (%(before)s::bigint IS NULL OR r.id < %(before)s)
-   AND (%(states)s::text[] IS NULL OR r.state = ANY (%(states)s))
-   AND (%(client)s::text IS NULL OR s.client = %(client)s)
-   AND (%(project)s::text IS NULL OR s.project = %(project)s)
-   AND (%(text)s::text IS NULL OR position(lower(%(text)s) IN lower(r.request)) > 0)
- ORDER BY r.id DESC LIMIT %(limit)s;
-
 -- name: feel_pulse
 -- It differs as soon as anything of the run does: its state, a step, an effect, a question.
 SELECT md5(concat_ws('/', r.state, r.fence, r.tokens_in, r.tokens_out,

@@ -1,7 +1,6 @@
 """How runs begin, go on and end; every change names the state that it comes from, and the worker that makes it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -41,19 +40,6 @@ class Unfinished(NamedTuple):
 
     id: RunId
     task: TaskId
-
-
-@dataclass(frozen=True)
-class WantedRuns:
-    """Which runs a list shows; None does not matter."""
-
-    states: Sequence[RunState] | None = None
-    client: str | None = None
-    project: str | None = None
-    text: str | None = None  # in the request
-
-
-ALL_RUNS = WantedRuns()
 
 
 async def start_run(tx: Tx, wanted: Started) -> RunId:
@@ -98,12 +84,6 @@ async def load_run(tx: Tx, id_: RunId) -> Run:
     if found is None:
         raise Unknown(f"There is no run {id_}.")
     return found
-
-
-async def list_runs(tx: Tx, wanted: WantedRuns = ALL_RUNS, *, before: int | None = None, limit: int = 100) -> list[Run]:
-    """The newest runs; `before` continues behind the last one of the list before."""
-    fits = {**vars(wanted), "states": list(wanted.states) if wanted.states else None}
-    return await tx.all(SQL["list_runs"], Run, before=before, limit=limit, **fits)
 
 
 async def feel_pulse(tx: Tx, id_: RunId) -> str:
