@@ -10,12 +10,16 @@ from farm import Farm, a_farm, a_mail
 
 from gristmill.db import Database
 from gristmill.errors import Refused, Unknown
+from gristmill.ids import SourceId
 from gristmill.queue import list_schedules
 from gristmill.scopes import Scope
 from gristmill.settings import Settings, SourceSettings
 from gristmill.sources import Wanted, add_source, drop_source, find_source
+from gristmill.sources.poller import list_key, poll_key
 from gristmill.sources.register import apply_declared, make_cron
 from gristmill.sources.status import Work, decide_status
+from gristmill.sources.store import SQL
+from plans import count_rows
 
 
 @pytest.fixture
@@ -164,3 +168,16 @@ async def test_a_source_in_line_is_never_called_broken(farm: Farm) -> None:
     assert decide_status(old, running, None).status == "polling"
     assert decide_status(old, None, None).status == "stopped"
     assert decide_status(source, None, None).status == "new"
+
+
+async def test_how_sources_are_is_known_without_a_look_at_all_tasks(farm: Farm) -> None:
+    async with farm.db.transaction() as tx:
+        await tx.execute(
+            "INSERT INTO task (id, created_at, finished_at, lane, outcome, queue, kind)"
+            " SELECT nextval('task_id'), clock(), clock(), 0, 'completed', 'mill', 'grind'"
+            " FROM generate_series(1, 5000)"
+        )
+        await tx.execute("ANALYZE task")
+        keys = [poll_key(SourceId(1)), list_key(SourceId(1))]
+        plan = await tx.value("EXPLAIN (ANALYZE, FORMAT JSON) " + SQL["poll_tasks"], keys=keys)
+    assert count_rows(plan[0]["Plan"]) < 100

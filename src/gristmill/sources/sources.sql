@@ -263,9 +263,11 @@ SELECT i.id, i.external, i.type, i.state, i.urn, i.title, i.thread, i.document, 
   FROM source_item i WHERE i.id = %(id)s AND i.source = %(source)s;
 
 -- name: poll_tasks
--- the tasks that poll and list these sources now: running, in line, or put off
+-- the tasks that poll and list these sources now: running, in line, or put off; an open task holds its key, and only the keys
+-- that are held have an index
 SELECT unique_key AS key, status::text, wait::text, run_at FROM tasks
- WHERE unique_key = ANY (%(keys)s::text[]) AND status IN ('pending', 'processing');
+ WHERE id IN (SELECT id FROM task WHERE unique_key = ANY (%(keys)s::text[]) AND unique_held)
+   AND status IN ('pending', 'processing');
 
 -- name: next_polls
 SELECT name, next_at FROM schedule WHERE name = ANY (%(names)s::text[]);
