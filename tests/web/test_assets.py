@@ -7,8 +7,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from gristmill.app import ROOMS
 from gristmill.errors import Refused
 from gristmill.web import assets
+from gristmill.web.application import build_surface
 
 ICON = re.compile(r'<symbol id="([a-z]+)"')
 USED = re.compile(r'icon\("([a-z]+)"')
@@ -58,3 +60,8 @@ def test_every_icon_that_a_template_names_is_drawn() -> None:
     drawn = set(ICON.findall((assets.FOLDER / "icons.svg").read_text()))
     used = {name for path in folder.rglob("templates/*.html") for name in USED.findall(path.read_text())}
     assert used <= drawn
+
+
+def test_no_two_pages_of_the_menu_have_the_same_icon() -> None:
+    pages = build_surface(tuple(room.name for room in ROOMS)).menu
+    assert len({one.icon for one in pages}) == len(pages) > 15

@@ -16,7 +16,7 @@ WEB = WebPart(
     menu=[
         Entry("/ask", "Ask", "ask", place=20),
         Entry("/runs", "Runs", "agents", place=40),
-        Entry("/questions", "Questions", "user", place=42),
-        Entry("/memory", "Memory", "document", place=44),
+        Entry("/questions", "Questions", "questions", place=42),
+        Entry("/memory", "Memory", "memory", place=44),
     ],
 )

@@ -8,6 +8,6 @@ WEB = WebPart(
     console=(pages.PAGES,),
     menu=(
         Entry("/records", "Records", "records", place=28),
-        Entry("/admin/queue-monitor", "Queue monitor", "queues", role="manager", place=80),
+        Entry("/admin/queue-monitor", "Queue monitor", "monitor", role="manager", place=80),
     ),
 )
