@@ -12,6 +12,7 @@ from gristmill.qualifier.executor import Result
 from gristmill.qualifier.identifiers import find_items_about, note_identifiers
 from gristmill.qualifier.model import ChildItem, Identifier, Item, Route
 from gristmill.qualifier.routing import apply_route, guard_route, rises
+from gristmill.qualifier.store import list_events
 from gristmill.scopes import GLOBAL, Scope
 
 
@@ -165,6 +166,20 @@ async def test_a_filed_item_that_is_reopened_is_executed(room: Workroom) -> None
     await room.do(reopen_item, (await room.item()).id, by="jana")
     await room.work()
     assert await room.states() == ["completed"]
+
+
+async def test_an_item_that_is_opened_again_says_so_and_by_what(room: Workroom) -> None:
+    await room.come("NOW", name="first.txt")
+    await room.work()
+    first = await room.item()
+    await room.come(f"INTO {first.id}", name="second.txt")
+    await room.decide()
+    async with room.db.reading() as tx:
+        events = await list_events(tx, first.id)
+    (again,) = [one for one in events if one.is_reopening]
+    assert again.title == "opened again, ready for execution"
+    second = (await room.items())[1]
+    assert again.why == f"Item {second.id} “second” is about the same thing and is to be done now."
 
 
 async def test_a_message_to_an_item_that_has_ended_begins_it_again(room: Workroom) -> None:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gristmill.cli.output import Json, Misused, emit, make_facts, make_table, out, shorten
+from gristmill.cli.output import Json, Misused, emit, format_moment, make_facts, make_table, out, shorten
 from gristmill.cli.output import say as say_line
 from gristmill.cli.reasons import describe_reasons, show_reasons
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
@@ -52,7 +52,8 @@ from gristmill.scopes import Scope
 from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
-Id = Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="The number of the item.")]
+MOST_EVENTS = 10_000
+Id = Annotated[int, typer.Argument(min=1, help="The number of the item.")]
 PATIENCE = 60.0  # seconds that a summary waits for decisions of an LLM
 LOOK_EVERY = 0.2  # seconds
 ADDED = ("user_input", "user_task", "scheduled")
@@ -70,6 +71,7 @@ class Details:
     memory: Memory | None
     result: ItemResult | None
     messages: Sequence[Message]
+    reopened: Sequence[Event]  # when it was worked on again after it had ended
 
 
 @app.command()
@@ -260,13 +262,14 @@ async def _show(id_: WorkItemId) -> Details:
     async with session() as at, at.db.reading() as tx:
         item = await get_item(tx, id_)
         memory, result = await load_memory(tx, id_), await load_result(tx, id_)
-        return Details(item, memory, result, await list_messages(tx, id_))
+        reopened = [one for one in await list_events(tx, id_, limit=MOST_EVENTS) if one.is_reopening]
+        return Details(item, memory, result, await list_messages(tx, id_), reopened)
 
 
 async def _events(id_: WorkItemId) -> list[Event]:
     async with session() as at, at.db.reading() as tx:
         await get_item(tx, id_)
-        return await list_events(tx, id_, limit=10_000)
+        return await list_events(tx, id_, limit=MOST_EVENTS)
 
 
 def _change(id_: int, as_json: bool, change: Callable[[Tx, WorkItemId], Awaitable[Item]]) -> None:
@@ -356,6 +359,7 @@ def _show_details(found: Details) -> RenderableType:
             ("type", item.type.replace("_", " ")),
             ("scope", format_scope(item.client, item.project)),
             ("state", describe_state(item)),
+            ("opened again", "\n".join(f"{format_moment(one.at)} {one.why}" for one in found.reopened)),
             ("urgency", item.urgency),
             ("deadline", item.deadline),
             ("time", item.scheduled_at),
@@ -379,8 +383,5 @@ def _show_details(found: Details) -> RenderableType:
 
 
 def _show_events(found: Sequence[Event]) -> RenderableType:
-    rows = [
-        (one.at, one.state.replace("_", " ") if one.state != one.was else "", one.by, shorten(one.why, 400))
-        for one in found
-    ]
+    rows = [(one.at, one.title, one.by, shorten(one.why, 400)) for one in found]
     return make_table(["when", "state", "by", "why"], rows, empty="Nothing happened to it.")

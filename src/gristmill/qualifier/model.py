@@ -160,6 +160,21 @@ class Event:
     by: str
     task: TaskId | None
 
+    @property
+    def title(self) -> str:
+        """The state that it brought, in words: opened again, ready for execution; empty if the state stayed."""
+        if self.was == self.state:
+            return ""
+        words = [self.state.replace("_", " ")]
+        if self.is_reopening:
+            words.insert(0, "opened again")
+        return ", ".join(words) + (f": {self.outcome.replace('_', ' ')}" if self.outcome else "")
+
+    @property
+    def is_reopening(self) -> bool:
+        """Whether an item that had ended is worked on again."""
+        return self.was in CLOSED and self.state not in CLOSED
+
 
 @dataclass(frozen=True)
 class Memory:

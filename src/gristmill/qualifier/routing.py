@@ -198,7 +198,8 @@ async def _consolidate(tx: Tx, item: Item, route: Route, said: Decided) -> None:
     told = f"Item {item.id} is about the same thing: {item.title}"
     await add_message(tx, target.id, "item", told, by=said.by, document=item.document)
     if target.state == "completed":
-        await start_work(tx, target, route, replace(said, decision=target.decision))
+        by_whom = f"Item {item.id} “{item.title}” is about the same thing and is to be done now."
+        await start_work(tx, target, route, replace(said, decision=target.decision, why=by_whom))
     await raise_item(tx, target, route.urgency, route.deadline)
     await note_event(tx, target.id, why=f"Item {item.id} was consolidated into it: {said.why}", by=said.by)
     await _wake_scheduled(tx, target, route, said)
