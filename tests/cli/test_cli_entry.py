@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import typer
 
 from gristmill.cli import entry
 
@@ -202,3 +203,36 @@ def test_an_interruption_is_quiet(cli, monkeypatch):
     monkeypatch.setattr("gristmill.cli.session.load_settings", interrupted)
     said = cli("task", "list")
     assert (said.code, said.out, said.err) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["queue", "ls", "--json"], ["queue", "list", "--json"]),
+        (["item", "list"], ["item", "ls"]),
+        (["--server", "http://mill", "task", "ls"], ["--server", "http://mill", "task", "list"]),
+        (["source", "ls"], ["source", "ls"]),
+        (["search", "ls"], ["search", "ls"]),
+        (["run", "list"], ["run", "list"]),  # a request
+        (["item", "say", "7", "list"], ["item", "say", "7", "list"]),
+        (["queue"], ["queue"]),
+    ],
+    ids=" ".join,
+)
+def test_a_list_may_be_called_ls_or_list(words, meant):
+    assert entry.name_list(words) == meant
+
+
+def test_every_family_with_a_list_is_known_by_both_words():
+    for name, families in entry.LISTS.items():
+        for family in families:
+            group = typer.main.get_command(entry.build([family]))
+            assert name in group.commands[family].commands, family
+
+
+@pytest.mark.parametrize("what", ["task", "document", "item", "run", "question", "records", "group", "dead"])
+def test_a_number_that_nothing_can_have_is_as_unknown_as_any_other(cli, what):
+    for number in ("999999", str(2**63), "9" * 40):
+        said = cli(what, "show", number)
+        assert (said.code, said.err.count("\n")) == (1, 1), said
+        assert "There is no" in said.err

@@ -44,3 +44,11 @@ def test_on_a_narrow_screen_names_are_cut_and_words_are_not(
     assert all(word in lines[1].split() for word in ("12,345", "markdown", "processing", "12/12", "40/152", "pages,"))
     told = " ".join(line[lines[1].index("12 pages") :] for line in lines[1:]).split()
     assert " ".join(told) == "12 pages, 40 of 152 chunks"
+
+
+@pytest.mark.parametrize(("told", "width"), [("70", 70), ("100", 100), ("0", 160), ("wide", 160), ("", 160)])
+def test_without_a_terminal_a_table_is_as_wide_as_columns_says(
+    monkeypatch: pytest.MonkeyPatch, told: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", told)
+    assert Screen().width == width

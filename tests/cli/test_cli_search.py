@@ -51,6 +51,9 @@ def test_a_running_up_is_asked_and_the_answer_is_the_same_without_it(cli, up, mo
         ("search", "millstones", "--alpha", "0", "--client", "acme", "--json"),
         ("search", "millstones", "--alpha", "0", "--client", "rival", "--json"),
         ("search", "millstones", "--alpha", "0", "--client", "acme", "--type", "jpg"),
+        ("search", "millstones", "--alpha", "0", "--json"),
+        ("search", "millstones", "--alpha", "0", "--client", "GLOBAL"),
+        ("search", "sand " * 300, "--alpha", "0", "--client", "GLOBAL"),
     ]
     with monkeypatch.context() as alone:
         alone.setattr(Finder, "find", None)  # this process cannot search by itself
@@ -58,9 +61,12 @@ def test_a_running_up_is_asked_and_the_answer_is_the_same_without_it(cli, up, mo
     up.send_signal(signal.SIGTERM)
     up.wait(PATIENCE)
     assert warm == [cli(*words) for words in questions]
-    shown, hits, lack, refused = warm
+    shown, hits, lack, refused, everything, of_all, long = warm
     assert "The plan  plan.md  document 1  page 1" in shown.out
     assert "    /srv/the plan.md\n" in shown.out
     assert [hit["name"] for hit in hits.json["hits"]] == ["plan.md"]
     assert lack.json["note"].startswith("Nothing belongs to rival")
     assert (refused.code, refused.err) == (1, "No document is of the type “jpg”: there are markdown.\n")
+    assert [hit["client"] for hit in everything.json["hits"]] == ["acme"]  # the operator sees all of them
+    assert of_all.out == "Nothing fits “millstones”.\n"
+    assert len(long.out) < 250

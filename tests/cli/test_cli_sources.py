@@ -47,3 +47,16 @@ def test_a_mistake_gets_one_sentence(cli, words: list[str], sentence: str) -> No
     said = cli("source", *words)
     assert said.code in (1, 2)
     assert sentence in said.err
+
+
+def test_a_folder_that_is_not_there_is_refused_unless_workers_elsewhere_may_have_it(
+    cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = ("source", "add", "eml", "letters", f"path={tmp_path / 'nowhere'}")
+    shared = cli(*words)
+    assert (shared.code, "on this machine: workers that have it will poll it" in shared.err) == (0, True)
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL")
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "data"))
+    refused = cli(*words)
+    assert refused.code == 1
+    assert refused.err == f"There is no folder {tmp_path / 'nowhere'}: make it first, or mend the path.\n"

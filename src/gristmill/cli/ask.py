@@ -12,11 +12,11 @@ from rich.text import Text
 from gristmill.agents import AskService, Speaker, ask_in_conversation, stream_answer
 from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.output import Json, Misused, err, out, say_json, shorten, warn
-from gristmill.cli.scopes import scope_of
+from gristmill.cli.scopes import ViewedClient, view_of
 from gristmill.cli.session import load_settings, session
 from gristmill.errors import Transient
 from gristmill.knowledge import Finder
-from gristmill.scopes import Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.web import ask_local
 
 OPERATOR = Speaker("operator")
@@ -31,7 +31,7 @@ def register(root: typer.Typer, text: str) -> None:
 
 def ask_(
     question: Annotated[str, typer.Argument(help="The question.")],
-    client: Annotated[str | None, typer.Option(help="Whose knowledge; without it, what is everybody's.")] = None,
+    client: ViewedClient = None,
     project: Annotated[str | None, typer.Option(help="Which project of the client.")] = None,
     conversation: Annotated[
         str | None, typer.Option(help="Continue the conversation with this number; `new` begins one.")
@@ -45,7 +45,7 @@ def ask_(
     if not question.strip():
         raise Misused('Say what you want to know, for example gristmill ask "when is the invoice due".')
     wanted = read_conversation(conversation)
-    pairs = _choose_way(question, scope_of(client, project), wanted)
+    pairs = _choose_way(question, view_of(client, project), wanted)
     teller = Teller(quiet=json)
     asyncio.run(_tell_all(pairs, teller))
     if json:
@@ -63,7 +63,7 @@ def read_conversation(text: str | None) -> int | bool | None:
     return int(text)
 
 
-async def _choose_way(question: str, scope: Scope, conversation: int | bool | None) -> AsyncGenerator[Pair]:
+async def _choose_way(question: str, scope: Scope | None, conversation: int | bool | None) -> AsyncGenerator[Pair]:
     """A server elsewhere, a running `gristmill up`, or this process by itself."""
     if is_elsewhere():
         for pair in remote().ask_elsewhere(question, scope, conversation):
@@ -75,7 +75,7 @@ async def _choose_way(question: str, scope: Scope, conversation: int | bool | No
             yield pair
 
 
-async def _ask_here(question: str, scope: Scope, conversation: int | bool | None) -> AsyncGenerator[Pair]:
+async def _ask_here(question: str, scope: Scope | None, conversation: int | bool | None) -> AsyncGenerator[Pair]:
     async with session(size=8) as at, Finder(at.db, at.settings) as finder:
         asking = AskService(at.db, at.settings, finder)
         try:
@@ -83,7 +83,7 @@ async def _ask_here(question: str, scope: Scope, conversation: int | bool | None
                 pairs = stream_answer(asking.answerer, question, scope)
             else:
                 number = None if conversation is True else int(conversation)
-                pairs = ask_in_conversation(at.db, asking.talker, OPERATOR, question, scope, number)
+                pairs = ask_in_conversation(at.db, asking.talker, OPERATOR, question, scope or GLOBAL, number)
             async with aclosing(pairs):
                 async for pair in pairs:
                     yield pair

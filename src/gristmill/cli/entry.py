@@ -71,6 +71,14 @@ MODULES = {
     "convention": "conventions",
     "profile": "profiles",
 }
+# families whose list is called `list`, and those whose is called `ls`: either word is understood everywhere
+LISTS = {
+    "list": ("queue", "task", "bulk", "dead", "schedule", "limiter", "alarms"),
+    "ls": (
+        *("source", "records", "key", "link", "item", "convention", "profile"),
+        *("question", "effects", "memory", "procedure"),
+    ),
+}
 STDOUT = 1
 LONG_WORD = 80  # characters of an argument that a message repeats
 LONGEST = 2_000  # characters of a message
@@ -95,7 +103,7 @@ def _run(words: Sequence[str]) -> int:
     as_json = "--json" in words
     try:
         _refuse_other_encodings(words)
-        words = _choose_server(words)
+        words = _choose_server(name_list(words))
         code = build(words)(words, prog_name="gristmill", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except SystemExit as end:
@@ -114,6 +122,17 @@ def _run(words: Sequence[str]) -> int:
         return 2 if isinstance(error, Misused) else 1
     except Exception as error:  # noqa: BLE001 the last one who can say something sensible about it
         return _report_unexpected(error, as_json=as_json)
+
+
+def name_list(words: Sequence[str]) -> list[str]:
+    """The words, with `ls` or `list` as the family of commands calls it."""
+    for name, families in LISTS.items():
+        for place, word in enumerate(words[:-1]):
+            if word in COMMANDS:
+                if word in families and words[place + 1] in LISTS:
+                    return [*words[: place + 1], name, *words[place + 2 :]]
+                break
+    return list(words)
 
 
 def _choose_server(words: Sequence[str]) -> Sequence[str]:

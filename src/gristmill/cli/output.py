@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ LEAST_NAME = 24  # characters of the first name in a row, however narrow the scr
 LEAST_OTHER = 8  # … and of the other names in it
 LONGEST_WORD = 12  # characters that are not broken in the last column
 NARROW = 100  # columns below which tables are set closely
-PAPER = 160  # columns where there is no terminal to ask
+PAPER = 160  # columns where there is no terminal to ask, and no COLUMNS
 # Characters that a terminal obeys instead of showing: controls, and marks that turn the direction of writing.
 UNSHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -43,7 +44,8 @@ class Screen(Console):
 
     def __init__(self, *, stderr: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout  # None where the shell closed it
-        width = None if stream and stream.isatty() else PAPER
+        told = os.environ.get("COLUMNS", "")  # noqa: TID251 how a shell tells the width, no setting of ours
+        width = None if (stream and stream.isatty()) or told.strip("0").isdecimal() else PAPER
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:

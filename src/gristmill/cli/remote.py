@@ -38,7 +38,7 @@ from gristmill.errors import Refused, Transient, Unknown
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.knowledge import Hit, Hits, Snippet
 from gristmill.queue import Cancelling, Event, Refusal, Revived, Task, Why
-from gristmill.scopes import Scope
+from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import load
 
 AT_ONCE = 4  # files that are sent at the same time
@@ -189,14 +189,21 @@ def _values(one: object, names: Iterable[str]) -> list[Any]:
 # --- search
 
 
-def search_elsewhere(query: str, scope: Scope, *, type: str | None, limit: int, **how: Any) -> Hits:
-    where = {"client": scope.client or None, "project": scope.project or None}
+def search_elsewhere(query: str, scope: Scope | None, *, type: str | None, limit: int, **how: Any) -> Hits:
+    where = _name_view(scope)
     with remote_client() as client:
         types = [type] if type else None
         found = client.search(query, max_results=min(limit, 200), knowledge_types=types, **where, **how)
     hits = Hits(_make_hit(one) for one in found.items)
     hits.note = found.note
     return hits
+
+
+def _name_view(scope: Scope | None) -> dict[str, str | None]:
+    """What is looked at, as the API names it: without a client, all that the key sees."""
+    if scope is None:
+        return {"client": None, "project": None}
+    return {"client": scope.client or str(GLOBAL), "project": scope.project or None}
 
 
 def _make_hit(one: models.Hit) -> Hit:
@@ -209,12 +216,14 @@ def _make_hit(one: models.Hit) -> Hit:
 
 
 def ask_elsewhere(
-    question: str, scope: Scope, conversation: int | bool | None
+    question: str, scope: Scope | None, conversation: int | bool | None
 ) -> Generator[tuple[str, dict[str, Any]]]:
     """The answer as it is made there; who leaves a conversation stops its answer."""
-    where = {"client": scope.client or None, "project": scope.project or None}
+    where = _name_view(scope)
     with remote_client() as client:
-        number = client.begin_conversation(**where).id if conversation is True else conversation or None
+        number = conversation or None
+        if conversation is True:  # it belongs to a client, or to nobody's: there is none of everything
+            number = client.begin_conversation(**({} if scope in (None, GLOBAL) else where)).id
         if number is not None:
             yield "conversation", {"id": number}
         try:

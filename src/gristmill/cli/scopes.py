@@ -8,9 +8,12 @@ from gristmill.cli.output import Misused, warn
 from gristmill.cli.session import blame_options
 from gristmill.db import Tx
 from gristmill.documents import explain_lack
-from gristmill.scopes import Scope
+from gristmill.scopes import GLOBAL, Scope
 
 Client = Annotated[str | None, typer.Option(help="Whose it is; without it, it is everybody's (GLOBAL).")]
+ViewedClient = Annotated[
+    str | None, typer.Option(help="Whose knowledge, or GLOBAL for what is everybody's; without it, all there is.")
+]
 Project = Annotated[str | None, typer.Option(help="Which project of the client it belongs to.")]
 
 
@@ -23,6 +26,14 @@ def scope_of(client: str | None, project: str | None) -> Scope:
         raise Misused("An empty name is none: name the client and the project, or leave the option out.")
     with blame_options():
         return Scope(client or "", project or "")
+
+
+def view_of(client: str | None, project: str | None) -> Scope | None:
+    """What a command looks at: everything, or if a client is named the client's; GLOBAL names what is everybody's."""
+    if client == str(GLOBAL) and project is None:
+        return GLOBAL
+    scope = scope_of(client, project)
+    return None if scope == GLOBAL else scope
 
 
 def format_scope(client: str, project: str) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.output import Json, Misused, emit, shorten, warn
-from gristmill.cli.scopes import scope_of
+from gristmill.cli.scopes import ViewedClient, view_of
 from gristmill.cli.session import load_settings, parse_instant, run, session
 from gristmill.documents import find_in_documents
 from gristmill.knowledge import Finder, Hit, Hits
@@ -19,6 +19,7 @@ from gristmill.records import list_columns
 from gristmill.scopes import Scope
 from gristmill.web import ask_search
 
+LONGEST_ECHO = 200  # characters of a question that found nothing
 FILE = "file://"  # how the URN of a file begins
 
 
@@ -29,7 +30,7 @@ def register(root: typer.Typer, text: str) -> None:
 def search_(
     query: Annotated[str, typer.Argument(help="What is looked for.")],
     alpha: Annotated[float, typer.Option(min=0, max=1, help="0 is words (BM25), 1 is meaning (vectors).")] = 0.5,
-    client: Annotated[str | None, typer.Option(help="Whose knowledge; without it, what is everybody's.")] = None,
+    client: ViewedClient = None,
     project: Annotated[str | None, typer.Option(help="Which project of the client.")] = None,
     type: Annotated[str | None, typer.Option(help="Only documents of this type: pdf, mail, image, markdown …")] = None,
     after: Annotated[str | None, typer.Option(help="Only documents written since: 2026-12-01.")] = None,
@@ -48,7 +49,7 @@ def search_(
         raise Misused("Say what to look for, for example gristmill search invoice.")
     columns = parse_columns(where or ())
     how = {"alpha": alpha, "type": type, "columns": columns, "limit": limit, "expand": expand}
-    scope = scope_of(client, project)
+    scope = view_of(client, project)
     hits = run(_search(query, scope, after, **how))
     if columns and not hits and not is_elsewhere():
         run(_refuse_unknown_columns(scope, columns))
@@ -57,7 +58,7 @@ def search_(
     emit(json, {"query": query, "note": hits.note, "hits": hits}, lambda: hits_view(hits, query))
 
 
-async def _search(query: str, scope: Scope, after: str | None, **how: Any) -> Hits:
+async def _search(query: str, scope: Scope | None, after: str | None, **how: Any) -> Hits:
     """A running `gristmill up` answers at once; without one, the model is loaded for this one question."""
     how["after"] = parse_instant(after) if after else None
     if is_elsewhere():
@@ -69,7 +70,7 @@ async def _search(query: str, scope: Scope, after: str | None, **how: Any) -> Hi
         return await find_in_documents(at.db, finder, query, scope, **how)
 
 
-async def _refuse_unknown_columns(scope: Scope, columns: Mapping[str, str]) -> None:
+async def _refuse_unknown_columns(scope: Scope | None, columns: Mapping[str, str]) -> None:
     """A column that is misspelt looks like one in which nothing has the value."""
     async with session() as at, at.db.transaction(seen_from=scope) as tx:
         known = await list_columns(tx, scope)
@@ -94,7 +95,7 @@ def parse_columns(words: Sequence[str]) -> dict[str, str] | None:
 
 def hits_view(hits: Hits, query: str) -> RenderableType:
     if not hits:
-        return Text(f"Nothing fits “{query.strip()}”.", style="dim")
+        return Text(f"Nothing fits “{shorten(query, LONGEST_ECHO)}”.", style="dim")
     return Group(*(_hit_view(n, hit) for n, hit in enumerate(hits, 1)))
 
 

@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
-from gristmill.cli.output import Json, Misused, Yes, confirm_removal, emit, err, make_facts, make_table
+from gristmill.cli.output import Json, Misused, Yes, confirm_removal, emit, err, make_facts, make_table, warn
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
-from gristmill.cli.session import Session, blame_options, parse_span, run, session
+from gristmill.cli.session import Session, blame_options, load_settings, parse_span, run, session
 from gristmill.db import Tx
+from gristmill.errors import Refused
 from gristmill.ids import TaskId
 from gristmill.sources import (
     KINDS,
@@ -109,6 +111,7 @@ def add(
     with blame_options():
         given = check_options(find_kind(kind), _read_options(options or []))
     wanted = Wanted(name, kind, given, scope_of(client, project), parse_span(every), parse_span(listing_every))
+    _look_for_folder(given)
     found = run(_add(wanted))
     emit(json, found, lambda: _show_one(found))
 
@@ -248,6 +251,16 @@ def _read_options(words: Sequence[str]) -> dict[str, str]:
 async def _add(wanted: Wanted) -> Shown:
     async with session() as at, at.db.transaction() as tx:
         return (await _describe(tx, [await add_source(tx, wanted)]))[0]
+
+
+def _look_for_folder(options: Mapping[str, Any]) -> None:
+    """A path that is misspelt is refused; with a database that others share, a worker elsewhere may have the folder."""
+    path = options.get("path")
+    if not isinstance(path, str) or Path(path).expanduser().is_dir():
+        return
+    if not load_settings().database_url:
+        raise Refused(f"There is no folder {path}: make it first, or mend the path.")
+    warn(f"There is no folder {path} on this machine: workers that have it will poll it.")
 
 
 async def _list(client: str | None, project: str | None) -> list[Shown]:

@@ -21,6 +21,8 @@ def files_in(given: str) -> list[Path]:
     Some of them cannot be added: a pipe, a link to nowhere, a folder that is closed to this user. They are among the
     files all the same, so that the person is told why they were refused.
     """
+    if not given.strip():
+        raise Refused("An empty name is no file or folder: perhaps a variable is not set.")
     path = os.path.expanduser(given)
     if os.path.exists(path):
         return _files_meant_by(path)

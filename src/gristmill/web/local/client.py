@@ -19,6 +19,7 @@ from gristmill.web.local.messages import (
     SearchRequest,
     decode_hits,
     identify_target,
+    name_scope,
 )
 from gristmill.web.local.sockets import is_own_socket, shorten, socket_in
 
@@ -27,13 +28,13 @@ LONGEST_LINE = 4 * 1024**2  # bytes of one event of an answer
 ANSWER = 10.0  # … and for its answer: a command that searches by itself is not much slower
 
 
-async def ask_search(settings: Settings, query: str, scope: Scope, **how: object) -> Hits | None:
+async def ask_search(settings: Settings, query: str, scope: Scope | None, **how: object) -> Hits | None:
     """The hits, or None if nobody answers: then the caller searches by itself. A refusal is raised as it is."""
     path = socket_in(settings)
     if not is_own_socket(path):
         return None
     request = msgspec.convert(
-        {"target": identify_target(settings), "query": query, "client": scope.client, "project": scope.project, **how},
+        {"target": identify_target(settings), "query": query, **name_scope(scope), **how},
         SearchRequest,
     )
     try:
@@ -52,13 +53,13 @@ async def ask_search(settings: Settings, query: str, scope: Scope, **how: object
 
 
 async def ask_local(
-    settings: Settings, question: str, scope: Scope, conversation: int | bool | None
+    settings: Settings, question: str, scope: Scope | None, conversation: int | bool | None
 ) -> AsyncGenerator[tuple[str, dict[str, Any]]] | None:
     """The answer as it is made, or None if nobody answers. Closing the generator stops the answer."""
     path = socket_in(settings)
     if not is_own_socket(path):
         return None
-    request = AskRequest(identify_target(settings), question, scope.client, scope.project, conversation)
+    request = AskRequest(identify_target(settings), question, **name_scope(scope), conversation=conversation)
     lines = _stream(path, msgspec.json.encode(request))
     first = await anext(lines, None)  # nobody there, another database, or another version of the program
     return None if first is None else _read_pairs(first, lines)

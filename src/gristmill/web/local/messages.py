@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypedDict
 
 import msgspec
 
@@ -20,7 +21,7 @@ class SearchRequest:
 
     target: str
     query: str
-    client: str = ""
+    client: str | None = None  # None: everything, of all clients
     project: str = ""
     alpha: float = 0.5
     limit: int = 10
@@ -30,8 +31,8 @@ class SearchRequest:
     expand: int = 0
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.client, self.project)
+    def scope(self) -> Scope | None:
+        return read_scope(self.client, self.project)
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class AskRequest:
 
     target: str
     question: str
-    client: str = ""
+    client: str | None = None  # None: everything, of all clients
     project: str = ""
     conversation: int | bool | None = None
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.client, self.project)
+    def scope(self) -> Scope | None:
+        return read_scope(self.client, self.project)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,21 @@ class Refusal:
     """The sentence for the person who asked."""
 
     refused: str
+
+
+class NamedScope(TypedDict):
+    """A scope in a request; no client is everything."""
+
+    client: str | None
+    project: str
+
+
+def name_scope(scope: Scope | None) -> NamedScope:
+    return {"client": None, "project": ""} if scope is None else {"client": scope.client, "project": scope.project}
+
+
+def read_scope(client: str | None, project: str) -> Scope | None:
+    return None if client is None else Scope(client, project)
 
 
 def identify_target(settings: Settings) -> str:
