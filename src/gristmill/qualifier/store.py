@@ -63,7 +63,7 @@ async def load_items(tx: Tx, ids: Sequence[WorkItemId]) -> dict[WorkItemId, Item
 
 async def get_item(tx: Tx, id_: WorkItemId) -> Item:
     """An item that the caller sees."""
-    item = (await load_items(tx, [id_])).get(id_)
+    item = (await load_items(tx, [id_])).get(id_) if id_ <= NEWEST else None  # a larger number fits no column
     if item is None:
         raise Unknown(f"There is no item {id_}: gristmill item ls lists them.")
     return item
