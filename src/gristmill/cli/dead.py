@@ -26,7 +26,7 @@ from gristmill.db import Tx
 from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue import Event, Task, dead, get_task, history, list_queues
+from gristmill.queue import Event, Task, dead, get_task, history, list_queue_names
 from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
@@ -176,7 +176,7 @@ async def _refuse_unknown(tx: Tx, tasks: Sequence[TaskId], queue: str | None, cl
     for task in tasks:
         if (found := await get_task(tx, task)).status != "failed" or found.queue is None:
             raise Refused(f"Task {task} is {found.status}, not a dead letter: gristmill task why {task}.")
-    if queue is not None and queue not in (names := [one.name for one in await list_queues(tx)]):
+    if queue is not None and queue not in (names := await list_queue_names(tx)):
         near = get_close_matches(queue, names, n=1)
         raise Refused(f"There is no queue “{queue}”." + (f" Did you mean {near[0]}?" if near else ""))
     if cluster is not None and not await dead.dead_letters(tx, fingerprint=cluster, limit=1):

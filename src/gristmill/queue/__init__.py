@@ -156,6 +156,7 @@ __all__ = [
     "list_bulks",
     "list_limiters",
     "list_line",
+    "list_queue_names",
     "list_queues",
     "list_runs",
     "list_schedules",

@@ -227,6 +227,11 @@ async def list_queues(tx: Tx, *, most: int = MOST) -> list[QueueReport]:
     return [_report(row, most) for row in await tx.all(SQL["report"], QueueReportRow, most=most)]
 
 
+async def list_queue_names(tx: Tx) -> list[str]:
+    """All queues by name, without a look at what they hold."""
+    return await tx.values(SQL["names"], str)
+
+
 def _report(row: QueueReportRow, most: int) -> QueueReport:
     more = row.scheduled + row.blocked > most  # then either of them may be more
     return QueueReport(

@@ -18,6 +18,9 @@ UPDATE queue q
  WHERE q.name = %(name)s
 RETURNING pg_notify('gristmill', 'queue ' || q.name);
 
+-- name: names
+SELECT name FROM queue ORDER BY name;
+
 -- name: report
 -- pending and ended tasks come from counters; what pending ones wait for is counted, and every such count stops at `most`
 WITH running AS MATERIALIZED (

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
-from gristmill.queue import list_queues, list_schedules
+from gristmill.queue import list_queue_names, list_schedules
 from gristmill.serving import Caller, Viewer, services_of
 
 PAGES = APIRouter()
@@ -31,7 +31,7 @@ async def list_commands(request: Request, caller: Viewer) -> list[Command]:
     services = services_of(request)
     views = [Command(text=text, icon=icon, hint="view", path=path) for text, icon, path in VIEWS]
     async with caller.reading(services.db) as tx:
-        names = [one.name for one in await list_queues(tx, most=1)] if caller.is_operator else []
+        names = await list_queue_names(tx) if caller.is_operator else []
         schedules = [one.name for one in await list_schedules(tx)]
     return [
         *views,
