@@ -42,7 +42,7 @@ from gristmill.queue.operate.lookup import (
     history,
 )
 from gristmill.queue.operate.order import run_now, set_foreground, set_position, set_priority
-from gristmill.queue.operate.queues import QueueReport, list_queues, pause, resume, set_queue
+from gristmill.queue.operate.queues import QueueReport, list_queue_names, list_queues, pause, resume, set_queue
 from gristmill.queue.operate.queues import columns_of as check_settings
 from gristmill.queue.operate.remedies import Remedy, find_remedies
 from gristmill.queue.operate.revive import Refusal, Revived
