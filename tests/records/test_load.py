@@ -1,8 +1,11 @@
 """Loading: rows become records once, and the report says what became of every row."""
 
-from tables import ACME, House, reviews, table
+from pathlib import Path
 
-from gristmill.records import Counts
+from tables import ACME, House, open_house, reviews, table
+
+from gristmill.db import Database
+from gristmill.records import Counts, remove_import
 
 
 async def test_rows_become_records_with_their_text_id_and_columns(house: House) -> None:
@@ -65,3 +68,19 @@ async def test_two_clients_may_have_the_same_ids(house: House) -> None:
     other = await house.load(reviews(5), type(ACME)("beta", "reviews"))
     assert other.counts == Counts(loaded=5)
     assert len(await house.records()) == 10
+
+
+async def test_a_table_that_was_emptied_is_not_read_whole_for_each_row_of_the_next(
+    db: Database, url: str, tmp_path: Path
+) -> None:
+    async with Database(url) as own, open_house(own, tmp_path) as opened:  # a connection tells its counts when it ends
+        house = opened.with_settings(batch=20)
+        first = await house.load(reviews(1_000), embed=False)
+        await remove_import(own, first.id)
+        async with await db.connect("analyses") as connection:
+            await connection.set_autocommit(True)
+            await connection.execute("VACUUM ANALYZE data_records")
+        assert (await house.load(reviews(1_000), embed=False)).counts == Counts(loaded=1_000)
+    async with db.transaction() as tx:
+        read = await tx.value("SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'data_records'")
+    assert read < 10_000

@@ -42,8 +42,10 @@ SELECT e.row, e.why, e.reason, e.cells
 SELECT row, why, reason, cells FROM data_rejected WHERE import = %(document)s AND row > %(after)s ORDER BY row LIMIT %(most)s;
 
 -- name: lock_project
--- One portion of a project is written at a time: two imports could otherwise both add the same record.
-SELECT pg_advisory_xact_lock(hashtext('gristmill records'), %(scope)s);
+-- One portion of a project is written at a time: two imports could otherwise both add the same record. Each portion is planned
+-- anew: a plan kept from when the table was empty would read the whole table for each row, a hundred thousand rows later.
+SELECT pg_advisory_xact_lock(hashtext('gristmill records'), %(scope)s),
+       set_config('plan_cache_mode', 'force_custom_plan', true);
 
 -- name: lock_import
 SELECT file_offset, file_row, state FROM data_import WHERE id = %(document)s FOR UPDATE;
