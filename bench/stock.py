@@ -57,7 +57,7 @@ async def fill(db: Database, tasks: int, documents: int, *, seconds: float | Non
     async def write_chunks() -> None:
         nonlocal last
         for first in starts:
-            if seconds is not None and perf_counter() - began > seconds * 0.6:  # the rest is for the indexes
+            if seconds is not None and perf_counter() - began > seconds * 0.68:  # the rest is for the indexes
                 return
             given = {"first": first, "last": min(first + CHUNK - 1, tasks)}
             async with db.transaction() as tx:
