@@ -35,6 +35,7 @@ class Content:
     version: int = 0
     modified: str = ""
     status: str = "current"
+    is_blog: bool = False
 
 
 @dataclass
@@ -244,7 +245,11 @@ class ConfluenceServer(FakeServer):
             "history": {"createdBy": {"displayName": "Anna Berg"}, "createdDate": "2024-01-01T00:00:00.000+01:00"},
             "version": {"by": {"displayName": "Bob Miller"}, "when": content.modified, "number": content.version},
             "ancestors": [{"id": content.parent, "title": "Above"}] if content.parent else [],
-            "container": {"id": content.page, "title": container.title if container else ""},
+            "container": {
+                "id": content.page,
+                "title": container.title if container else "",
+                "type": type_of(container) if container else "page",
+            },
             "extensions": self.show_extensions(content),
             "body": {"storage": {"value": content.body, "representation": "storage"}},
             "metadata": {"labels": {"results": [{"prefix": "global", "name": name} for name in content.labels]}},
@@ -263,7 +268,9 @@ class ConfluenceServer(FakeServer):
 def type_of(content: Content) -> str:
     if content.beside is not None:
         return "comment"
-    return "attachment" if content.page else "page"
+    if content.page:
+        return "attachment"
+    return "blogpost" if content.is_blog else "page"
 
 
 def is_comment(content: Content, *, beside: bool) -> bool:

@@ -120,6 +120,18 @@ async def test_comments_are_documents_that_come_change_and_go_by_themselves(farm
     assert await farm.documents() == {}
 
 
+async def test_what_belongs_to_a_blog_post_is_left_out_as_the_post_is(farm: Farm) -> None:
+    async with serve(ConfluenceServer(cloud=False)) as wiki:
+        wiki.put("one")
+        wiki.put("post", is_blog=True)
+        wiki.comment("below", "post", "Well said.")
+        wiki.attach("photo", "post", b"A photo.")
+        source = await add(farm, wiki)
+        assert set(await farm.documents()) == {"confluence::MILL::1001"}
+        await farm.compare(source)
+        assert set(await farm.states(source)) == {"page/1001"}
+
+
 async def test_comments_can_be_left_out(farm: Farm, wiki: ConfluenceServer) -> None:
     wiki.put("one")
     wiki.comment("below", "one", "Who greases it?")

@@ -46,6 +46,7 @@ class Server:
             yield [
                 Entry(Listed(sort + dig_text(one, "id"), _mark(one)), sort_moment(dig(one, "version", "when")))
                 for one in found
+                if not _lies_in_blog(one)
             ]
             if not found or not dig(answer.read_dict(), "_links", "next"):
                 return
@@ -65,7 +66,7 @@ class Server:
         answer = await self._provider.find(f"{API}/{id_}", {"expand": expand})
         found = answer.read_dict() if answer else {}
         wanted = not self._spaces or dig_text(found, "space", "key") in self._spaces
-        return found if wanted and found.get("status") == "current" else None
+        return found if wanted and found.get("status") == "current" and not _lies_in_blog(found) else None
 
     async def _fetch_page(self, id_: str) -> RawItem | None:
         page = await self._find(id_.removeprefix(PAGE), WHOLE)
@@ -131,6 +132,11 @@ def write_cql(sort: str, spaces: Sequence[str], since: str) -> str:
     if since:
         bounds.append(f'lastmodified >= "{go_back(since, timedelta(days=1))[:10]}"')
     return f"{' and '.join(bounds)} order by lastmodified desc"
+
+
+def _lies_in_blog(found: dict[str, Any]) -> bool:
+    """Blog posts are not read: a comment or file of one would belong to a page that is not here."""
+    return dig(found, "container", "type") == "blogpost"
 
 
 def _mark(found: dict[str, Any]) -> str:
