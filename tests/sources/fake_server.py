@@ -40,6 +40,7 @@ class FakeServer:
     paths: list[str] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
     clock: int = 0
+    files: dict[str, bytes] = field(default_factory=dict)  # by their paths
 
     @property
     def calls(self) -> int:
@@ -52,6 +53,10 @@ class FakeServer:
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
         raise NotImplementedError
+
+    async def download(self, request: web.Request) -> web.Response:
+        found = self.files.get(request.path)
+        return web.Response(status=404) if found is None else web.Response(body=found)
 
     def is_allowed(self, request: web.Request) -> bool:
         return request.headers.get("Authorization") == f"Bearer {self.token}"

@@ -258,6 +258,7 @@ class GitHubServer(FakeServer):
         router.add_get(place + "/issues/{issue_number}/timeline", self.list_events)
         router.add_get(place + "/pulls/{pull_number}", self.tell_pull)
         router.add_get(place + "/pulls/{pull_number}/comments", self.list_remarks)
+        router.add_get("/user-attachments/files/{number}/{name}", self.download)
 
     async def tell_repository(self, request: web.Request) -> web.Response:
         return web.json_response(a_repository() | {"network_count": 0, "subscribers_count": 0})

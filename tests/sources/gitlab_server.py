@@ -87,6 +87,7 @@ class GitLabServer(FakeServer):
             router.add_get(place + "/{iid}", partial(self.tell_issue, sign=sign))
             for part in ("notes", "resource_state_events", "resource_label_events"):
                 router.add_get(f"{place}/{{iid}}/{part}", partial(self.list_parts, sign=sign, part=part))
+        router.add_get(project + "/uploads/{secret}/{name}", self.download)
 
     async def tell_project(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in (PROJECT, "7"):

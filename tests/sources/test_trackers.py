@@ -19,7 +19,7 @@ from gristmill.models import Passage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Description, Fetched, Source
-from gristmill.sources.tracker.github import GitHubOptions
+from gristmill.sources.tracker.github import GitHubOptions, match_files, name_site
 from gristmill.sources.tracker.gitlab_issue import describe_gitlab
 from gristmill.sources.tracker.issue import find_mentions
 from gristmill.sources.tracker.jira import JiraOptions, write_jql
@@ -176,6 +176,57 @@ async def test_a_file_of_an_issue_is_a_document_of_its_own_and_goes_with_it(farm
         server.drop("one")
         await farm.compare(source, agreed=True)
         assert set(await farm.documents()) == {"jira::MILL-2", "jira::MILL-2::501"}
+
+
+SECRET = "0123456789abcdef" * 2
+
+
+def put_file(server: GitHubServer | GitLabServer, name: str, content: bytes) -> str:
+    """Give the server a file; what stands in a text for it."""
+    if isinstance(server, GitHubServer):
+        path = f"/user-attachments/files/{len(server.files) + 1}/{name}"
+        server.files[path] = content
+        return f"[{name}]({server.url}{path})"
+    server.files[f"/api/v4/projects/acme/tools/mill/uploads/{SECRET}/{name}"] = content
+    return f"[{name}](/uploads/{SECRET}/{name})"
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+async def test_a_file_in_the_text_of_an_issue_is_a_document_of_its_own(farm: Farm, kind: str) -> None:
+    options = {"repositories": "acme/mill"} if kind == "github" else {"projects": "acme/tools/mill"}
+    async with serve(GitHubServer() if kind == "github" else GitLabServer()) as server:
+        plan, gone = put_file(server, "plan.txt", b"Grease the bearing."), put_file(server, "gone.txt", b"x")
+        server.put("one", f"See {plan}, {plan} and {gone}.")
+        del server.files[next(path for path in server.files if path.endswith("gone.txt"))]
+        source, found = await bring(farm, server, kind, **options)
+        (file,) = [one for external, one in found.items() if "/attachment/" in external]
+        issue = next(one for external, one in found.items() if "/attachment/" not in external)
+        assert (file.type, file.name) == ("bugtracker", "plan.txt")
+        assert file.urn.startswith(f"{issue.urn}::")
+        assert sorted((await farm.states(source)).values()) == ["NEW", "NEW", "SET_ASIDE"]
+        await farm.work()
+        assert set(await farm.documents()) == {issue.urn, file.urn}
+        calls = server.calls
+        await farm.poll(source)
+        await farm.compare(source)
+        assert not [path for path in server.paths[calls:] if path.endswith("plan.txt")], "what is known is not fetched"
+        server.put("one", "It is greased.")
+        await farm.poll(source)
+        await farm.compare(source, agreed=True)
+        assert set(await farm.documents()) == {issue.urn}
+
+
+@pytest.mark.parametrize(
+    ("api", "site"),
+    [("https://api.github.com", "https://github.com"), ("https://git.acme.test/api/v3", "https://git.acme.test")],
+)
+def test_files_of_github_lie_where_people_read_its_issues(api: str, site: str) -> None:
+    assert name_site(api) == site
+    files = match_files(site)
+    for path in ("user-attachments/assets/0a-1b", "user-attachments/files/1/a.pdf", "acme/mill/assets/1/0a-1b"):
+        assert files.search(f"![x]({site}/{path})") is not None
+    assert files.search(f"{site}/acme/mill/blob/main/files.md") is None
+    assert files.search("https://elsewhere.test/user-attachments/files/1/a.pdf") is None
 
 
 async def test_a_file_that_cannot_be_had_or_is_too_large_does_not_hold_up_its_issue(farm: Farm) -> None:

@@ -1,8 +1,11 @@
 """A file that hangs on an issue: an item of its own, which comes with the issue and goes with it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
+from urllib.parse import unquote
 
 from gristmill.sources.http import Provider
 from gristmill.sources.mail.account import refuse_large
@@ -10,6 +13,8 @@ from gristmill.sources.model import Description, Fetched, RawItem
 from gristmill.sources.moments import read_moment
 
 BESIDE = "/attachment/"  # between the id of an issue and that of its file
+MOST_FILES = 100  # of the text of one issue
+LINKED = "1"  # the mark of a file that a text links to: what lies under such an address never changes
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,17 @@ class IssueFile:
             return RawItem(external, b"", mark, note, large.refusal)
         content = await provider.download(self.place)
         return None if content is None else RawItem(external, content, mark, note)
+
+
+def find_linked(text: str, pattern: re.Pattern[str], external: str, project: str) -> dict[str, IssueFile]:
+    """The files that were put into the text of an issue, by the ids that they have as items."""
+    places = dict.fromkeys(found[0].rstrip(".,") for found in islice(pattern.finditer(text), MOST_FILES))
+    files: dict[str, IssueFile] = {}
+    for place in places:
+        id_ = sha256(place.encode()).hexdigest()[:16]
+        name = unquote(place.rpartition("/")[2])
+        files[f"{external}{BESIDE}{id_}"] = IssueFile(id_, name, external, project, place=place)
+    return files
 
 
 def is_file(external: str) -> bool:

@@ -10,16 +10,19 @@ from pydantic import Field, field_validator
 
 from gristmill.sources.bringing import mark_version
 from gristmill.sources.cursor import Page
-from gristmill.sources.http import Answer, Provider, open_provider
+from gristmill.sources.http import LONGEST, Answer, Provider, open_provider
 from gristmill.sources.model import Bench, Connector, Kind, Listed, RawItem
 from gristmill.sources.moments import sort_moment
 from gristmill.sources.site import Site, sign_in, split_names
+from gristmill.sources.tracker.attached import BESIDE, LINKED, IssueFile, find_linked, is_file
 from gristmill.sources.tracker.connector import TrackerConnector, prune
 from gristmill.sources.tracker.github_issue import describe_github
+from gristmill.sources.values import read_text
 from gristmill.wording import format_count
 
 LISTED = 100  # issues of one page of a listing
 MOST_PAGES = 50  # of the events or comments of one issue
+NO_FILE = "GitHub does not give it: it is gone, or our key may not see it."
 REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 HEADERS = {
     "Accept": "application/vnd.github+json",
@@ -40,6 +43,7 @@ class GitHubOptions(Site):
         description="The address of the API; none: that of github.com. An Enterprise server: https://HOST/api/v3.",
     )
     repositories: str = Field(min_length=1, description="Repositories as owner/name, with commas between.")
+    attachments: bool = Field(default=True, description="Whether files in the texts of issues come, too.")
 
     @field_validator("repositories")
     @classmethod
@@ -55,8 +59,12 @@ class GitHub:
 
     portion = 5
 
-    def __init__(self, provider: Provider, options: GitHubOptions) -> None:
+    def __init__(self, provider: Provider, web: Provider, options: GitHubOptions, max_bytes: int) -> None:
+        """`web` is where people read the issues: the API has no files."""
         self._provider = provider
+        self._web = web
+        self._files = match_files(name_site(options.url)) if options.attachments else None
+        self._max_bytes = max_bytes
         self.streams: Sequence[str] = split_names(options.repositories)
         self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
 
@@ -76,13 +84,33 @@ class GitHub:
         listed = [Listed(f"{stream}#{one.get('number')}", time) for one, time in zip(issues, times, strict=True)]
         # a page brings its issues whole: only what belongs to each of them is asked for by itself
         self._listed = {one.external: (issue, answer) for one, issue in zip(listed, issues, strict=True)}
+        listed += [
+            Listed(file, LINKED) for id_, (issue, _) in self._listed.items() for file in self._find_files(issue, id_)
+        ]
         return Page(listed, times, answer.has_next)
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
         found = [await self._fetch_one(one) for one in ids]
         return [item for item in found if item is not None]
 
+    def _find_files(self, issue: Mapping[str, Any], external: str) -> dict[str, IssueFile]:
+        if self._files is None:
+            return {}
+        return find_linked(read_text(issue.get("body")), self._files, external, external.rpartition("#")[0])
+
+    async def _fetch_file(self, id_: str) -> RawItem | None:
+        external = id_.partition(BESIDE)[0]
+        repository, _, number = external.rpartition("#")
+        issue, answer = self._listed.get(external) or await self._find(f"/repos/{repository}/issues/{number}")
+        file = self._find_files(issue, external).get(id_) if answer else None
+        if file is None:
+            return None
+        found = await file.bring(self._web, id_, LINKED, self._max_bytes)
+        return found or RawItem(id_, b"", LINKED, {}, NO_FILE)
+
     async def _fetch_one(self, id_: str) -> RawItem | None:
+        if is_file(id_):
+            return await self._fetch_file(id_)
         repository, _, number = id_.rpartition("#")
         issue, answer = self._listed.get(id_) or await self._find(f"/repos/{repository}/issues/{number}")
         if answer is None:
@@ -114,6 +142,19 @@ class GitHub:
         return found
 
 
+def name_site(api: str) -> str:
+    """Where people read what this API tells."""
+    return (
+        "https://github.com" if api.rstrip("/") == "https://api.github.com" else api.partition("/api/")[0].rstrip("/")
+    )
+
+
+def match_files(site: str) -> re.Pattern[str]:
+    """Addresses of files that people put into an issue, of today and of former years."""
+    own = rf"{re.escape(site)}/(?:user-attachments|[\w.-]+/[\w.-]+)/(?:assets|files)/"
+    return re.compile(rf"(?:{own}|https://user-images\.githubusercontent\.com/)[\w./%-]{{1,300}}")
+
+
 def is_unread(key: str) -> bool:
     return key in UNREAD or (key.endswith("_url") and key != "html_url")
 
@@ -121,8 +162,12 @@ def is_unread(key: str) -> bool:
 @asynccontextmanager
 async def open_github(options: GitHubOptions, bench: Bench) -> AsyncGenerator[Connector]:
     headers: Mapping[str, str] = {**HEADERS, **await sign_in(options)}
-    async with open_provider(options.url, headers) as provider:
-        yield TrackerConnector(GitHub(provider, options), bench)
+    largest = max(LONGEST, bench.max_bytes)
+    async with (
+        open_provider(options.url, headers) as provider,
+        open_provider(name_site(options.url), await sign_in(options), max_bytes=largest) as web,
+    ):
+        yield TrackerConnector(GitHub(provider, web, options, bench.max_bytes), bench)
 
 
 GITHUB = Kind(

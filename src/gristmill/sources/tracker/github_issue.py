@@ -7,6 +7,7 @@ import orjson
 
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
+from gristmill.sources.tracker.attached import describe_file, is_file
 from gristmill.sources.tracker.issue import Change, Comment, Issue, Person, describe_issue, read_person
 from gristmill.sources.values import read_name, read_text, read_thing, read_things
 
@@ -23,6 +24,8 @@ PLAIN = frozenset({"closed", "reopened", "merged", "locked", "unlocked", "conver
 
 
 def describe_github(item: Fetched) -> Description:
+    if is_file(item.external):
+        return describe_file(item, "github")
     return describe_issue(read_github(item.content, item.external))
 
 

@@ -1,7 +1,9 @@
 """GitLab as a tracker: issues and merge requests of projects, on any server."""
 
-from collections.abc import AsyncGenerator, Sequence
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -10,17 +12,21 @@ from pydantic import Field
 
 from gristmill.sources.bringing import mark_version
 from gristmill.sources.cursor import Page
-from gristmill.sources.http import Answer, Provider, open_provider
+from gristmill.sources.http import LONGEST, Answer, Provider, open_provider
 from gristmill.sources.model import Bench, Connector, Kind, Listed, RawItem
 from gristmill.sources.moments import sort_moment
 from gristmill.sources.site import Site, sign_in, split_names
 from gristmill.sources.store import check_external
+from gristmill.sources.tracker.attached import BESIDE, LINKED, IssueFile, find_linked, is_file
 from gristmill.sources.tracker.connector import TrackerConnector, prune
 from gristmill.sources.tracker.gitlab_issue import describe_gitlab
+from gristmill.sources.values import read_text
 from gristmill.wording import format_count
 
 LISTED = 100  # issues of one page of a listing
 MOST_PAGES = 50  # of the notes or events of one issue
+UPLOAD = re.compile(r"(?<![\w/.])/uploads/[0-9a-f]{32}/[^\s()\[\]<>\"'?#]{1,255}")  # GitLab writes it without a machine
+NO_UPLOAD = "Its server does not give it: it is gone, or the server is older than GitLab 17.4."
 LISTS = {"#": "issues", "!": "merge_requests"}  # by the sign that stands before the number
 UNREAD = frozenset({"avatar_url", "_links", "task_completion_status", "time_stats", "user_notes_count", "upvotes"})
 
@@ -30,6 +36,7 @@ class GitLabOptions(Site):
 
     url: str = Field(pattern="^https?://", description="The address of the server, such as https://gitlab.com.")
     projects: str = Field(min_length=1, description="Projects as group/name or by number, with commas between.")
+    attachments: bool = Field(default=True, description="Whether files in the texts of issues come, too.")
 
 
 class Project(NamedTuple):
@@ -45,8 +52,10 @@ class GitLab:
 
     portion = 10
 
-    def __init__(self, provider: Provider, projects: Sequence[Project]) -> None:
+    def __init__(self, provider: Provider, projects: Sequence[Project], *, files: bool, max_bytes: int) -> None:
         self._provider = provider
+        self._has_files = files
+        self._max_bytes = max_bytes
         self._projects = projects
         self.streams: Sequence[str] = [f"{one.name}{sign}" for one in projects for sign in one.lists]
         self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
@@ -65,21 +74,46 @@ class GitLab:
         # a page brings its issues whole: only what belongs to each of them is asked for by itself
         self._listed = {id_: (issue, answer) for id_, issue in zip(ids, issues, strict=True)}
         listed = [Listed(id_, time) for id_, time in zip(ids, times, strict=True)]
+        listed += [
+            Listed(file, LINKED) for id_, issue in zip(ids, issues, strict=True) for file in self._find(issue, id_)
+        ]
         return Page(listed, times, has_more(answer))
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
         found = [await self._fetch_one(one) for one in ids]
         return [item for item in found if item is not None]
 
-    async def _fetch_one(self, id_: str) -> RawItem | None:
-        at = max(id_.rfind(sign) for sign in LISTS) + 1
-        place = f"{locate(id_[:at])}/{id_[at:]}"
+    def _find(self, issue: Mapping[str, Any], external: str) -> dict[str, IssueFile]:
+        text = read_text(issue.get("description")) if self._has_files else ""
+        return find_linked(text, UPLOAD, external, external[: _find_sign(external)])
+
+    async def _load(self, id_: str) -> tuple[dict[str, Any], Answer] | None:
+        """An issue as a listing tells it."""
         if id_ in self._listed:
-            issue, answer = self._listed[id_]
-        elif (answer := await self._provider.find(place)) is not None:
-            issue = answer.read_dict()
-        else:
+            return self._listed[id_]
+        answer = await self._provider.find(_locate_issue(id_))
+        return None if answer is None else (answer.read_dict(), answer)
+
+    async def _fetch_file(self, id_: str) -> RawItem | None:
+        """By the API, which knows our key; the address that stands in the text is for people who are signed in."""
+        external = id_.partition(BESIDE)[0]
+        loaded = await self._load(external)
+        file = self._find(loaded[0], external).get(id_) if loaded else None
+        if file is None:
             return None
+        project = quote(file.project, safe="")
+        found = await replace(file, place=f"/api/v4/projects/{project}{file.place}").bring(
+            self._provider, id_, LINKED, self._max_bytes
+        )
+        return found or RawItem(id_, b"", LINKED, {}, NO_UPLOAD)
+
+    async def _fetch_one(self, id_: str) -> RawItem | None:
+        if is_file(id_):
+            return await self._fetch_file(id_)
+        place, loaded = _locate_issue(id_), await self._load(id_)
+        if loaded is None:
+            return None
+        issue, answer = loaded
         whole = {
             "issue": issue,
             "notes": await self._read_all(f"{place}/notes", {"sort": "asc", "order_by": "created_at"}),
@@ -101,6 +135,15 @@ class GitLab:
         return found
 
 
+def _find_sign(id_: str) -> int:
+    return max(id_.rfind(sign) for sign in LISTS)
+
+
+def _locate_issue(id_: str) -> str:
+    at = _find_sign(id_) + 1
+    return f"{locate(id_[:at])}/{id_[at:]}"
+
+
 def locate(stream: str) -> str:
     """The path of the issues (`group/project#`) or merge requests (`group/project!`) of a project."""
     return f"/api/v4/projects/{quote(stream[:-1], safe='')}/{LISTS[stream[-1]]}"
@@ -120,9 +163,11 @@ async def load_project(provider: Provider, name: str) -> Project:
 
 @asynccontextmanager
 async def open_gitlab(options: GitLabOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    async with open_provider(options.url, await sign_in(options)) as provider:
+    largest = max(LONGEST, bench.max_bytes)
+    async with open_provider(options.url, await sign_in(options), max_bytes=largest) as provider:
         projects = [await load_project(provider, name) for name in split_names(options.projects)]
-        yield TrackerConnector(GitLab(provider, projects), bench)
+        tracker = GitLab(provider, projects, files=options.attachments, max_bytes=bench.max_bytes)
+        yield TrackerConnector(tracker, bench)
 
 
 GITLAB = Kind(

@@ -7,11 +7,14 @@ import orjson
 
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
+from gristmill.sources.tracker.attached import describe_file, is_file
 from gristmill.sources.tracker.issue import Change, Comment, Issue, Person, describe_issue, read_person
 from gristmill.sources.values import read_name, read_text, read_texts, read_things
 
 
 def describe_gitlab(item: Fetched) -> Description:
+    if is_file(item.external):
+        return describe_file(item, "gitlab")
     return describe_issue(read_gitlab(item.content, item.external))
 
 
