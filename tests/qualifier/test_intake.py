@@ -83,6 +83,15 @@ async def test_a_page_that_is_read_later_decides_again_and_takes_the_warning_awa
     assert (item.warning, item.urgency, item.state) == (None, "high", "ready_for_execution")
 
 
+async def test_a_file_that_cannot_be_opened_is_no_work(room: Workroom) -> None:
+    garbage = await room.come("", name="garbage.pdf", type=None, read=None)
+    await room.decide()
+    assert await room.items() == []
+    await room.do(add_dead_page, garbage)
+    await room.sweep()
+    assert await room.items() == []
+
+
 async def test_the_sweep_finds_documents_whose_pages_died(room: Workroom) -> None:
     scan = await room.come("", name="scan.pdf", type="pdf", read=None, tell=False)
     await room.do(add_dead_page, scan)
@@ -259,6 +268,72 @@ async def sent(room: Workroom, id_: str, *, answers: list[str], after: timedelta
             document=document,
         )
     await room.tell(document)
+
+
+# --- one Message-ID, two mails
+
+
+async def test_a_mail_with_the_id_of_another_mail_is_an_item_of_its_own_and_says_so(room: Workroom) -> None:
+    first = await room.mail("NOW pay the miller", "m1")
+    await room.decide()
+    before = await room.item()
+    forged = await room.mail(
+        "NOW pay the thief",
+        "m1",
+        sender="thief@elsewhere.example",
+        urn="file:///upload.eml",
+        answers=["m0"],
+        written_at=WRITTEN + HOUR,
+    )
+    await room.decide()
+    one, other = await room.items()
+    assert (one.document, one.title, one.note, one.warning) == (first, before.title, before.note, None)
+    assert other.document == forged
+    assert other.warning is not None
+    assert other.warning.startswith("It has the same Message-ID as another mail")
+    assert other.note["same_id_as"] == "m1"
+    assert await room.rows("SELECT FROM item_message") == []
+
+
+async def test_an_answer_joins_the_first_mail_and_not_the_one_that_says_its_id(room: Workroom) -> None:
+    await room.mail("NOW", "m1")
+    await room.mail("NOW forged", "m1", urn="file:///upload.eml")
+    await room.decide()
+    await room.mail("HIGH", "m2", answers=["m1"], written_at=WRITTEN + HOUR)
+    await room.decide()
+    assert [(item.title, item.urgency) for item in await room.items()] == [("m2", "high"), ("m1", "normal")]
+
+
+async def test_of_mails_with_one_id_that_are_read_together_the_first_one_keeps_it(room: Workroom) -> None:
+    await room.mail("NOW", "m1", urn="file:///z.eml")
+    await room.mail("NOW forged", "m1", urn="file:///a.eml")
+    await room.decide()
+    marks = {item.urn: item.warning is not None for item in await room.items()}
+    assert marks == {"file:///z.eml": False, "file:///a.eml": True}
+
+
+async def test_the_same_mail_by_another_way_is_the_same_item(room: Workroom) -> None:
+    await room.mail("NOW", "m1")
+    await room.decide()
+    again = await room.mail("NOW", "m1", urn="file:///upload.eml", written_at=WRITTEN + HOUR)
+    await room.decide()
+    item = await room.item()
+    assert (item.document != again, await room.messages()) == (True, [])
+    assert len(await room.rows("SELECT FROM item_source WHERE known IS NOT NULL")) == 2
+
+
+async def test_a_mail_with_the_id_of_one_that_we_sent_closes_nothing(room: Workroom) -> None:
+    async def ours(tx: object, scopes: list[int]) -> dict[int, list[str]]:
+        return {scope: ["jana@acme.example"] for scope in scopes}
+
+    room.find_own_addresses = ours
+    await sent(room, "m2", answers=["m0"], after=-HOUR)
+    await room.mail("NOW", "m1", answers=["m0"])
+    await room.decide()
+    forged = {"sender": "jana@acme.example", "to": ["ana@north.example"], "urn": "file:///upload.eml"}
+    await room.mail("Done.", "m2", answers=["m1"], written_at=WRITTEN + HOUR, **forged)
+    await room.decide()
+    assert (await room.states())[0] == "ready_for_execution"
 
 
 # --- scopes

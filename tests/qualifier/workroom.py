@@ -134,7 +134,7 @@ class Workroom:
         *,
         name: str = "letter.txt",
         urn: str = "",
-        type: str = "text",
+        type: str | None = "text",
         version: int = 1,
         scope: Scope = GLOBAL,
         container: DocumentId | None = None,
@@ -198,16 +198,18 @@ class Workroom:
     async def mail(
         self, body: str, id_: str, *, answers: Sequence[str] = (), sender: str = "ana@north.example", **more: Any
     ) -> DocumentId:
-        """A mail, under the URN that sources give it."""
+        """A mail, under the URN that sources give it; one that is added by hand has another."""
         meta = {
             "from": [sender],
             "to": more.pop("to", ["office@acme.example"]),
             "subject": f"About {id_}",
             "message_id": f"<{id_}>",
             "references": [f"<{one}>" for one in answers],
+            "digest": sha256(f"{sender} {body}".encode()).hexdigest(),
         }
         head = f"**From:** {sender}  \n**Subject:** About {id_}\n\n"
-        return await self.come(head + body, name=f"{id_}.eml", urn=f"email::{id_}", type="mail", meta=meta, **more)
+        urn = more.pop("urn", f"email::{id_}")
+        return await self.come(head + body, name=f"{id_}.eml", urn=urn, type="mail", meta=meta, **more)
 
     # --- what is done
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from farm import Farm, a_farm, a_mail
+from worlds import EmlWorld, MaildirWorld
 
 from gristmill.db import Database
 
@@ -43,3 +44,22 @@ async def test_the_links_of_a_mail_are_written_down_and_go_with_it(farm: Farm, t
     (box / "1.eml").unlink()
     await farm.compare(source)
     assert await farm.rows("SELECT 1 FROM link_place") == []
+
+
+@pytest.mark.parametrize("kind", ["eml", "maildir"])
+async def test_another_mail_under_a_known_message_id_in_a_folder_takes_nobodys_place(
+    farm: Farm, tmp_path: Path, kind: str
+) -> None:
+    world = (EmlWorld if kind == "eml" else MaildirWorld)(tmp_path / "box")
+    await world.put("one", "The true one.")
+    source = await farm.add(kind, **world.options)
+    await farm.work()
+    (true,) = [item.document for item in await farm.items(source)]
+    place = tmp_path / "box" / ("forged.eml" if kind == "eml" else "new/forged")
+    place.write_bytes(a_mail("one", "The forged one."))
+    await farm.poll(source)
+    items = {item.urn: item.document for item in await farm.items(source)}
+    assert items["email::one@acme.test"] == true
+    assert len(items) == 2
+    (marked,) = await farm.rows("SELECT meta ->> 'same_id_as' AS said FROM document WHERE meta ? 'same_id_as'")
+    assert marked.said == "one@acme.test"

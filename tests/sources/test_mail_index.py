@@ -46,6 +46,28 @@ def test_the_same_mail_over_another_server_is_the_same() -> None:
     assert there.digest != described(a_mail(1, "Forged.")).digest
 
 
+def attach(name: str, content: str) -> bytes:
+    text = (
+        f"--b\r\n\r\nSee the file.\r\n--b\r\nContent-Disposition: attachment; filename={name}\r\n\r\n{content}\r\n--b--"
+    )
+    return a_mail(1, text, Content_Type="multipart/mixed; boundary=b")
+
+
+def test_a_mail_with_another_attachment_is_another_mail() -> None:
+    bills = [attach("bill.txt", "10 EUR"), attach("bill.txt", "99 EUR"), attach("note.txt", "10 EUR")]
+    assert len({described(mail).digest for mail in bills}) == 3
+    assert described(b"Received: from elsewhere\r\n" + bills[0]).digest == described(bills[0]).digest
+
+
+def test_encrypted_mails_are_told_apart_by_their_bytes() -> None:
+    one, same, other = (
+        described(a_mail(1, f"--b\r\n\r\n{secret}--b--", Content_Type="multipart/encrypted; boundary=b"))
+        for secret in ("x1", "x1", "x2")
+    )
+    assert one.digest == same.digest
+    assert one.digest != other.digest
+
+
 @pytest.mark.parametrize(
     ("name", "is_sent"),
     [("INBOX.Sent", True), ("[Gmail]/Sent Mail", True), ("Gesendet", True), ("INBOX/Odeslané", True), ("INBOX", False)],

@@ -109,15 +109,41 @@ async def test_a_mail_in_two_folders_is_one_document_until_both_are_gone(farm: F
     assert await farm.documents() == {"email::one@acme.test": 1}
 
 
-async def test_another_mail_under_a_known_message_id_takes_nobodys_place(farm: Farm, box: MailServerWorld) -> None:
+@pytest.mark.parametrize("kind", ["imap", "pop3"])
+async def test_another_mail_under_a_known_message_id_takes_nobodys_place(
+    farm: Farm, dovecot: Dovecot, kind: str
+) -> None:
+    box = MailServerWorld(dovecot, kind, getattr(dovecot, kind))
     await box.put("one", "The true one.")
     await asyncio.to_thread(box.append, a_mail("one", "The forged one."))
-    source = await farm.add("imap", **box.options)
+    source = await farm.add(kind, **box.options)
     await farm.work()
     urns = sorted(await farm.documents())
     assert len(urns) == 2
     assert urns[1].startswith(f"{urns[0]}::")
     assert [item.state for item in await farm.items(source)] == ["INDEXED", "INDEXED"]
+
+
+async def test_a_forged_mail_in_two_folders_is_one_document_and_a_renumbered_mailbox_changes_nothing(
+    farm: Farm, box: MailServerWorld
+) -> None:
+    forged = a_mail("one", "The forged one.", In_Reply_To="<other@acme.test>")
+    await box.put("one", "The true one.")
+    await box.put("other")
+    await asyncio.to_thread(box.append, forged)
+    with box.dovecot.client(box.user) as client:
+        client.create_folder("Old")
+    await asyncio.to_thread(box.append, b"Received: from elsewhere\r\n" + forged, "Old")
+    source = await farm.add("imap", **box.options)
+    await farm.work()
+    documents = await farm.documents()
+    assert (len(documents), set(documents.values())) == (3, {1})
+    threads = {item.thread for item in await farm.items(source)}
+    assert len(threads) == 3, "the forged one joins no thread"
+    box.dovecot.renumber(box.user)
+    await farm.poll(source)
+    await farm.compare(source)
+    assert await farm.documents() == documents
 
 
 async def test_a_wrong_password_is_told_without_it(

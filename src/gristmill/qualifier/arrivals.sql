@@ -6,12 +6,25 @@ SELECT pg_advisory_xact_lock(hashtextextended('item ' || w.urn, w.scope))
   FROM (SELECT scope, urn FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS u (scope, urn) ORDER BY scope, urn) w;
 
 -- name: known_items
-SELECT w.scope, w.urn, s.item, s.known
+SELECT w.scope, w.urn, s.item, s.known, s.is_double
   FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS w (scope, urn)
   JOIN item_source s ON s.scope = w.scope AND s.urn = w.urn;
 
 -- name: add_source
-INSERT INTO item_source (scope, urn, item) VALUES (%(scope)s, %(urn)s, %(item)s) ON CONFLICT DO NOTHING;
+INSERT INTO item_source (scope, urn, item, said_id, digest, is_double)
+VALUES (%(scope)s, %(urn)s, %(item)s, %(said_id)s, %(digest)s, %(is_double)s) ON CONFLICT DO NOTHING;
+
+-- name: same_ids
+-- the mails that are here with these Message-IDs, those that we sent among them
+SELECT m.scope, m.said_id, m.urn, m.digest, m.item, m.is_double
+  FROM (SELECT DISTINCT * FROM unnest(%(scopes)s::int[], %(ids)s::text[]) AS w (scope, said_id)) w
+ CROSS JOIN LATERAL (
+   SELECT s.scope, s.said_id, s.urn, s.digest, s.item, s.is_double FROM item_source s
+    WHERE s.scope = w.scope AND s.said_id = w.said_id
+   UNION ALL
+   SELECT x.scope, x.message, x.urn, x.digest, NULL, false FROM sent_mail x
+    WHERE x.scope = w.scope AND x.message = w.said_id) m
+ WHERE m.digest IS NOT NULL;
 
 -- name: describe
 -- the newest of its documents describes an item; of the mails of a thread, the one that was written last
@@ -43,8 +56,9 @@ SELECT c.*, s.client, s.project
  ORDER BY c.id FOR UPDATE OF c;
 
 -- name: note_sent
-INSERT INTO sent_mail (scope, urn, message, written_at) VALUES (%(scope)s, %(urn)s, %(message)s, %(written_at)s)
-ON CONFLICT (scope, urn) DO UPDATE SET message = excluded.message, written_at = excluded.written_at;
+INSERT INTO sent_mail (scope, urn, message, written_at, digest)
+VALUES (%(scope)s, %(urn)s, %(message)s, %(written_at)s, %(digest)s)
+ON CONFLICT (scope, urn) DO UPDATE SET message = excluded.message, written_at = excluded.written_at, digest = excluded.digest;
 
 -- name: answered_at
 -- when we last wrote into this thread

@@ -10,11 +10,11 @@ import orjson
 from gristmill.db import Tx, queries
 from gristmill.documents import find_families
 from gristmill.ids import ScopeId, WorkItemId
-from gristmill.qualifier.describing import Arrival, describe_family, find_addresses
+from gristmill.qualifier.describing import Arrival, describe_family, find_addresses, mark_double
 from gristmill.qualifier.model import OPEN, Item
 from gristmill.qualifier.routing import close_handled
 from gristmill.qualifier.store import NewItem, add_message, load_items, make_item
-from gristmill.sources import find_sent, join_thread
+from gristmill.sources import find_sent, join_thread, lock_threads
 
 SQL = queries("gristmill.qualifier", "arrivals.sql")
 BY = "intake"
@@ -36,9 +36,22 @@ class _Known(NamedTuple):
     urn: str
     item: WorkItemId
     known: str | None  # the extent that its last decision knew
+    is_double: bool
+
+
+class SameId(NamedTuple):
+    """A mail that is here, and the Message-ID that it says."""
+
+    scope: ScopeId
+    said_id: str
+    urn: str
+    digest: str
+    item: WorkItemId | None  # None: we sent it ourselves
+    is_double: bool
 
 
 Key = tuple[ScopeId, str]
+Identity = tuple[ScopeId, str | None, str | None]  # the Message-ID that a mail says, and what a person sees of it
 
 
 FindAddresses = Callable[[Tx, Sequence[ScopeId]], Awaitable[Mapping[ScopeId, Collection[str]]]]
@@ -49,8 +62,14 @@ async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses:
 
     Mails come first: joining a thread locks all threads of a scope, which must happen before other locks.
     """
-    ordered = sorted(arrivals, key=lambda one: (one.scope, not one.is_mail, one.urn))
-    keys: list[Key] = [(one.scope, one.urn) for one in ordered]
+    mails = [one for one in arrivals if one.is_mail]
+    for scope in sorted({one.scope for one in mails}):
+        await lock_threads(tx, scope)
+    here = await _find_same_ids(tx, mails)
+    doubles = find_doubles(mails, here)
+    marked = [mark_double(one) if _key_of(one) in doubles else one for one in arrivals]
+    ordered = sorted(marked, key=lambda one: (one.scope, not one.is_mail, one.urn))
+    keys = list(map(_key_of, ordered))
     threads = {
         (one.scope, one.urn): await join_thread(tx, one.scope, [one.message, *one.answers])
         for one in ordered
@@ -58,18 +77,60 @@ async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses:
     }
     scopes, urns = [scope for scope, _ in keys], [urn for _, urn in keys]
     await tx.all(SQL["lock_urns"], scopes=scopes, urns=urns)
+    ours = {(one.scope, one.said_id, one.digest) for one in here if one.item is None}
     sent = await _find_own(tx, ordered, find_own_addresses)
+    sent |= {_key_of(one) for one in ordered if _identify(one) in ours}
     rows = await tx.all(SQL["known_items"], _Known, scopes=scopes, urns=urns)
     known = {(row.scope, row.urn): row for row in rows}
     items = await load_items(tx, [row.item for row in rows])
-    return [
-        await _note_sent(tx, one, threads[key])
-        if key in sent
-        else await _note_known(tx, one, items[known[key].item], known[key].known)
-        if key in known
-        else await _note_new(tx, one, threads.get(key))
-        for one, key in zip(ordered, keys, strict=True)
-    ]
+    same: dict[Identity, WorkItemId] = {(one.scope, one.said_id, one.digest): one.item for one in here if one.item}
+    noted: list[Noted] = []
+    for one, key in zip(ordered, keys, strict=True):
+        if key in sent:
+            noted.append(await _note_sent(tx, one, threads[key]))
+        elif key in known:
+            noted.append(await _note_known(tx, one, items[known[key].item], known[key].known))
+        elif one.digest and _identify(one) in same:
+            noted.append(await _note_again(tx, one, same[_identify(one)]))
+        else:
+            noted.append(await _note_new(tx, one, threads.get(key)))
+        if one.digest and (made := noted[-1].item) is not None:
+            same.setdefault(_identify(one), made)
+    return noted
+
+
+def _key_of(arrival: Arrival) -> Key:
+    return arrival.scope, arrival.urn
+
+
+def _identify(mail: Arrival) -> Identity:
+    return mail.scope, mail.said_id, mail.digest
+
+
+async def _find_same_ids(tx: Tx, mails: Sequence[Arrival]) -> list[SameId]:
+    ids = [(one.scope, one.said_id) for one in mails if one.said_id and one.digest]
+    if not ids:
+        return []
+    return await tx.all(SQL["same_ids"], SameId, scopes=[scope for scope, _ in ids], ids=[id_ for _, id_ in ids])
+
+
+def find_doubles(mails: Sequence[Arrival], here: Sequence[SameId]) -> set[Key]:
+    """The mails that say the Message-ID of a mail that came before them, and something else.
+
+    The first mail keeps its id: whoever knows the id of a mail could else put words into its place.
+    """
+    first: dict[tuple[ScopeId, str], str] = {}
+    for row in here:
+        if not row.is_double:
+            first.setdefault((row.scope, row.said_id), row.digest)
+    known = {(row.scope, row.urn) for row in here}
+    doubles = {(row.scope, row.urn) for row in here if row.is_double}
+    for mail in sorted(mails, key=lambda one: one.family.root.id):
+        if mail.said_id is None or mail.digest is None or _key_of(mail) in known:
+            continue
+        if first.setdefault((mail.scope, mail.said_id), mail.digest) != mail.digest:
+            doubles.add(_key_of(mail))
+    return doubles
 
 
 async def _find_own(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: FindAddresses) -> set[Key]:
@@ -79,7 +140,8 @@ async def _find_own(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: Fin
         return set()
     found = await find_sent(tx, [(one.scope, one.urn) for one in mails])
     ours = await find_own_addresses(tx, list({one.scope for one in mails}))
-    return found | {(one.scope, one.urn) for one in mails if is_outgoing(one, ours.get(one.scope, ()))}
+    outgoing = (one for one in mails if not one.is_double and is_outgoing(one, ours.get(one.scope, ())))
+    return found | set(map(_key_of, outgoing))
 
 
 def is_outgoing(mail: Arrival, ours: Collection[str]) -> bool:
@@ -93,7 +155,8 @@ async def _note_sent(tx: Tx, arrival: Arrival, thread: str) -> Noted:
     """What we wrote ourselves is no item; it answers what came before it in its thread."""
     assert arrival.message is not None, "only a mail is sent"
     place = {"scope": arrival.scope, "urn": arrival.urn}
-    await tx.execute(SQL["note_sent"], **place, message=arrival.message, written_at=arrival.written_at)
+    said = {"message": arrival.message, "written_at": arrival.written_at, "digest": arrival.digest}
+    await tx.execute(SQL["note_sent"], **place, **said)
     for item in await _find_open(tx, arrival.scope, thread):
         if item.written_at <= arrival.written_at:
             await close_handled(tx, item, why=f"We answered: {arrival.title[:LONGEST_TITLE]}", by=BY)
@@ -144,9 +207,28 @@ async def _note_new(tx: Tx, arrival: Arrival, thread: str | None) -> Noted:
     return Noted(arrival, id_, needs_decision=arrival.family.is_read)
 
 
+async def _note_again(tx: Tx, arrival: Arrival, item: WorkItemId) -> Noted:
+    """The same mail by another way, from another mailbox or by hand: there is nothing new to decide."""
+    await _add_source(tx, arrival, item)
+    await set_known(tx, arrival)
+    return Noted(arrival, item, reason="the same mail is here already")
+
+
+async def _add_source(tx: Tx, arrival: Arrival, item: WorkItemId) -> None:
+    await tx.execute(
+        SQL["add_source"],
+        scope=arrival.scope,
+        urn=arrival.urn,
+        item=item,
+        said_id=arrival.said_id,
+        digest=arrival.digest,
+        is_double=arrival.is_double,
+    )
+
+
 async def _append(tx: Tx, arrival: Arrival, item: Item, answered_at: datetime | None) -> Noted:
     """Another mail of a thread whose item is open: a message of it, and a new decision."""
-    await tx.execute(SQL["add_source"], scope=arrival.scope, urn=arrival.urn, item=item.id)
+    await _add_source(tx, arrival, item.id)
     said = f"{arrival.note.get('sender', '')}: {arrival.title}".strip(": ")
     await add_message(tx, item.id, "mail", said, by=BY, document=arrival.family.root.id)
     await _describe(tx, arrival, item)
@@ -182,7 +264,7 @@ async def _make(tx: Tx, arrival: Arrival) -> WorkItemId:
             warning=arrival.warning if arrival.family.is_read else None,
         ),
     )
-    await tx.execute(SQL["add_source"], scope=arrival.scope, urn=arrival.urn, item=id_)
+    await _add_source(tx, arrival, id_)
     return id_
 
 
@@ -195,7 +277,12 @@ async def warn_unread(tx: Tx, ids: Sequence[WorkItemId]) -> None:
     """Items that are decided although some of their documents are not read yet say so."""
     items = await load_items(tx, ids)
     documents = {item.document: item.id for item in items.values() if item.document is not None and item.urn}
-    for family in await find_families(tx, list(documents)):
-        arrival = describe_family(family)
+    arrivals = [describe_family(family) for family in await find_families(tx, list(documents))]
+    scopes, urns = [one.scope for one in arrivals], [one.urn for one in arrivals]
+    rows = await tx.all(SQL["known_items"], _Known, scopes=scopes, urns=urns)
+    doubles = {(row.scope, row.urn) for row in rows if row.is_double}
+    for one in arrivals:
+        arrival = mark_double(one) if _key_of(one) in doubles else one
+        family = arrival.family
         if family.root.id in documents:
             await tx.execute(SQL["warn"], id=documents[family.root.id], warning=arrival.warning)

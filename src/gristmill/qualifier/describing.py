@@ -1,7 +1,7 @@
 """What a family of documents is as an item: its type, its title, its date, and what is known beside its words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from email.utils import getaddresses
 from typing import Any, cast
@@ -11,6 +11,8 @@ from gristmill.ids import ScopeId
 from gristmill.models import About, read_facts
 from gristmill.qualifier.model import TYPES, ItemType
 
+SAME_ID = "It has the same Message-ID as another mail that came before it, and says something else: it may be forged."
+SHORT = 12  # characters of a digest that tell two mails with one id apart
 NOON = time(12)  # of a day whose hour nobody knows
 MAIL = "mail"  # the type of a document that is a mail
 BY_DOCUMENT: dict[str, ItemType] = {MAIL: "email", "transcript": "meeting"}
@@ -32,6 +34,9 @@ class Arrival:
     note: Mapping[str, Any]
     message: str | None = None  # of a mail: its id
     answers: Sequence[str] = field(default_factory=tuple[str, ...])  # and those of the mails before it
+    said_id: str | None = None  # of a mail: the id that it says, even if another mail has it
+    digest: str | None = None  # of a mail: of what a person sees of it
+    is_double: bool = False  # another mail with this id came before it, and says something else
 
     @property
     def scope(self) -> ScopeId:
@@ -52,10 +57,13 @@ class Arrival:
 
     @property
     def warning(self) -> str | None:
-        """What is missing of it, in one sentence."""
+        """What is missing of it, or doubtful about it, in a sentence or two."""
+        return " ".join(filter(None, [SAME_ID if self.is_double else "", self._find_missing()])) or None
+
+    def _find_missing(self) -> str:
         missing = [one for one in self.family.members if one.state != "read"]
         if not missing:
-            return None
+            return ""
         reason = missing[0].error or "it was not read in time"
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         return f"Not all of it could be read: {missing[0].name}{more}: {reason.rstrip('.')}."
@@ -72,7 +80,17 @@ def describe_family(family: Family) -> Arrival:
         _note_mail(root) if is_mail else _note_file(root),
         find_message_id(root) if is_mail else None,
         find_answers(root) if is_mail else (),
+        str(root.meta.get("same_id_as") or find_message_id(root)) if is_mail else None,
+        str(root.meta.get("digest") or "") or None if is_mail else None,
     )
+
+
+def mark_double(arrival: Arrival) -> Arrival:
+    """It is a mail of its own, and of no thread: neither the other mail nor its thread is touched by it."""
+    assert arrival.digest is not None, "it is told apart by its digest"
+    own = f"{arrival.said_id}::{arrival.digest[:SHORT]}"
+    note = {**arrival.note, "same_id_as": arrival.said_id}
+    return replace(arrival, message=own, answers=(), note=note, is_double=True)
 
 
 def find_type(root: FamilyMember) -> ItemType:

@@ -59,7 +59,7 @@ from gristmill.sources.register import (
 )
 from gristmill.sources.sending import find_sent
 from gristmill.sources.status import Standing, count_items, find_stopped_sources, load_standings
-from gristmill.sources.threads import join_thread
+from gristmill.sources.threads import join_thread, lock_threads
 from gristmill.sources.tracker.changing import Made, Tracker, open_tracker
 from gristmill.sources.wiki.changing import Confluence, FoundPage, open_wiki
 
@@ -128,6 +128,7 @@ __all__ = [
     "load_item_bytes",
     "load_link",
     "load_standings",
+    "lock_threads",
     "note_links",
     "note_listing",
     "open_repository",

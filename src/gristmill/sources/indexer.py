@@ -31,6 +31,7 @@ from gristmill.sources import store
 from gristmill.sources.describing import Described, describe_items
 from gristmill.sources.letters import IndexItem, RemoveItem
 from gristmill.sources.link import LinkedDocument, note_links
+from gristmill.sources.mail.index import rename_mail
 from gristmill.sources.model import Describe, Description, Fetched, Item, Kind
 from gristmill.sources.removal import drop_document, lock_urn_of
 from gristmill.sources.store import SQL
@@ -42,6 +43,7 @@ LONGEST_ERROR = 500  # characters that are kept of an error
 MOST_LINKS = 100  # of a document that stand in the graph …
 LONGEST_URL = 500  # … and the characters of each
 TOGETHER = 4 << 20  # bytes of the items that one call looks into
+SHORT = 12  # characters of a digest that tell two things with one URN apart
 TRIES = 3  # for an item in whose company a process died
 CHILD_FAILURES = (Crashed, OutOfMemory, TimedOut)
 Work = Sequence[tuple[Describe, Fetched]]
@@ -168,10 +170,9 @@ class Indexer:
     async def _hand_on(self, tx: Tx, parts: Sequence["_Ready"]) -> None:
         """Make documents of these items, and write their links down: they are tasks of their own."""
         wanted = await _hold(tx, parts)
-        threads = await _join_threads(tx, wanted)
         linked: list[LinkedDocument] = []
         for some in divide_by_urn(wanted):
-            linked += await _index(tx, some, threads)
+            linked += await _index(tx, some)
         await note_links(tx, linked, settings=self.fetch)
 
     async def remove(self, letter: RemoveItem) -> Answer:
@@ -238,10 +239,10 @@ async def _join_threads(tx: Tx, parts: Sequence[_Ready]) -> dict[ItemId, str]:
     return threads
 
 
-async def _index(tx: Tx, parts: Sequence[_Ready], threads: Mapping[ItemId, str]) -> list[LinkedDocument]:
+async def _index(tx: Tx, parts: Sequence[_Ready]) -> list[LinkedDocument]:
     """Make documents of these items, no two of which have the same URN; the links of those that are new."""
-    twins = await _find_twins(tx, parts)
-    parts = [_tell_apart(one, twins) for one in parts]
+    parts, twins = await _tell_apart(tx, parts)
+    threads = await _join_threads(tx, parts)
     for one in parts:
         if one.item.urn and one.item.urn != one.found.urn:
             await drop_document(tx, one.item.id, one.item.urn, one.scope)
@@ -272,13 +273,28 @@ async def _find_twins(tx: Tx, parts: Sequence[_Ready]) -> dict[ItemId, _Twin]:
     return {row.item: row for row in rows}
 
 
-def _tell_apart(one: _Ready, twins: dict[ItemId, _Twin]) -> _Ready:
-    """Another message under the same id has a URN of its own: neither may take the place of the other."""
-    twin, digest = twins.get(one.item.id), one.found.digest
-    if twin is None or digest is None or twin.digest == digest:
-        return one
-    del twins[one.item.id]
-    return replace(one, found=replace(one.found, urn=f"{one.found.urn}::{digest.hex()[:12]}"))
+async def _tell_apart(tx: Tx, parts: Sequence[_Ready]) -> tuple[list[_Ready], dict[ItemId, _Twin]]:
+    """The items, and which of them are here already; another mail under a known id has a URN of its own.
+
+    The first mail keeps its URN, and neither takes the place of the other.
+    """
+    twins = await _find_twins(tx, parts)
+    others = {one.item.id: _rename(one) for one in parts if _is_other(one, twins.get(one.item.id))}
+    if others:
+        alike = await _find_twins(tx, list(others.values()))
+        twins = {id_: twin for id_, twin in twins.items() if id_ not in others} | alike
+    return [others.get(one.item.id, one) for one in parts], twins
+
+
+def _is_other(one: _Ready, twin: _Twin | None) -> bool:
+    return twin is not None and one.found.digest is not None and one.found.digest != twin.digest
+
+
+def _rename(one: _Ready) -> _Ready:
+    found, digest = one.found, one.found.digest
+    assert digest is not None, "it is told apart by its digest"
+    urn = f"{found.urn}::{digest.hex()[:SHORT]}"
+    return replace(one, found=rename_mail(found, urn) if found.type == "email" else replace(found, urn=urn))
 
 
 async def _finish_indexing(

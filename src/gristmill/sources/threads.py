@@ -16,7 +16,7 @@ async def join_threads(tx: Tx, scope: ScopeId, mails: Sequence[Sequence[str]]) -
     """
     chains = [list(dict.fromkeys(messages))[:MOST_MESSAGES] for messages in mails]
     ids = sorted({message for chain in chains for message in chain})
-    await tx.one(SQL["lock_threads"], scope=scope)
+    await lock_threads(tx, scope)
     known: dict[str, str] = await tx.pairs(SQL["find_threads"], scope=scope, messages=ids)
     names = name_threads([*chains, *known.items()])
     fresh = [one for one in ids if one not in known]
@@ -28,6 +28,11 @@ async def join_threads(tx: Tx, scope: ScopeId, mails: Sequence[Sequence[str]]) -
         await tx.execute(SQL["join_threads"], **given)
         await tx.execute(SQL["join_items"], **given)
     return [names[chain[0]] for chain in chains]
+
+
+async def lock_threads(tx: Tx, scope: ScopeId) -> None:
+    """Nobody else joins threads of this scope until the transaction ends."""
+    await tx.one(SQL["lock_threads"], scope=scope)
 
 
 async def join_thread(tx: Tx, scope: ScopeId, messages: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Mail: headers and body as one Markdown page, attachments as parts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.header import decode_header
@@ -10,6 +10,7 @@ from email.parser import BytesParser
 from email.policy import Compat32
 from email.utils import collapse_rfc2231_value, getaddresses, parsedate_to_datetime
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import Any, cast
 
 from gristmill.documents.reading import refusals, tidy
@@ -26,6 +27,7 @@ PARAMETERS = 8_000  # … and of one that describes a part: its type, its file n
 ENCODED = 8_000  # characters of a line with encoded words; what is never closed is looked for as often as it is opened
 TOO_DEEP = "The mail has parts within parts, too deep to be read."
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
+TELL_APART = ("From", "Date", "Subject")  # what no server changes on the way of a mail
 TELLING = (
     "auto-submitted",
     "precedence",
@@ -81,6 +83,13 @@ class Opened:
     def pages(self) -> list[str]:
         return _pages(self)
 
+    @cached_property
+    def digest(self) -> bytes:
+        """Of what a person sees: the same in every copy of a mail, whatever servers added on its way."""
+        words = "\n\n".join(self.texts).split()
+        attached = (f"{name} {sha256(payload(part)).hexdigest()}" for name, part in self.parts)
+        return make_digest(self.message, [*words, *attached])
+
 
 def inspect(path: File, name: str, type: Type, limits: Limits, start: Bookmark = BEGINNING) -> Inspection:
     mail = _open_mail(path, limits)
@@ -124,6 +133,11 @@ def _parse_mail(path: File) -> Opened:
 
 
 mails = OpenFile(_parse_mail)
+
+
+def make_digest(message: Message, content: Iterable[str]) -> bytes:
+    said = (header(message, name) for name in TELL_APART)
+    return sha256("\n".join([*said, *content]).encode("utf-8", "replace")).digest()
 
 
 def looks_wide(data: bytes) -> bool:
@@ -249,6 +263,7 @@ def _meta(mail: Opened) -> dict[str, object]:
             "date": header(message, "Date"),
             "subject": header(message, "Subject"),
             "message_id": header(message, "Message-ID"),
+            "digest": mail.digest.hex(),
             "in_reply_to": header(message, "In-Reply-To"),
             "references": re.findall(r"<[^<>\s]+>", header(message, "References")),
             "attachments": [name for name, _ in mail.parts],

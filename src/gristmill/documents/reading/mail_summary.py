@@ -12,6 +12,7 @@ from gristmill.documents.reading.limits import Limits
 from gristmill.errors import Permanent
 
 ID = re.compile(r"<([^<>\s]{1,500})>")
+HEAD_END = re.compile(rb"\r?\n\r?\n")
 HEADERS = ("From", "To", "Cc", "Date", "Subject", "Message-ID", "Received", "Return-Path")
 LONGEST_ID = 500  # characters; a longer one is known by its hash
 MOST_REFERENCES = 100
@@ -38,8 +39,7 @@ def summarize_mail(data: bytes) -> MailSummary:
     message = opened.message
     if not any(message.get(name) is not None for name in HEADERS):
         raise Permanent("It is no mail: it has none of the headers that every mail has.")
-    text = _read_text(opened)
-    digest = _digest(message, text)
+    text, digest = _read_content(opened, data)
     return MailSummary(
         message_id=_shorten_id(mail.header(message, "Message-ID")) or f"sha256-{digest.hex()[:40]}",
         answers=_find_answered(message),
@@ -57,13 +57,14 @@ def read_message_id(head: bytes) -> str:
     return _shorten_id(mail.header(BytesParser(policy=mail.POLICY).parsebytes(head.lstrip()), "Message-ID"))
 
 
-def _read_text(opened: mail.Opened) -> str:
-    """Its text, however little can be read: a broken or encrypted mail is a mail all the same."""
+def _read_content(opened: mail.Opened, data: bytes) -> tuple[str, bytes]:
+    """Its text and its digest, however little can be read: a broken or encrypted mail is a mail all the same."""
     try:
         opened.take_apart(Limits().depth)
+        return "\n\n".join(opened.texts), opened.digest
     except (Permanent, RecursionError):
-        return ""
-    return "\n\n".join(opened.texts)
+        body = b"".join(HEAD_END.split(data.lstrip(), maxsplit=1)[1:])
+        return "", mail.make_digest(opened.message, [sha256(b"".join(body.split())).hexdigest()])
 
 
 def _shorten_id(said: str) -> str:
@@ -77,8 +78,3 @@ def _find_answered(message: Message) -> tuple[str, ...]:
     ids = ID.findall(mail.header(message, "References"))
     ids = [*ids[:1], *ids[1:][-MOST_REFERENCES:]]
     return tuple(dict.fromkeys([*ids, *ID.findall(mail.header(message, "In-Reply-To"))[:1]]))
-
-
-def _digest(message: Message, text: str) -> bytes:
-    said = [mail.header(message, name) for name in ("From", "Date", "Subject")]
-    return sha256("\n".join([*said, *text.split()]).encode("utf-8", "replace")).digest()

@@ -2,6 +2,7 @@
 
 import imaplib
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -272,7 +273,10 @@ class ImapConnector:
         ids = await self.thread.run(self.mailbox.fetch_ids, uids)
         known = await self.bench.known.find_externals([f"email::{id_}" for id_ in ids.values()])
         moved = dict[str, str]()
+        often = {id_ for id_, n in Counter(ids.values()).items() if n > 1}
         for uid, id_ in ids.items():
+            if id_ in often:  # they may be different mails: fetched again, they are told apart by their content
+                continue
             candidates = [*known.get(f"email::{id_}", ()), *waiting.get(id_, ())]
             before = [one for one in candidates if one.startswith(folder.name_old(old)) and one not in moved]
             if before:

@@ -1,5 +1,8 @@
 """What a mail is to the indexer: its URN, its thread, whether we wrote it ourselves."""
 
+from dataclasses import replace
+from typing import Any
+
 from gristmill.documents import summarize_mail
 from gristmill.sources.model import Description, Fetched
 
@@ -24,6 +27,17 @@ def describe_mail(item: Fetched) -> Description:
         messages=(found.message_id, *found.answers),
         sent=bool(item.note.get("sent")),
     )
+
+
+def rename_mail(found: Description, urn: str) -> Description:
+    """Another mail under the Message-ID of a mail that is here: it has an id of its own, and belongs to no thread.
+
+    Whoever knows the id of a mail could else put words into its place, or into its thread.
+    """
+    id_ = urn.removeprefix("email::")
+    said: dict[str, Any] = {"message_id": f"<{id_}>", "same_id_as": found.messages[0]}
+    alone: dict[str, Any] = {"in_reply_to": "", "references": []}
+    return replace(found, urn=urn, metadata={**found.metadata, **said, **alone}, messages=(id_,))
 
 
 def is_sent_folder(name: str) -> bool:
