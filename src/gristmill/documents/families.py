@@ -47,6 +47,11 @@ class Family:
         return all(one.state != "unread" for one in self.members)
 
     @property
+    def is_closed(self) -> bool:
+        """Whether its file could not be opened at all: nobody knows what it is, and nothing lies in it."""
+        return self.root.type is None and self.root.state == "failed" and len(self.members) == 1
+
+    @property
     def failures(self) -> list[FamilyMember]:
         return [one for one in self.members if one.state == "failed"]
 

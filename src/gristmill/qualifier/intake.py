@@ -21,6 +21,7 @@ from gristmill.tasks import DocumentRead
 
 NOT_ALL_READ = Done()  # the last document of the family brings the letter that decides
 GONE = Skip("its document was removed, or it is a mailbox: each of its mails is an item")
+UNOPENED = Skip("it could not be opened: the error stands at its document, and there is nothing to work on")
 ITEM_GONE = Skip("the item was removed")
 
 
@@ -48,7 +49,7 @@ class Intake:
     async def take_documents(self, letters: Sequence[DocumentRead]) -> list[Answer | Exception]:
         async with self.db.reading() as tx:
             families = await find_families(tx, [letter.document for letter in letters])
-        arrivals = [describe_family(one) for one in families if not one.root.replaced]
+        arrivals = [describe_family(one) for one in families if not one.root.replaced and not one.is_closed]
         async with self.db.transaction() as tx:
             noted = await note_arrivals(tx, arrivals, self.find_own_addresses)
         wanted: dict[WorkItemId, Noted] = {}
@@ -102,6 +103,8 @@ def _answer_letter(
 ) -> Answer | Exception:
     if family is None:
         return GONE
+    if family.is_closed:
+        return UNOPENED
     one = noted.get(family.root.id)
     if one is None:
         return Skip("a newer version of it is read already")
