@@ -33,7 +33,7 @@ class Answers:
 
 
 def find_p95(times: list[float]) -> float:
-    return quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    return quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
 
 
 async def look_once(client: httpx.AsyncClient, address: str, answers: Answers) -> None:

@@ -39,7 +39,7 @@ class Painting:
     bytes: int  # over the wire, styles and scripts included
     files: int
     moved: float  # the share of the window that jumped, times how far it did; below 0.1 is good
-    barriers: Sequence[str]  # what axe finds serious
+    barriers: tuple[str, ...]  # what axe finds serious
 
 
 async def paint_pages(link: str, addresses: Sequence[str]) -> list[Painting]:
@@ -63,4 +63,4 @@ async def paint_page(browser: Browser, signed_in: StorageState, place: str, addr
     figures = await page.evaluate(READ_FIGURES, SETTLED)
     barriers = await find_barriers(page)
     await context.close()
-    return Painting(address, **figures, barriers=barriers)
+    return Painting(address, **figures, barriers=tuple(barriers))

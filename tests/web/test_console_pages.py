@@ -114,6 +114,34 @@ async def test_a_task_is_moved_first_and_before_another(web: Web, sent: list[Tas
     assert f'data-id="{d}"' in await read(web, "/queues/mill")
 
 
+async def test_many_clusters_of_dead_letters_come_in_portions_in_the_order_of_the_whole(web: Web) -> None:
+    async with web.db.transaction() as tx:
+        await tx.execute(
+            "INSERT INTO dead_tally (queue, scope, kind, fingerprint, n, first_at, last_at, error, examples)"
+            " SELECT 'mill', 1, 'mill.grind', md5(n::text), n, clock(), clock(), 'The stone of kind ' || n, '{}'"
+            " FROM generate_series(1, 130) n"
+        )
+    found: list[str] = []
+    address: str | None = "/dead?sort=count"
+    while address is not None:
+        page = await read(web, address)
+        found += re.findall(r'id="cluster-\w+".*?<span class="is-failed">(\d+)</span>', page, re.DOTALL)
+        after = re.search(r'href="([^"]+)" rel="next"', page)
+        address = after[1].replace("&amp;", "&") if after else None
+    assert found == [str(n) for n in range(1, 131)]
+
+
+async def test_groups_within_a_group_are_opened_or_visited_and_neither_hides_the_other(web: Web) -> None:
+    async with web.db.transaction() as tx:
+        group = await open_group(tx, label="a book")
+        within = await open_group(tx, label="a chapter", parent=group)
+    page = await read(web, f"/tasks/{group}")
+    (summary,) = re.findall(r"<summary>.*?</summary>", page[page.index("section tree") :], re.DOTALL)
+    assert "a chapter" in summary
+    assert "<a " not in summary  # a link within what opens and closes cannot be reached by keyboard
+    assert f'href="/tasks/{within}"' in page
+
+
 async def test_a_group_opens_its_children_in_portions(web: Web) -> None:
     async with web.db.transaction() as tx:
         group = await open_group(tx, label="a large one")

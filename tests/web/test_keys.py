@@ -72,6 +72,22 @@ async def test_the_page_makes_a_key_and_shows_it_once(web: Web) -> None:
     assert "There is a key named “anna” already" in again.text
 
 
+async def test_many_keys_come_in_portions(web: Web) -> None:
+    async with web.db.transaction() as tx:
+        for n in range(60):
+            await add_key(tx, OPERATOR, f"program {n:02}", "viewer", ACME)
+        names = [one.name for one in await list_keys(tx)]
+    operator = web.client("operator")
+    first = (await operator.get("/api/keys", params={"limit": 40})).json()
+    rest = (await operator.get("/api/keys", params={"limit": 500, "cursor": first["next"]})).json()
+    assert [one["name"] for one in first["items"] + rest["items"]] == names
+    assert rest["next"] is None
+    page = (await operator.get("/keys")).text
+    (behind,) = re.findall(r'href="(/keys[^"]*cursor=[^"]*)"', page)
+    rows = re.findall(r'id="key-\d+"', page + (await operator.get(behind.replace("&amp;", "&"))).text)
+    assert len(set(rows)) == len(rows) == len(names)
+
+
 async def test_the_page_revokes_a_key(web: Web) -> None:
     async with web.db.transaction() as tx:
         id = (await find_key(tx, "acme viewer")).id

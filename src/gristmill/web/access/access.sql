@@ -8,8 +8,8 @@ RETURNING id;
 -- name: list_keys
 SELECT k.id, k.name, k.role, s.client, s.project, k.created_at, k.last_used_at, k.revoked_at
   FROM access_key k LEFT JOIN scope s ON s.id = k.bound_to
- WHERE (%(all)s OR k.revoked_at IS NULL) AND (%(id)s::int IS NULL OR k.id = %(id)s)
- ORDER BY k.id;
+ WHERE (%(all)s OR k.revoked_at IS NULL) AND (%(id)s::int IS NULL OR k.id = %(id)s) AND k.id > %(after)s
+ ORDER BY k.id LIMIT %(limit)s;
 
 -- name: find_key_by_name
 SELECT id FROM access_key WHERE name = %(name)s AND revoked_at IS NULL;

@@ -73,13 +73,13 @@ def read_scope(client: str | None, project: str | None) -> Scope | None:
     return None if scope == GLOBAL else scope
 
 
-async def list_keys(tx: Tx, *, all: bool = False) -> Sequence[AccessKey]:
-    """The keys in the order in which they were made; with `all` also the revoked ones."""
-    return await tx.all(SQL["list_keys"], AccessKey, all=all, id=None)
+async def list_keys(tx: Tx, *, all: bool = False, after: int = 0, limit: int | None = None) -> Sequence[AccessKey]:
+    """The keys in the order in which they were made, those behind `after`; with `all` also the revoked ones."""
+    return await tx.all(SQL["list_keys"], AccessKey, all=all, id=None, after=after, limit=limit)
 
 
 async def load_key(tx: Tx, id: int) -> AccessKey:
-    found = await tx.one(SQL["list_keys"], AccessKey, all=True, id=id)
+    found = await tx.one(SQL["list_keys"], AccessKey, all=True, id=id, after=0, limit=1)
     if found is None:
         raise Unknown(f"There is no key {id}.")
     return found

@@ -1,12 +1,13 @@
 """Keys over HTTP: the operator makes, lists and revokes them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from gristmill.serving import Caller, Listing, Role, require, services_of
+from gristmill.serving import Caller, Cursor, Listing, Role, read_cursor, require, services_of, write_cursor
 from gristmill.web.access import keys
 
 ROUTES = APIRouter(prefix="/keys", tags=["keys"])
@@ -43,11 +44,26 @@ class KeyWish(BaseModel):
     project: Name | None = None
 
 
-@ROUTES.get("", summary="All keys")
-async def list_keys(request: Request, caller: Operator, revoked: bool = False) -> Listing[Key]:
+@ROUTES.get("", summary="Keys in the order in which they were made")
+async def list_keys(
+    request: Request,
+    caller: Operator,
+    revoked: bool = False,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> Listing[Key]:
+    found, more = await load_keys(request, caller, revoked, cursor, limit)
+    return Listing(items=[Key.model_validate(one, from_attributes=True) for one in found], next=more)
+
+
+async def load_keys(
+    request: Request, caller: Caller, revoked: bool, cursor: str | None, limit: int
+) -> tuple[Sequence[keys.AccessKey], str | None]:
+    """A portion of the keys, and the cursor of the next one."""
+    last = read_cursor(cursor, int)
     async with caller.reading(services_of(request).db) as tx:
-        found = await keys.list_keys(tx, all=revoked)
-    return Listing(items=[Key.model_validate(one, from_attributes=True) for one in found])
+        found = await keys.list_keys(tx, all=revoked, after=int(last[0]) if last else 0, limit=limit + 1)
+    return found[:limit], write_cursor(found[limit - 1].id) if len(found) > limit else None
 
 
 @ROUTES.post("", status_code=201, summary="Make a key; its secret is shown once")

@@ -6,12 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Path, Request, Response
 
 from gristmill.errors import Refused
-from gristmill.serving import Caller, Entry, Role, require, services_of
-from gristmill.web.access.keys import AccessKey, NewKey, add_key, list_keys, read_scope, revoke_key
+from gristmill.serving import Caller, Cursor, Entry, Role, require, services_of
+from gristmill.web.access.keys import AccessKey, NewKey, add_key, read_scope, revoke_key
+from gristmill.web.api.keys import load_keys
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
+PORTION = 50
 MENU = (Entry("/keys", "Keys", "keys", role="admin", operator=True, place=94),)
 Operator = Annotated[Caller, Depends(require("admin", operator=True))]
 COLUMNS: Columns[AccessKey] = {
@@ -34,8 +36,8 @@ class KeyWish:
 
 
 @PAGES.get("/keys")
-async def show_keys(request: Request, caller: Operator, revoked: bool = False) -> Response:
-    return await draw_page(request, caller, KeyWish(), revoked=revoked)
+async def show_keys(request: Request, caller: Operator, revoked: bool = False, cursor: Cursor = None) -> Response:
+    return await draw_page(request, caller, KeyWish(), revoked=revoked, cursor=cursor)
 
 
 @PAGES.post("/keys")
@@ -73,10 +75,12 @@ async def draw_page(
     wrong: str | None = None,
     new: NewKey | None = None,
     revoked: bool = False,
+    cursor: str | None = None,
 ) -> Response:
     services = services_of(request)
-    async with caller.reading(services.db) as tx:
-        keys = await list_keys(tx, all=revoked)
+    keys, more = await load_keys(request, caller, revoked, cursor, PORTION)
     sort = read_sort(request, COLUMNS, "name")
     values = {"keys": sort_rows(keys, sort, COLUMNS), "sort": sort, "wish": wish, "wrong": wrong, "new": new}
+    first = "/keys?revoked=true" if revoked else "/keys?"
+    values |= {"next": more and f"{first}&cursor={more}", "first": cursor and first}
     return services.render(request, "keys.html", status=422 if wrong else 200, revoked=revoked, **values)

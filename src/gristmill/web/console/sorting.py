@@ -31,7 +31,9 @@ def read_sort(request: Request, columns: Iterable[str], otherwise: str) -> Sort:
     asked = request.query_params.get("sort", otherwise)
     wanted = asked if asked.lstrip("-") in set(columns) else otherwise
     others = [
-        (name, value) for name, value in request.query_params.multi_items() if name not in ("sort", "by", "cursor")
+        (name, value)
+        for name, value in request.query_params.multi_items()
+        if name not in ("sort", "by", "cursor", "start")
     ]  # “by” is the order that static/tables.js made
     return Sort(wanted.lstrip("-"), wanted.startswith("-"), request.url.path, others)
 
