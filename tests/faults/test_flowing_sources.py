@@ -19,6 +19,7 @@ from aiohttp import web
 from calendar_server import PASSWORD as CALENDAR_PASSWORD
 from calendar_server import a_radicale
 from dovecot import PASSWORD, a_dovecot
+from fake_server import Fault, fail_never, open_site
 from test_documents import FACTS as DOCUMENT_FACTS
 from test_documents import facts, strike, workers
 from watch import until
@@ -87,7 +88,10 @@ async def test_a_run_amid_faults_ends_exactly_as_an_undisturbed_one(
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.setenv("CALENDAR_PASSWORD", CALENDAR_PASSWORD)
     monkeypatch.setenv("PROVIDER_TOKEN", "good")
-    async with all_worlds(tmp_path) as worlds:
+    async with all_worlds(tmp_path) as worlds, an_embedder() as url:
+        # a model would take most of the time, and its vectors are not compared
+        for name, value in (("KIND", "ollama"), ("URL", url), ("MODEL", "fake")):
+            monkeypatch.setenv(f"GRISTMILL_EMBEDDING_{name}", value)
         calm = await ground(tmp_path, worlds, processes=2, disturbed=False)
         torn = await ground(tmp_path, worlds, processes=2, disturbed=True)
     assert calm["items"][0] >= len(worlds) * ITEMS
@@ -96,14 +100,26 @@ async def test_a_run_amid_faults_ends_exactly_as_an_undisturbed_one(
         assert torn[what] == calm[what], f"the {what} differ"
 
 
+@asynccontextmanager
+async def an_embedder() -> AsyncGenerator[str]:
+    """An endpoint that gives each text a vector, at once."""
+
+    async def embed(request: web.Request) -> web.Response:
+        texts: list[str] = (await request.json())["input"]
+        return web.json_response({"embeddings": [[1.0, float(len(text)), *[0.5] * 30] for text in texts]})
+
+    app = web.Application(client_max_size=64 << 20)
+    app.router.add_post("/api/embed", embed)
+    async with open_site(app) as url:
+        yield url
+
+
 async def ground(
     folder: Path, worlds: dict[str, World], *, processes: int, disturbed: bool
 ) -> dict[str, tuple[int, str]]:
     """Let all worlds flow into a mill of its own; how many facts of each kind came out, and their hash."""
     chance = random.Random(16)
-    for world in worlds.values():
-        if isinstance(world, ProviderWorld):
-            world.server.fault = make_fault(chance) if disturbed else lambda request, call: None
+    set_faults(worlds, make_fault(chance) if disturbed else fail_never)
     with tempfile.TemporaryDirectory(prefix="gristmill-faults-") as place:
         os.chmod(place, 0o711)
         settings = Settings(data=Path(place) / "data")
@@ -113,6 +129,8 @@ async def ground(
             log = folder / ("torn.log" if disturbed else "calm.log")
             with workers(settings, processes, log, QUEUES) as supervisor:
                 blows = asyncio.create_task(disturb(server, supervisor, chance) if disturbed else asyncio.sleep(0))
+                # then the providers are well again: a listing of many pages would else hardly ever come to its end
+                blows.add_done_callback(lambda _: set_faults(worlds, fail_never))
                 try:
                     await until(lambda: is_over(server, blows), LONGEST, "all items")
                 finally:
@@ -122,7 +140,13 @@ async def ground(
             await asyncio.to_thread(server.stop, "immediate")
 
 
-def make_fault(chance: random.Random) -> Callable[[web.Request, int], web.Response | None]:
+def set_faults(worlds: dict[str, World], fault: Fault) -> None:
+    for world in worlds.values():
+        if isinstance(world, ProviderWorld):
+            world.server.fault = fault
+
+
+def make_fault(chance: random.Random) -> Fault:
     return lambda request, call: web.Response(status=500) if chance.random() < FAILING else None
 
 
