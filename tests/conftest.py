@@ -29,6 +29,7 @@ from gristmill.db.embedded import ADMIN, USER, Embedded
 from gristmill.db.embedded import LOCK as LOCK_FILE
 from gristmill.db.migrate import migrate
 from gristmill.db.schema import read_schema
+from nursery import NURSERY, open_nursery
 
 # no test is decided by a timing: on a busy machine examples are made slowly, and that says nothing of the code
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -87,7 +88,6 @@ TOGETHER = {
     "tests/models/ocr/test_recognition.py": "ocr",
     "tests/processes/test_process_pool.py": "processes",
     "tests/router/test_clients.py": "llm",
-    "tests/web/test_browser.py": "browser",
     "tests/router/test_embedded.py": "llm",
 }
 # what `make test-ROOM` leaves to `make test`: each of them takes a tenth of its room's time and more
@@ -128,6 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # tests start hundreds of processes, and each would compile all of our modules anew
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False  # and pytest would rewrite all tests anew, in each process
+    open_nursery()
 
 
 def pytest_collection_finish() -> None:
@@ -183,6 +184,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    NURSERY.clear()
     if not hasattr(config, "workerinput"):
         remove(config.stash[FOLDER])
 

@@ -173,14 +173,7 @@ class _Child(asyncio.Protocol):
 
     def __init__(self, nice: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._pipe, theirs = socket.socketpair()
-        try:
-            self._process = _start_process(theirs, nice)
-        except BaseException:
-            self._pipe.close()
-            raise
-        finally:
-            theirs.close()
+        self._pipe, self._process = self._begin(nice)
         # The end of the pipe does not prove that the child died, as a forked helper may hold it open; the pidfd does.
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._pidfd, self._on_exit)
@@ -196,6 +189,16 @@ class _Child(asyncio.Protocol):
         self.usable = True
         self.calls = -1  # the greeting does not count
         self._confined = False
+
+    def _begin(self, nice: int) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        ours, theirs = socket.socketpair()
+        try:
+            return ours, _start_process(theirs, nice)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
 
     async def connect(self) -> None:
         """Returns when the child is ready for calls."""
