@@ -36,9 +36,9 @@ ARGUMENTS = (
     "--disable-dev-shm-usage",
     "--no-first-run",
 )
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no Chromium: apt-get install chromium (make test does so, as root on Debian)"
-)
+HINT = "there is no Chromium: apt-get install chromium (make test does so, as root on Debian)"
+# in the loop of the session, to which the browser belongs that all tests of a process share
+needs_chromium = [pytest.mark.skipif(CHROMIUM is None, reason=HINT), pytest.mark.asyncio(loop_scope="session")]
 AWAY = ("ERR_CONNECTION_REFUSED", "htmx:sendError", "htmx:afterRequest")  # a server that is stopped on purpose
 SERIOUS = ("serious", "critical")
 
@@ -140,6 +140,32 @@ async def open_site(db: Database, settings: Settings | None = None) -> AsyncIter
 
 @asynccontextmanager
 async def open_browser() -> AsyncGenerator[Browser]:
+    """The browser that the tests share, or one of its own; at the end, all that its visitors opened is closed."""
+    async with AsyncExitStack() as stack:
+        browser = SHARED[-1] if SHARED else await stack.enter_async_context(start_browser())
+        try:
+            yield browser
+        finally:
+            for context in list(browser.contexts):
+                await context.close()
+
+
+SHARED: list[Browser] = []
+
+
+@asynccontextmanager
+async def share_browser() -> AsyncGenerator[None]:
+    """Until the end, `open_browser` starts none: with its driver, that takes longer than many a test."""
+    async with start_browser() as browser:
+        SHARED.append(browser)
+        try:
+            yield
+        finally:
+            SHARED.remove(browser)
+
+
+@asynccontextmanager
+async def start_browser() -> AsyncGenerator[Browser]:
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         try:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from browser import Site, find_barriers, needs_chromium, open_browser, open_site, overflows
 from playwright.async_api import Page, expect
 
@@ -14,7 +15,7 @@ from gristmill.knowledge import Finder
 from gristmill.models import FakeEmbedder, Message
 from gristmill.settings import LlmSettings, Settings
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "agents"))
 from evidence import store_page
 
 pytestmark = needs_chromium
@@ -55,7 +56,7 @@ class PacedLlm:
         """Nothing is open."""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def settings(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setattr(Finder, "embedders", [FakeEmbedder()])
     await store_page(db, KETTLE, name="kettles.md", title="Kettles", embedder=FakeEmbedder())

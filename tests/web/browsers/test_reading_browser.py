@@ -21,7 +21,7 @@ from gristmill.queue import Worker, on
 from scenes import UGLY
 
 pytestmark = needs_chromium
-INBOX = Path(__file__).parents[2] / "examples" / "inbox"
+INBOX = Path(__file__).parents[3] / "examples" / "inbox"
 QUICK = ("contract-HT-2026-014.pdf", "meeting-2026-05-26.md", "bearing-broke.eml")  # without OCR
 READ = 60_000  # milliseconds in which a busy machine has read them
 expect.set_options(timeout=30_000)  # the first search loads a model; no test here is decided by how long that takes

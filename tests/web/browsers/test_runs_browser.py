@@ -13,7 +13,7 @@ from gristmill.db import Database
 from gristmill.ids import RunId
 from gristmill.settings import Settings
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "agents"))
 from run_scenes import go_on, play_delegating, play_long, play_waiting
 
 from gristmill.agents.runs import Asked, load_run
