@@ -296,13 +296,13 @@ IDLE = {
         obratite nam se …
     """,
 }
-ASKS, RESTS = compile_by_language(ASKING), compile_by_language(IDLE)
+find_asks, find_rests = compile_by_language(ASKING), compile_by_language(IDLE)
 ALL_ORDERS = {**ORDERS, "": ORDERS["cs"] | ORDERS["hr"]}
 
 
 def is_asking(low: str, language: str) -> bool:
     """Whether the words of a folded sentence ask for something, by the phrases of its language."""
-    if ASKS.get(language, ASKS[""]).search(low):
+    if find_asks(language).search(low):
         return True
     orders = ALL_ORDERS.get(language)
     return orders is not None and not orders.isdisjoint(low.split())
@@ -310,4 +310,4 @@ def is_asking(low: str, language: str) -> bool:
 
 def drop_idle_phrases(low: str, language: str) -> str:
     """The sentence without what is mere form."""
-    return RESTS.get(language, RESTS[""]).sub(" ", low).strip(" .,;!")
+    return find_rests(language).sub(" ", low).strip(" .,;!")

@@ -202,14 +202,14 @@ CALMING = compile_phrases(
     + nije potrebno (?:\w+ ){0,3}(?:ništa|poduzimati|javljati)
     """
 )
-HINTS, DENIALS = compile_by_language(HINTING), compile_by_language(DENYING)
+find_hints, find_denials = compile_by_language(HINTING), compile_by_language(DENYING)
 
 
 def is_hinting(low: str, language: str) -> bool:
     """Whether the words of a folded sentence ask indirectly: I haven't heard back from you."""
-    return HINTS.get(language, HINTS[""]).search(low) is not None and not SETTLED.search(low)
+    return find_hints(language).search(low) is not None and not SETTLED.search(low)
 
 
 def is_complaining(low: str, language: str) -> bool:
     """Whether the words of a folded sentence say that something is not so: The sum does not fit."""
-    return DENIALS.get(language, DENIALS[""]).search(low) is not None and not SETTLED.search(low)
+    return find_denials(language).search(low) is not None and not SETTLED.search(low)
