@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 import orjson
@@ -15,6 +16,8 @@ from gristmill.errors import BadAnswer, GristmillError, Permanent, Transient
 from gristmill.models.http import Http, Json, Response, hide_credentials, make_bearer_header, read_response
 
 if TYPE_CHECKING:  # the child processes import this file and need no settings
+    from jsonschema.protocols import Validator
+
     from gristmill.settings import LlmSettings
 
 Level = Literal["P0", "P1", "P2", "P3"]
@@ -290,15 +293,9 @@ def make_schema(shape: type[BaseModel]) -> Json:
 
 def make_checker(schema: Json) -> Callable[[str], Json]:
     """Make a function that turns an answer into the object that the schema describes, or raises BadAnswer."""
-    # it is slow to load, and only answers with a schema need it
-    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
-    from jsonschema import ValidationError as SchemaViolation  # noqa: PLC0415
+    from jsonschema import ValidationError as SchemaViolation  # noqa: PLC0415 as below
 
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as wrong:
-        raise Permanent(f"The schema of the question is wrong: {wrong.message}.") from wrong
-    validator = Draft202012Validator(schema)
+    validator = _make_validator(orjson.dumps(schema))
 
     def check(text: str) -> Json:
         fenced = FENCE.match(text)
@@ -318,3 +315,16 @@ def make_checker(schema: Json) -> Callable[[str], Json]:
         return found
 
     return check
+
+
+@lru_cache(maxsize=64)  # checking a schema takes longer than checking a hundred answers, and agents have a few of them
+def _make_validator(schema: bytes) -> "Validator":
+    # it is slow to load, and only answers with a schema need it
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
+
+    described = orjson.loads(schema)
+    try:
+        Draft202012Validator.check_schema(described)
+    except SchemaError as wrong:
+        raise Permanent(f"The schema of the question is wrong: {wrong.message}.") from wrong
+    return Draft202012Validator(described)
