@@ -42,25 +42,32 @@ MEMORY = Path("/dev/shm")
 # what takes long begins first, so that no process is left with it when the others are done
 LONGEST = (
     "faults",
+    "test_killed_runs",
+    "test_real_model",
     "test_faults",
+    "test_browser",
     "test_flow",
     "test_hostile_mails",
+    "test_fuzzing",
+    "test_cli_up",
+    "test_cli_manual",
+    "test_surface",
+    "test_runs_browser",
+    "test_reading_browser",
+    "test_injection",
     "test_conformance",
     "test_parts",
     "test_embedded",
     "test_examples",
-    "test_fuzzing",
-    "test_surface",
-    "test_reading_browser",
     "test_inbox_browser",
-    "test_browser",
-    "test_killed_runs",
     "test_state_machine",
     "test_model",
     "test_recognition",
     "test_chaos",
     "test_cli_worker",
     "test_cli_documents",
+    "test_cli_orphans",
+    "test_cli_search",
     "test_killed",
     "test_records",
     "router",
@@ -92,12 +99,27 @@ TOGETHER = {
 }
 # what `make test-ROOM` leaves to `make test`: each of them takes a tenth of its room's time and more
 SLOW = {
+    "tests/agents/test_injection.py",
+    "tests/agents/test_real_model.py",
+    "tests/cli/test_cli_manual.py",
+    "tests/cli/test_cli_orphans.py",
+    "tests/cli/test_cli_search.py",
+    "tests/cli/test_cli_up.py",
     "tests/cli/test_cli_worker.py",
     "tests/documents/test_faults.py",
     "tests/documents/test_inbox.py",
     "tests/documents/test_llm_turns.py",
     "tests/records/test_killed.py",
+    "tests/sources/test_conformance.py",
+    "tests/sources/test_fault_run.py",
     "tests/sources/test_hostile_mails.py",
+    "tests/web/browsers/test_ask_browser.py",
+    "tests/web/browsers/test_browser.py",
+    "tests/web/browsers/test_inbox_browser.py",
+    "tests/web/browsers/test_reading_browser.py",
+    "tests/web/browsers/test_runs_browser.py",
+    "tests/web/test_fuzzing.py",
+    "tests/web/test_surface.py",
 }
 ENOUGH = 3 * 1024**3  # bytes: a run uses less than one
 # nothing here outlives the run, and durability is tested on servers of its own
@@ -299,6 +321,14 @@ def databases(server: str, owner: str, template: str) -> Iterator[Databases]:
         yield made
         made.drop(made.next.result())
         made.wait()
+
+
+@pytest.fixture(scope="module")
+def ends_children() -> Iterator[None]:
+    """A closed pool ends its children, as it does everywhere but in tests."""
+    NURSERY.is_open = False
+    yield
+    NURSERY.is_open = True
 
 
 @pytest.fixture

@@ -37,7 +37,8 @@ def start_up(url: str) -> Iterator[Start]:
 
     def start(*words: object) -> psutil.Popen:
         command = [sys.executable, "-m", "gristmill", "up", *map(str, words)]
-        environment = {**os.environ, "GRISTMILL_DATABASE_URL": url}
+        # one child for each model: a second one would load the same model for the other of two pages
+        environment = {**os.environ, "GRISTMILL_DATABASE_URL": url, "GRISTMILL_DOCUMENTS_PROCESSES": "1"}
         process = psutil.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         started.append(process)
         return process

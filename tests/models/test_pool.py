@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 import psutil
+import pytest
 
 from gristmill.models import LlmExtractor, MiniLm, ModelPool, OllamaEmbedder, RuleExtractor
 from gristmill.processes import ProcessPool
@@ -18,6 +19,7 @@ async def find_process(pool: ProcessPool) -> psutil.Process:
     return psutil.Process(await pool.run(os.getpid, timeout=60, memory=0))
 
 
+@pytest.mark.usefixtures("ends_children")
 async def test_each_kind_of_model_has_a_process_of_its_own_that_ends_with_the_pool() -> None:
     async with ModelPool(settings()) as models:
         children = [await find_process(one) for one in (models.reading_processes, models.embedding_processes)]
