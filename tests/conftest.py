@@ -96,6 +96,7 @@ TOGETHER = {
     "tests/processes/test_process_pool.py": "processes",
     "tests/router/test_clients.py": "llm",
     "tests/router/test_embedded.py": "llm",
+    "tests/test_rules.py": "rules",
 }
 # what `make test-ROOM` leaves to `make test`: each of them takes a tenth of its room's time and more
 SLOW = {
