@@ -7,6 +7,7 @@ import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from jira_server import JiraServer
 
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Kind
+
+BEGINNING = datetime(2026, 3, 2, 10, tzinfo=UTC)  # of the commits in a repository
 
 
 class World(ABC):
@@ -184,14 +187,17 @@ class GitWorld(World):
         self.folder = folder
         self.options = {"url": str(folder), "project": "mill"}
         self.hashes: dict[str, str] = {}
+        self.commits = 0
         folder.mkdir()
         self.git("init", "--quiet", "--initial-branch", "main")
 
     def git(self, *words: str) -> str:
         settings = ["-c", "user.name=Anna", "-c", "user.email=anna@acme.test", "-c", "commit.gpgsign=false"]
         settings += ["-c", "core.hooksPath=/dev/null"]
-        # a commit that comes back is the same one, however long it was away: its hash is made of its time, too
-        dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-03-02T10:00:00Z")
+        # a commit that is made again is another one, also within the same second: its hash is made of its time
+        self.commits += words[0] == "commit"
+        moment = (BEGINNING + timedelta(seconds=self.commits)).isoformat()
+        dates = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
         command, env = ["git", *settings, *words], os.environ | dates
         done = subprocess.run(command, cwd=self.folder, env=env, check=True, capture_output=True, text=True)
         return done.stdout.strip()
