@@ -61,11 +61,12 @@ async def list_questions(
     where = {"before": NEWEST if before is None else before, "limit": limit}
     if run is not None:
         return await tx.all(SQL["questions_of_run"], Question, run=run, is_open=is_open, **where)
-    stream = "open_questions" if is_open else "newest_questions"
     if (scopes := await _choose_scopes(tx)) is None:
-        ids = await tx.values(SQL[stream], int, **where)
+        stream = SQL["open_questions"] if is_open else SQL["newest_questions"]
+        ids = await tx.values(stream, int, **where)
     else:
-        ids = await tx.values(SQL[f"{stream}_of_scopes"], int, scopes=scopes, **where)
+        stream = SQL["open_questions_of_scopes"] if is_open else SQL["newest_questions_of_scopes"]
+        ids = await tx.values(stream, int, scopes=scopes, **where)
     return await tx.all(SQL["these_questions"], Question, ids=ids)
 
 

@@ -1,5 +1,6 @@
--- Lists of runs and questions: a stream of ids, newest first, from the index that fits best; then their rows. Bounds instead of
--- `=`, so that the order comes from that index, and not from the primary key, behind the rows of all others.
+-- Lists of runs and questions: a stream of ids, newest first, from the index that fits best; then their rows.
+-- Bounds instead of `=`, so that the order comes from that index, and not from the primary key, behind the rows of all
+-- others.
 
 -- name: scopes_looked_at
 -- a tenant's are its own, also where the server has no row-level security; what is nobody's client's is the operator's
