@@ -23,7 +23,8 @@ from dataclasses import dataclass  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from gristmill.models.language.hints.intent import BUCKETS, HEADER, NAME, WEIGHTS, find_features  # noqa: E402
+from gristmill.models.language.hints.intent import WEIGHTS, find_features  # noqa: E402
+from gristmill.models.language.hints.weights import BUCKETS, HEADER, NAME  # noqa: E402
 
 CORPORA = Path(os.environ.get("GRISTMILL_CORPORA", ROOT.parent / "shared" / "corpora"))
 SENTENCES = "email-intent/Ask0729-fixed.txt"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gristmill.models.language.hints.intent import BUCKETS, WEIGHTS, find_features, is_request, score_request
+from gristmill.models.language.hints.intent import WEIGHTS, find_features, is_request, score_request
+from gristmill.models.language.hints.weights import BUCKETS
 
 
 @pytest.mark.parametrize(

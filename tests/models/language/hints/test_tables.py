@@ -38,13 +38,10 @@ def test_what_was_written_later_is_read_as_well() -> None:
     assert find_false_dates("fresh_no_dates.jsonl") == []
 
 
-SAID_NOTHING = ["fresh5-027", "fresh5-053"]  # “Your bins stand on the pavement”: only who knows the street hears a wish
-
-
 def test_of_the_items_that_were_written_later_none_is_lost() -> None:
     rows = load_rows("fresh_items.jsonl")
     routes = [(row, route(make_hints(read_item(row), make_about(row)), row)) for row in rows]
-    assert [row["id"] for row, to in routes if to == "info_only" != row["expected"]["to"]] == SAID_NOTHING
+    assert [row["id"] for row, to in routes if to == "info_only" != row["expected"]["to"]] == []
     assert sum(to == row["expected"]["to"] for row, to in routes) >= 0.95 * len(rows)
 
 
@@ -60,7 +57,7 @@ def route(hints: Hints, row: dict[str, Any]) -> str:
         return "info_only"
     if hints.is_assigned_to_me.value or deadline is None:
         return "now"
-    return "later" if deadline - LEAD > make_about(row).written_at else "now"
+    return "later" if (deadline - LEAD).date() > make_about(row).written_at.date() else "now"
 
 
 def describe_payment(facts: Facts) -> dict[str, str | None] | None:

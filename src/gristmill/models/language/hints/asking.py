@@ -43,6 +43,9 @@ ASKING = {
         (?:i|we) (?:expect|demand|insist on|want) (?:a|an|the|my|our|your|you|immediate|to)
         money back
         rsvp|r \. s \. v \. p
+        (?:requests?|requested|asks? for|asked for|wants|awaits) your
+        give (?:me|us) a shout|just shout|if you want (?:it|them|one)
+        you (?:were|are|have been) (?:\w+ )?(?:requested|asked|invited|added as|named as)
         for your (?:signature|approval|review|feedback|decision|comments|confirmation|action)
         ^(?:confirm|review|approve|sign|send|forward|call|reply|respond|check|submit|complete|return|provide|fill|fix|prepare|
         + update|remind|schedule|book|order|pay|add|upload|bring|register|vote|take|give|tell|ask|have a look|look)
@@ -155,6 +158,7 @@ OBLIGED = compile_phrases(
 # What a day is named for that nobody has to do anything for.
 FORETOLD = compile_phrases(
     r"""
+    (?:is|are|still) possible|free of charge|möglich|kostenlos|kostenfrei|možn[áéýoa]|možné|zdarma|moguć\w*|besplatn\w*
     will (?:be|arrive|come|have|receive|get|expire|remain|stay|take|run)|(?:is|are|remains?) (?:valid|available|open|
     + expected|
     + scheduled|planned|closed|out|away)|valid|renewed|extended|paid|arriv(?:e|es|ing)|you have access|
@@ -186,6 +190,15 @@ ACTION_ITEMS = compile_phrases(
     ^(?:aufgaben?|maßnahmen?|úkoly?|akce|zadatak|zadaci|akcija|obveza)(?: \d+)?(?: \( [^)]{0,40} \))? (?::|-|–|—)…
     ^\[ \]…
     ^☐…
+    """
+)
+HEADING = compile_phrases(
+    r"""
+    (?:open )?(?:action items?|actions?|action points?|next steps?|to ?-? ?dos?|tasks?|open points?)(?: :)?
+    follow ?-? ?ups?(?: :)?
+    (?:offene )?(?:aufgaben|nächste schritte|maßnahmen|offene punkte|zu erledigen)(?: :)?
+    (?:úkoly|další kroky|akční body|otevřené body)(?: :)?
+    (?:zadaci|zadatci|sljedeći koraci|akcijske točke|otvorene točke|obveze)(?: :)?
     """
 )
 # What is polite, legal or technical, and asks nothing of the reader. `…` is the rest of the clause.

@@ -185,7 +185,7 @@ def _is_named_by_noun(words: Words, read: Read, calendar: Calendar) -> bool:
         at -= 1
     if words.low(at) not in COPULAS:
         return False
-    if words.low(at) in EXPIRES:
+    if words.low(at) in EXPIRES or (words.low(at) == "lauft" and not RUNS_OUT.isdisjoint(words.lows(read.after, 2))):
         return True
     before: list[str] = []
     for one in range(at - 1, max(-1, at - FAR), -1):
@@ -196,6 +196,7 @@ def _is_named_by_noun(words: Words, read: Read, calendar: Calendar) -> bool:
     return bool(nouns.intersection(before))
 
 
+RUNS_OUT = frozenset({"ab", "aus"})  # das Passwort läuft am 3. Mai ab
 CZECH_NOUNS = spell("termín termínem")  # elsewhere it is an appointment
 
 

@@ -99,7 +99,7 @@ TERMS = spell(
 TERM_FILLERS = spell(
     """: je is of von od ist beträgt činí iznosi netto net within innerhalb do plaćanja placanja faktury računa = - (
     se za in payment are rein payable jsou sind ab die der den až max the our usual standard üblichen wie üblich
-    immer as always jako vždy obvykle obvyklých kao i uvijek uobičajenih"""
+    immer strictly strikt strogo striktně as always jako vždy obvykle obvyklých kao i uvijek uobičajenih"""
 ) | frozenset({":", "=", "-", "–", "("})
 NO_TERMS = spell("otkazni jamstveni probni garancijski výpovědní záruční zkušební notice kündigungsfrist")
 PAST_VERBS = spell("was were had did built made took done got sold grew lost won came went finished")

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from gristmill.models.language.amounts import find_amounts
 from gristmill.models.language.hints.dates import find_dates, find_deadline
 from gristmill.models.language.hints.mentions import find_mentions
-from gristmill.models.language.hints.model import NOWHERE, About, Evidence, Facts, FoundAmount, FoundDate
+from gristmill.models.language.hints.model import NOWHERE, About, Evidence, Facts, FoundAmount, FoundDate, Payment
 from gristmill.models.language.hints.noise import find_noise
 from gristmill.models.language.hints.payments import find_payment, is_contract
 from gristmill.models.language.hints.references import find_references
-from gristmill.models.language.hints.requests import REPLIED, find_requests
+from gristmill.models.language.hints.requests import REPLIED, find_requests, hear_wish
 from gristmill.models.language.hints.sentences import Sentence, split_sentences
+from gristmill.models.language.hints.suspicion import find_suspicion
 from gristmill.models.language.hints.words import Words, find_language
 
 Span = tuple[int, int]
@@ -31,32 +33,63 @@ URGENT = re.compile(
 NOT_URGENT = re.compile(r"\b(?:not|no|nicht|kein\w*|není|nijak|nije|ništa|neni)\b[^.\n]{0,20}$", re.IGNORECASE)
 
 
-def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) -> Facts:
-    """All facts of the new parts of a text; offsets are of the whole text. A forwarded mail is new as a whole."""
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The parts of a text that are read, cut into words and sentences."""
+
+    spans: list[Span]
+    words: Words
+    sentences: list[Sentence]
+    body: list[Sentence]  # without the subject
+    asked: list[Sentence]  # in which something may be asked: the subject of a reply is that of an older mail
+
+
+def cut_text(text: str, about: About, new: Sequence[Span] | None = None) -> Cut:
     spans = _choose_spans(text, about, new)
     words = Words(text, spans)
-    language = find_language(words)
     sentences = list(split_sentences(words, spans))
-    body = [one for one in sentences if one.start >= _find_body(text, about)]
-    asked = body if REPLIED.match(about.subject or text[:200]) else sentences
-    amounts = tuple(_find_amounts(text, spans))
+    begin = _find_body(text, about)
+    body = [one for one in sentences if one.start >= begin]
+    return Cut(spans, words, sentences, body, body if REPLIED.match(about.subject or text[:200]) else sentences)
+
+
+def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) -> Facts:
+    """All facts of the new parts of a text; offsets are of the whole text. A forwarded mail is new as a whole."""
+    cut = cut_text(text, about, new)
+    words, sentences = cut.words, cut.sentences
+    language = find_language(words)
+    amounts = tuple(_find_amounts(text, cut.spans))
     dates = (*find_dates(words, about, language), *_read_due_field(about))
-    references = find_references(text, tuple(spans))
-    noise = find_noise(words, body, about)
-    requests, asking = find_requests(words, asked, dates, language, about)
+    references = find_references(text, tuple(cut.spans))
+    noise = find_noise(words, cut.body, about)
+    payment = find_payment(words, sentences, amounts, dates, references, noise, about.written_at.date())
+    requests, asking = find_requests(words, cut.asked, dates, language, about)
+    contract = is_contract(sentences)
+    if contract and about.type == "document":  # what it says in general binds both sides, and asks nobody yet
+        requests, asking = (), []
+    if not requests and payment is None and (heard := hear_wish(text, cut.asked, language, noise, about)):
+        requests = (heard,)  # it says that something is wanted, and not of whom
     return Facts(
         language=language,
         dates=dates,
         amounts=amounts,
         references=references,
         requests=requests,
-        mentions=find_mentions(words, body, asking, about),
+        mentions=find_mentions(words, cut.body, asking, about),
         noise=noise,
-        payment=find_payment(words, sentences, amounts, dates, references, noise),
-        deadline=find_deadline(dates, about.written_at),
+        payment=payment,
+        deadline=find_deadline(dates, about.written_at) or _find_due_day(payment, dates, about),
         urgent=_find_urgent(text, sentences),
-        is_contract=is_contract(sentences),
+        suspicion=find_suspicion(text, cut.spans),
+        is_contract=contract,
     )
+
+
+def _find_due_day(payment: Payment | None, dates: Sequence[FoundDate], about: About) -> FoundDate | None:
+    """The day to come on which a payment is due, where no word calls it a deadline."""
+    if payment is None or payment.due is None or payment.due < about.written_at.date():
+        return None
+    return next((one for one in dates if one.day == payment.due), None)
 
 
 def _choose_spans(text: str, about: About, new: Sequence[Span] | None) -> list[Span]:

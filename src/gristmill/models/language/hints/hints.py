@@ -20,6 +20,18 @@ PRIORITIES: dict[str, Urgency] = {
 }  # fmt: skip
 
 
+def _is_alarm(subject: str) -> bool:
+    """Whether a machine reports that something is broken; that of a build goes to whoever broke it."""
+    return ALARM.search(fold(subject)) is not None and not BUILD.search(subject)
+
+
+BUILD = re.compile(r"\b(?:run|builds?|ci|pipeline|workflow|tests?)\b", re.IGNORECASE)
+ALARM = re.compile(  # in folded words of a subject
+    r"\b(?:critical|alert|fail(?:ed|ure|ing)|error|outage|problem|unreachable|expir\w+|overdue|fehlgeschlagen|fehler|"
+    r"ausfall|storung|kritisch\w*|selha\w+|chyb\w+|vypad\w+|kritick\w+|neuspje\w+|gresk\w+|kvar\w*|ispad\w*)\b"
+)
+
+
 def make_hints(facts: Facts, about: About) -> Hints:
     """The hints of a text, each with the words that it was taken from."""
     actionable = _find_action(facts, about)
@@ -45,7 +57,8 @@ def _find_action(facts: Facts, about: About) -> Hint[bool]:
     silent = is_closed(about) or any(one.kind in SILENT for one in facts.noise)
     if not silent:
         found += [one.evidence for one in facts.mentions if one.kind == "assignee"]
-        robot = any(one.kind == "noise_sender" for one in facts.noise)  # its questions are headlines
+        # the questions of a machine are headlines; what it reports as broken is not
+        robot = any(one.kind == "noise_sender" for one in facts.noise) and not _is_alarm(about.subject)
         found += [one.evidence for one in facts.requests if not robot or one.score >= SURE]
     given = about.type in GIVEN or _is_pressing_ticket(about)
     return Hint(bool(found) or given, tuple(dict.fromkeys(found)))

@@ -27,7 +27,8 @@ HINTING = {
         (?:is|are|was|were|keeps?|been|has|have) (?:still |just |already )?(?:asking|asked)
         (?:is|are|i'm|we're) (?:still )?waiting (?:for|on) (?:you|your|us|our|an answer|a reply|a response|approval)
         (?:i am|i'm|we are|we're|would be|also) interested in
-        (?:must|has to|have to|needs to|need to|ought to|should) be(?! (?:able|aware|noted|said))
+        (?:must|has to|have to|needs to|need to|ought to|should) be(?! (?:able|aware|noted|said|
+        + with|there|here|at|fine|ok|okay|on|in|home|back))
         (?:is|are) (?:all )?(?:required|requested|expected|asked|obliged|reminded|supposed) to
         (?:i'll|i will|we'll|we will) (?:be |also )?(?:need|needing|require)
         without (?:it|them|this|that|these|which) (?:\w+ ){0,2}(?:can't|cannot|can not|are unable|won't|am unable)
@@ -112,7 +113,7 @@ HINTING = {
         blokuj\w+|teče|kape|reklam(?:ace|aci|uji|uju|ujeme)|stížnost\w*|stěžuj\w+|zasekl\w+
         (?:chci|chceme|žádám|přeji si) (?:\w+ )?(?:vrátit|\w{3,}[aei]t|o)
         čekám|čekáme|obracím se|obracíme se
-        (?!ne|uzi|uzij|sled|cte|prohl|nakup)\w{2,}(?:ejte|ujte|ijte|[aeiouy][dtvzn]te)(?<!mente)
+        (?!ne|uzi|uzij|sled|cte|prohl|nakup|promin|omluv|odpust)\w{2,}(?:ejte|ujte|ijte|[aeiouy][dtvzn]te)(?<!mente)
         ^(?:\w+ , |ještě |jen |tak |a |prosím tě )?(?:mi |to )?(?!ne|kolej|olej|prodej|vydej|obycej|mej)\w{2,}(?:ej|
         + uj|id|is|odn[iu]|ekni)
         +  (?:mi|nám|to|ho|ji|jim|mu|se|tam|jí|prosím|už|ještě|je|si|za|na)
@@ -141,7 +142,7 @@ HINTING = {
         blokira\w*|curi|kaplje|reklamacij\w+|pritužb\w+|žali se|zapel\w+
         (?:želim|želimo|hoću) (?:\w+ ){1,3}
         čekam|čekamo|obraćam se|obraćamo se
-        (?!ne|procit|saznaj|otkrij|uziv|posjet|citaj|prati)\w{2,}jte
+        (?!ne|procit|saznaj|otkrij|uziv|posjet|citaj|prati|ispric|prelist)\w{2,}jte
         \w{3,}ite (?:mi|nam|ga|ju|ih|im|joj|mu|to|ovo|nas|me|prosim|što|do|najkasnije)
         ^(?!vid|zel|misl|zn)\w{3,}ite
         ^(?:samo |još |i |pa |anna , |\w+ , )?(?:mi |to )?(?:još )?\w{2,}(?<!l)[ij] (?:me|mi|nam|nas|ga|ju|ih|to|ovo|
@@ -166,8 +167,12 @@ DENYING = {
 SETTLED = compile_phrases(
     r"""
     fixed|resolved|sorted|solved|works again|working (?:now|again|fine)|fyi|for your information|just letting you know
+    (?:works?|working|runs?|running|up|back|online) again|good to go|back (?:up|online|to normal)
+    (?:geht|gehen|läuft|laufen|funktioniert|funktionieren|klappt) (?:jetzt |nun )?wieder|wieder (?:da|normal|in ordnung)
+    (?:už|již|zase) (?:to )?(?:zase |opět )?(?:jede|jedou|jde|běží|funguj\w+)|(?:radi|rade) (?:opet|ponovno)|(?:opet|
+    + ponovno) (?:radi|rade)
     behoben|erledigt|gelöst|repariert|zur info|zur kenntnis|zur information|funktioniert wieder|läuft wieder
-    opraven\w*|vyřešen\w*|vyřízen\w*|pro informaci|na vědomí|už (?:to )?(?:funguje|jde)
+    opraven[aoyéá]?|vyřešen[aoyéá]?|vyřízen[aoyéá]?|pro informaci|na vědomí|už (?:to )?(?:funguje|jde)
     no (?:problem|worries|rush|hurry|charge|cost|doubt|change|changes|longer available)|not (?:only|just)|
     + nothing (?:special|new|else)
     (?:can't|cannot|won't|not) (?:\w+ )?(?:make it|come|attend|join|be (?:there|in|available|changed))|not changed
@@ -185,6 +190,7 @@ SETTLED = compile_phrases(
 # plainly.
 CALMING = compile_phrases(
     r"""
+    (?:ist|sind|wurde|wurden) (?:hiermit )?bestätigt|(?:je|jsou|byla|bylo) potvrzen\w*|(?:je|su) potvrđen\w*
     no (?:further )?action (?:is |on your part )?(?:is )?(?:required|needed|necessary)|nothing (?:\w+ ){0,4}to do|
     + no need
     you (?:do not|don't) (?:need|have) to (?:do|take|worry|reply|respond)|nothing to worry
@@ -194,12 +200,21 @@ CALMING = compile_phrases(
     (?:is|are|been) (?:hereby )?confirmed|we (?:hereby )?confirm|apologi[sz]e for|(?:incident|issue|
     + problem) (?:\w+ ){0,3}resolved
     (?:wir|hiermit) bestätigen|bestätigen wir|entschuldigen uns|behoben|unverändert
-    potvrzujeme|omlouváme se|odstraněn\w*|vyřešen\w*|beze změny
+    potvrzujeme|omlouváme se|odstraněn[aoyéá]?|vyřešen[aoyéá]?|beze změny
     potvrđujemo|ispričavamo se|otklonjen\w*|riješen\w*
     nemus(?:íte|íš) (?:\w+ ){0,3}(?:nic|dělat|reagovat)|není (?:třeba|nutné|potřeba) (?:\w+ ){0,3}(?:nic|reagovat|
     + dělat)|už to nech
     ne (?:morate|moraš|trebate|trebaš|treba) (?:\w+ ){0,3}(?:ništa|poduzimati|raditi)|
     + nije potrebno (?:\w+ ){0,3}(?:ništa|poduzimati|javljati)
+    """
+)
+# The writer only tells something: that something is not so is then no complaint.
+TELLING = compile_phrases(
+    r"""
+    fyi|for your information|(?:just|only) (?:letting you know|to let you know|so you know|for info\w*)|nothing urgent
+    (?:nur |kurz |kurze )?zur (?:info|information|kenntnis|kenntnisnahme)|nur damit (?:du|sie|ihr)|nichts dringendes
+    (?:jen |pouze )?pro (?:info|informaci)|na vědomí|jen aby(?:s|ste)? věděl\w*|nic (?:urgentního|naléhavého)
+    (?:samo |čisto )?za (?:info|informaciju)|na znanje|(?:samo|čisto) da zna(?:š|te)|ništa hitno
     """
 )
 find_hints, find_denials = compile_by_language(HINTING), compile_by_language(DENYING)

@@ -4,25 +4,18 @@ The weights are data (`intent.bin`), trained by `bench/train_intent.py`. Rules f
 adds what experience says: `We would probably need the budget on Thursday`.
 """
 
-import math
 import re
-import struct
-import zlib
-from array import array
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 from gristmill.models.language.hints.asking import drop_idle_phrases, is_asking
+from gristmill.models.language.hints.weights import hash_feature, load_weights, make_probability
 from gristmill.models.language.hints.words import fold
 
 WEIGHTS = Path(__file__).with_name("intent.bin")
-BUCKETS = 1 << 17
 LONGEST = 60  # words of a sentence that are looked at
 TOKEN = re.compile(r"\$?[a-z]+(?:'[a-z]+)?|\d+|[?!:;@$]|\.{3}")
 PIECE = re.compile(r"[\w']+|[^\w\s]")
-HEADER = struct.Struct("<4sfff")  # a name, the step of a weight, what every sentence has, from which score on it asks
-NAME = b"GMI1"
 YOU = frozenset({"you", "your", "u", "ur", "yours"})
 I_OR_WE = frozenset({"i", "we", "me", "us", "my", "our", "i'm", "i'd", "i'll", "we'd", "we're"})
 
@@ -34,10 +27,7 @@ def is_request(sentence: str) -> bool:
 
 def score_request(sentence: str) -> float:
     """How surely an English sentence asks for something, from 0 to 1; from 0.5 on it does."""
-    weights, step, always, threshold = _load_model()
-    features = find_features(sentence)
-    margin = always + step * sum(weights[one] for one in features) / math.sqrt(len(features))
-    return 1 / (1 + math.exp(threshold - margin))
+    return make_probability(load_weights(WEIGHTS).weigh(find_features(sentence)))
 
 
 def find_features(sentence: str) -> list[int]:
@@ -45,14 +35,14 @@ def find_features(sentence: str) -> list[int]:
     low = fold(sentence)
     tokens = ["0" if one.isdecimal() else one for one in TOKEN.findall(low)[:LONGEST]]
     padded = ["^", *tokens, "$"]
-    found = {_hash(f"1 {one}") for one in tokens}
-    found.update(_hash(f"2 {one} {other}") for one, other in pairwise(padded))
-    found.update(_hash(f"3 {' '.join(padded[n : n + 3])}") for n in range(len(padded) - 2))
-    found.update(_hash(f"= {one}") for one in tokens[:4])
-    found.update(_hash(f"{n} {one}") for n, one in enumerate(tokens[:3]))
-    found.update(_hash(f"^ {' '.join(tokens[:n])}") for n in (2, 3))
+    found = {hash_feature(f"1 {one}") for one in tokens}
+    found.update(hash_feature(f"2 {one} {other}") for one, other in pairwise(padded))
+    found.update(hash_feature(f"3 {' '.join(padded[n : n + 3])}") for n in range(len(padded) - 2))
+    found.update(hash_feature(f"= {one}") for one in tokens[:4])
+    found.update(hash_feature(f"{n} {one}") for n, one in enumerate(tokens[:3]))
+    found.update(hash_feature(f"^ {' '.join(tokens[:n])}") for n in (2, 3))
     for rule in _apply_rules(low, tokens):
-        found.update((_hash(f"r {rule}"), _hash(f"R {rule}")))  # twice: a rule says more than a word
+        found.update((hash_feature(f"r {rule}"), hash_feature(f"R {rule}")))  # twice: a rule says more than a word
     return sorted(found)
 
 
@@ -68,18 +58,3 @@ def _apply_rules(low: str, tokens: list[str]) -> list[str]:
     said += [] if YOU.isdisjoint(tokens) else ["you"]
     said += [] if I_OR_WE.isdisjoint(tokens) else ["i"]
     return said
-
-
-def _hash(feature: str) -> int:
-    return zlib.crc32(feature.encode("utf-8", "replace")) % BUCKETS
-
-
-@cache
-def _load_model() -> "tuple[array[int], float, float, float]":
-    """The weights as steps, the length of a step, the weight of every sentence, and the threshold."""
-    stored = WEIGHTS.read_bytes()
-    name, step, always, threshold = HEADER.unpack_from(stored)
-    weights = array("b", zlib.decompress(stored[HEADER.size :]))
-    if name != NAME or len(weights) != BUCKETS:
-        raise ValueError(f"{WEIGHTS.name} is not of this version: train it with bench/train_intent.py.")
-    return weights, step, always, threshold

@@ -150,10 +150,19 @@ def _find_greeting(words: Words, sentences: Sequence[Sentence], me: Me) -> Itera
                 start = words[first].start
                 yield FoundMention(words.written(place), "greeting", Evidence(start, stop, words.text[start:stop]))
                 return
-            if low in (",", "!", ".", ":") and place > first + 1 and low not in WITHIN_GREETING:
+            if low in (",", "!", ".", ":") and place > first + 1 and not _goes_on(words, place, me):
                 break
 
 
+def _goes_on(words: Words, place: int, me: Me) -> bool:
+    """Dobrý den, paní Nováková; Guten Tag, Frau Novak: behind the comma it is still a greeting."""
+    behind = words.low(place + 1)
+    return words.low(place) == "," and (behind in TITLES or me.is_name(behind))
+
+
+TITLES = spell(
+    "frau herr herrn mr mrs ms miss dr ing mgr prof pane paní pan gospodine gospođo gospođa gospodin gđo gđa"
+)
 DOING = spell(
     """to will should must please can could would shall soll muss wird bitte kann könnte übernimmt má musí může
     zajistí pošle připraví prosím treba će neka može pripremi pošalje prosim molim sends prepares checks needs has
@@ -189,8 +198,11 @@ def _is_actor(words: Words, sentence: Sentence, place: int, me: Me) -> bool:
     before = words.low(place - 1) if place > sentence.first else ""
     if before in ("from", "with", "von", "mit", "od", "s", "thanks", "danke", "regards", "by", "to", "an", "fur"):
         return False
+    first = sentence.first
+    while first < place and words.low(first) in (*TITLES, "."):  # Frau Novak legt den Plan vor
+        first += 1
     return (
-        (place == sentence.first and behind != "")
+        (place == first and behind != "")
         or behind in DOING
         or before in ("can", "could", "should", "soll", "kann", "(", "→", ":", "@")
     )

@@ -129,6 +129,7 @@ class Facts:
     payment: Payment | None = None
     deadline: FoundDate | None = None  # the earliest that is not before the item's own date
     urgent: Evidence | None = None
+    suspicion: Evidence | None = None  # it gives orders to a machine, or lures for passwords or money
     is_contract: bool = False  # or terms of trade: it says how bills are paid, and is none
 
     def as_json(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from gristmill.models.language.hints.model import (
     Evidence,
@@ -12,6 +13,7 @@ from gristmill.models.language.hints.model import (
     Noise,
     Payment,
 )
+from gristmill.models.language.hints.opinion import weigh_bill
 from gristmill.models.language.hints.phrases import compile_phrases
 from gristmill.models.language.hints.sentences import Sentence
 from gristmill.models.language.hints.words import Words
@@ -183,9 +185,11 @@ CONTRACT = compile_phrases(
     smlouva|dodatek|obchodní podmínky|ugovor|aneks|opći uvjeti
     """
 )
+RECEIPT = -2.5  # a margin of the second opinion: few bills lie below it
+NEVER_A_BILL = frozenset({"newsletter", "auto_reply", "bounce", "read_receipt", "calendar_reply"})
 NEAR = 160  # characters between what is owed, its amount and its day
 CONDITIONAL = compile_phrases(
-    "once|after|nach|nachdem|sobald|jakmile|poté|čim|nakon|if|should|falls|sollten|sofern|wenn|pokud|jestliže|ako|ukoliko"
+    "who|wer|kdo|tko|members|once|after|nach|nachdem|sobald|jakmile|poté|čim|nakon|if|should|falls|sollten|sofern|wenn|pokud|jestliže|ako|ukoliko"
 )
 
 
@@ -220,8 +224,35 @@ def find_payment(
     dates: Sequence[FoundDate],
     references: Sequence[FoundReference],
     noise: Sequence[Noise],
+    today: date,
 ) -> Payment | None:
-    """What is to be paid, with the words that say so."""
+    """What is to be paid, with the words that say so; where an amount is named, a second opinion is heard.
+
+    It finds a payment in words that no rule knows. It takes one back only if it is very sure: that is a receipt.
+    """
+    found = _find_by_rules(words, sentences, amounts, dates, references, noise, today)
+    if not amounts:
+        return found
+    if found is not None:
+        return None if not _has(sentences, UNPAID) and weigh_bill(sentences) < RECEIPT else found
+    if any(one.kind in NEVER_A_BILL for one in noise) or is_contract(sentences) or _has(sentences, OFFER):
+        return None
+    if _is_settled(sentences) or _has(sentences, PAYING_US) or weigh_bill(sentences) < 0:
+        return None
+    places = [one.evidence.start for one in amounts]
+    named = [one for one in sentences if any(one.start <= place < one.stop for place in places)]
+    return _make_payment(words, named, amounts, _find_due(named, dates) or _find_coming(named, dates, today))
+
+
+def _find_by_rules(
+    words: Words,
+    sentences: Sequence[Sentence],
+    amounts: Sequence[FoundAmount],
+    dates: Sequence[FoundDate],
+    references: Sequence[FoundReference],
+    noise: Sequence[Noise],
+    today: date,
+) -> Payment | None:
     presented = [one for one in sentences if PRESENTED.search(one.low) and not FUTURE.search(one.low)]
     kinds = {one.kind for one in references}
     billed = "invoice" in kinds or _has(sentences, BILL)
@@ -250,9 +281,24 @@ def find_payment(
     )
     if not signs.say_payment(amount=amount is not None, due=due is not None):
         return None
+    owing = [one for one in demands if DUTY.search(one.low) or DEMAND.search(one.low)]
+    return _make_payment(words, demands, amounts, due or _find_coming(owing, dates, today))
+
+
+def _make_payment(
+    words: Words, demands: Sequence[Sentence], amounts: Sequence[FoundAmount], due: FoundDate | None
+) -> Payment:
+    amount = _choose_amount(demands, amounts)
     places = [one.evidence for one in (amount, due) if one]
     places += [_point_at(words, one, DEMAND) for one in demands[:2]]
     return Payment(amount, due.day if due else None, tuple(dict.fromkeys(places)))
+
+
+def _find_coming(demands: Sequence[Sentence], dates: Sequence[FoundDate], today: date) -> FoundDate | None:
+    """The last day to come that is named beside the amount: am 10.12. steht die Vorauszahlung an."""
+    ahead = [one for one in dates if one.day >= today]
+    near = [one for one in ahead for part in demands if part.start <= one.evidence.start < part.stop]
+    return max(near, key=lambda one: one.day, default=None)
 
 
 def _has(sentences: Sequence[Sentence], pattern: re.Pattern[str]) -> bool:

@@ -6,18 +6,25 @@ from collections.abc import Sequence
 from gristmill.models.language.hints.asking import (
     ACTION_ITEMS,
     FORETOLD,
+    HEADING,
     OBLIGED,
     PROMISED,
     drop_idle_phrases,
     is_asking,
 )
-from gristmill.models.language.hints.indirect import CALMING, HEARD_IN, SETTLED, is_complaining, is_hinting
+from gristmill.models.language.hints.concepts import find_concepts
+from gristmill.models.language.hints.indirect import CALMING, HEARD_IN, SETTLED, TELLING, is_complaining, is_hinting
 from gristmill.models.language.hints.intent import score_request
-from gristmill.models.language.hints.model import About, FoundDate, FoundRequest
+from gristmill.models.language.hints.mentions import TITLES, Me
+from gristmill.models.language.hints.model import About, FoundDate, FoundRequest, Noise
+from gristmill.models.language.hints.opinion import weigh_wish
+from gristmill.models.language.hints.phrases import compile_phrases
 from gristmill.models.language.hints.sentences import Sentence
+from gristmill.models.language.hints.weights import make_probability
 from gristmill.models.language.hints.words import Words
 
-SURE, LIKELY = 0.95, 0.8  # scores of what the rules find
+SURE, LIKELY, PERHAPS = 0.95, 0.8, 0.75  # scores of what the rules find
+ANSWER = 0.6  # the margin of the second opinion from which on a reply wants something: most of them only answer
 LEARNED = 0.9  # from which score on the model is believed: of the sentences of a mail, few ask for something
 REPLIED = re.compile(r"^\W*(?:re|aw|odp|sv|fwd?|wg|vs|pd|prosl|fw)\b\s?(?:\[\d+\])?\s?:", re.IGNORECASE)
 READ_BY_MANY = frozenset({"wiki", "git", "link"})  # texts for everybody: their questions and orders are to nobody
@@ -34,14 +41,71 @@ def find_requests(
     if handed := _find_handed_on(words, sentences, about):
         found.append(FoundRequest("request", LIKELY, handed.get_evidence(words.text)))
         asking.append(handed)
-    calm = any(CALMING.search(one.low) for one in sentences)
+    listed = _find_listed(words.text, sentences) if about.type not in ("git", "link") else frozenset[int]()
+    doubtful = _find_doubtful(sentences)
     for sentence in sentences:
         named = [one for one in dates if sentence.start <= one.evidence.start < sentence.stop]
-        request = judge_sentence(words, sentence, named, language, about)
-        if request and sentence is not handed and not (calm and request.score <= LIKELY and request.kind == "request"):
+        if sentence.start in listed:
+            request: FoundRequest | None = FoundRequest("request", SURE, sentence.get_evidence(words.text))
+        else:
+            request = judge_sentence(words, sentence, named, language, about)
+        if request and sentence is not handed and (request.score > doubtful or request.kind == "question"):
             found.append(request)
             asking.append(sentence)
     return tuple(found), asking
+
+
+def _find_doubtful(sentences: Sequence[Sentence]) -> float:
+    """Up to which score nothing counts as a request, because the text says that it only tells, or asks for nothing."""
+    if any(CALMING.search(one.low) for one in sentences):
+        return LIKELY
+    return PERHAPS if any(TELLING.search(one.low) for one in sentences) else 0
+
+
+def _find_listed(text: str, sentences: Sequence[Sentence]) -> frozenset[int]:
+    """Where the entries begin that stand in a list under a heading such as “Action items”."""
+    found: set[int] = set()
+    inside = False
+    for sentence in sentences:
+        if HEADING.fullmatch(sentence.low):
+            inside = True
+        elif inside and BULLET.search(text, max(0, sentence.start - 12), sentence.start):
+            found.add(sentence.start)
+        else:
+            inside = False
+    return frozenset(found)
+
+
+BULLET = re.compile(r"(?:^|\n)[ \t]*(?:[-*•–◦☐]|\d{1,2}[.)])[ \t]*(?:\[ ?\][ \t]*)?$")
+
+
+OFFERING = compile_phrases(
+    r"""
+    quotation|quote|(?:our|special|the) offer|estimate|(?:unser|ihr) angebot|angebot \w*\d\w*|kostenvoranschlag
+    (?:naše|cenová|vaše) nabídka|nabídka (?:č \. )?\d+|(?:naša|vaša) ponuda|ponuda (?:br \. )?\d+
+    """
+)
+
+
+def hear_wish(
+    text: str, sentences: Sequence[Sentence], language: str, noise: Sequence[Noise], about: About
+) -> FoundRequest | None:
+    """What a mail wants in words that no rule knows; nothing if it says that it only tells, or if a machine answers."""
+    if about.type != "email" or any(one.kind != "noise_sender" for one in noise):
+        return None
+    if any(SETTLED.search(one.low) for one in sentences) or _find_doubtful(sentences):
+        return None
+    if any(OFFERING.search(one.low) for one in sentences[:2]):  # whoever offers something waits, but asks for nothing
+        return None
+    meant = [one for one in sentences if drop_idle_phrases(one.low, language).count(" ")]
+    if not meant or meant[-1].stop <= len(about.subject):  # behind the subject stands mere form
+        return None
+    if not any(find_concepts(word) for one in meant for word in one.low.split()):  # of none of the four languages
+        return None
+    margin, sentence = weigh_wish(meant)
+    if sentence is None or (margin < ANSWER and REPLIED.match(about.subject)):
+        return None
+    return FoundRequest("request", round(make_probability(margin), 3), sentence.get_evidence(text))
 
 
 PERSON = re.compile(r"[A-ZÀ-Ž][^\W\d_]+")
@@ -74,7 +138,10 @@ def judge_sentence(
 ) -> FoundRequest | None:
     """Whether this sentence asks for something: an item of a list of actions, a wish, a question, a duty in time."""
     evidence = sentence.get_evidence(words.text)
-    if ACTION_ITEMS.search(sentence.low) or _is_given_to(words.text, sentence, dates):
+    listed = (
+        ACTION_ITEMS.search(sentence.low) and about.type != "git"
+    )  # a commit notes what its author leaves for later
+    if listed or _is_given_to(words.text, sentence, dates):
         return FoundRequest("request", SURE, evidence)
     meant = "" if about.type in READ_BY_MANY else drop_idle_phrases(sentence.low, language)
     if not meant:
@@ -87,14 +154,42 @@ def judge_sentence(
         return FoundRequest("request", SURE, evidence)
     if any(one.is_deadline for one in dates) and _is_due(meant, about):
         return FoundRequest("request", LIKELY, evidence)
-    announced = any(one.day > about.written_at.date() for one in dates)  # no mail on Saturday: not a complaint
-    heard = is_hinting(meant, language) or (not announced and is_complaining(meant, language))
-    if heard and about.type in HEARD_IN:
+    if about.type == "meeting" and _is_own_part(words, sentence, about):
         return FoundRequest("request", LIKELY, evidence)
+    announced = any(one.day > about.written_at.date() for one in dates)  # no mail on Saturday: not a complaint
+    if about.type in HEARD_IN and is_hinting(meant, language):
+        return FoundRequest("request", LIKELY, evidence)
+    if about.type in HEARD_IN and not announced and is_complaining(meant, language):
+        return FoundRequest("request", PERHAPS, evidence)
     if language == "en" and about.type in LEARNED_OF and meant.count(" ") >= 2:
         score = score_request(evidence.words)
         return FoundRequest("request", round(score, 3), evidence) if score >= LEARNED else None
     return None
+
+
+def _is_own_part(words: Words, sentence: Sentence, about: About) -> bool:
+    """Anna ruft den Hersteller an, Anna: to call the vendor: in minutes, what the reader does next is asked of him."""
+    me = Me(about.me)
+    place = sentence.first
+    while place < sentence.after and (me.is_name(words.low(place)) or words.low(place) in TITLES):
+        place += 1
+    named = any(me.is_name(words.low(one)) for one in range(sentence.first, place))
+    said = sentence.low.split()[place - sentence.first :]
+    if not named or len(said) < 3 or said[0] in (",", "und", "and", "a", "i", "&", ";"):
+        return False
+    written = [words.written(one).lower() for one in range(place, min(place + 4, sentence.after))]
+    past = any(PAST.fullmatch(one) for one in said[:3]) or any(map(ENDED.match, written))  # zavolala, but not zavolá
+    return not past and not SETTLED.search(sentence.low)
+
+
+PAST = compile_phrases(
+    r"""
+    has|had|was|were|did|is|are|said|told|reports?|reported|presented|nothing|no|absent|excused
+    hat|hatte|war|wurde|ist|sind|berichtete?|informierte?|stellte|nichts|fehlt|entschuldigt
+    byl[ao]?|je|není|informuje|informoval[ao]?|nic|omluvena?|bila?|bio|nije|izvijestila|izvješćuje|ništa|odsutna
+    """
+)
+ENDED = re.compile(r"^\w{3,}(?:ed|la|lo|il|al|el|ila|ala)$")
 
 
 def _is_due(meant: str, about: About) -> bool:

@@ -16,7 +16,8 @@ BREAK = re.compile(
 ABBREVIATED = spell(
     """nr no dr mr mrs ms prof ing mgr bc bzw ca cca z.b z b u.a d.h usw etc tel str abs art č čl sp zn tzv např atd
     apod tj br čl st dd mm g gđa gosp npr itd tzv vs inc ltd co jan feb mar apr jun jul aug sep sept oct nov dec okt
-    dez inkl exkl max min evtl ggf vgl s.o i.d.r a.m p.m e.g i.e approx dept ext fig vol"""
+    dez inkl exkl max min evtl ggf vgl s.o i.d.r a.m p.m e.g i.e approx dept ext fig vol ii iii
+    iv vi vii viii ix xi xii"""
 )
 WRAPPED = 55  # characters of a line that may go on in the next
 
