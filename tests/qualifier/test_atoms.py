@@ -6,7 +6,7 @@ import pytest
 from item_desk import ACME, EMBEDDER, ItemDesk
 
 from gristmill.documents import Item as DocumentItem
-from gristmill.documents import find_written, remove, take_in
+from gristmill.documents import WholeText, find_written, prepare_text, remove, take_in
 from gristmill.ids import WorkItemId
 from gristmill.knowledge import graph, search_hybrid
 from gristmill.qualifier import load_memory
@@ -94,3 +94,30 @@ async def test_an_item_that_is_gone_is_left_alone(desk: ItemDesk):
     async with desk.db.transaction() as tx:
         await tx.execute("DELETE FROM item WHERE id = %(id)s", id=item.id)
     assert isinstance(await keep(desk), Skip)
+
+
+async def test_the_document_of_an_item_is_not_repeated_by_a_note(desk: ItemDesk):
+    async with desk.db.transaction() as tx:
+        text = f"Invoice of May\n\n{INVOICE}"
+        prepared = await prepare_text(desk.db, EMBEDDER, text, "Invoice of May")
+        whole = WholeText("email::9@beta.example", "Invoice of May", text, prepared, ACME, "email")
+        taken = await take_in(tx, whole)
+    id_ = await desk.make(INVOICE, subject="Invoice of May", urn="email::9@beta.example", document=taken.document)
+    await desk.decide(id_)
+    assert isinstance(await keep(desk), Done)
+    (hit,) = await search_hybrid(desk.db, EMBEDDER, "invoice 2026-0077", scope=ACME)
+    assert hit.document == taken.document
+    assert await chunks_of(desk, id_) == [hit.chunk]
+
+
+async def test_an_issue_that_a_mail_merely_names_is_no_key_of_it(desk: ItemDesk):
+    item = await desk.qualify("Please look at MILL-12 and MILL-13.", subject="MILL-12 is slow")
+    async with desk.db.reading() as tx:
+        memory = await load_memory(tx, item.id)
+    assert memory is not None
+    assert memory.data["issue"] == "MILL-12"
+    item = await desk.qualify("Please look at MILL-12 and MILL-13.", subject="Two issues")
+    async with desk.db.reading() as tx:
+        memory = await load_memory(tx, item.id)
+    assert memory is not None
+    assert "issue" not in memory.data

@@ -28,6 +28,7 @@ NEAR = 5  # chunks that are compared with a new one
 SAME = 0.9  # the share of its words that another chunk must have to say the same
 WAIT = timedelta(seconds=10)  # until the document of an item is looked at again
 WORD = re.compile(r"\w{2,}")
+FIELDS = re.compile(r"(?:from|written): ")  # how the paragraph of key fields begins
 SHOWN_REFERENCES = 8
 
 
@@ -38,6 +39,11 @@ class Atom:
     node_key: str
     node_type: str
     text: str
+
+    @property
+    def told(self) -> str:
+        """Its text without the key fields: words that the item itself has."""
+        return "\n".join(one for one in self.text.split("\n\n") if not FIELDS.match(one))
 
 
 def make_node_key(item: Item) -> str:
@@ -77,7 +83,8 @@ def list_key_fields(wording: Wording, facts: Facts) -> Iterator[tuple[str, str]]
         yield "due", facts.payment.due.isoformat()
     elif facts.deadline:
         yield "deadline", facts.deadline.day.isoformat()
-    for one in facts.references[:SHOWN_REFERENCES]:
+    own = [one for one in facts.references if one.kind != "issue" or one.evidence.start < len(about.subject)]
+    for one in own[:SHOWN_REFERENCES]:  # an issue that the text merely names is not what the item is
         yield one.kind, one.value
 
 
@@ -95,8 +102,9 @@ async def keep_atom(letter: KeepAtom, *, db: Database, embedders: Embedders) -> 
             return Snooze(WAIT, "its document is not searchable yet")
     scope = Scope(item.client, item.project)
     atom = Atom(letter.node_key, letter.node_type, letter.text)
-    if same := find_same(atom, await search_hybrid(db, embedders, atom.text, max_results=NEAR, scope=scope), scope):
-        return Done(partial(_link, item=item.id, scope=scope, atom=atom, found=[same.chunk]))
+    hits = await search_hybrid(db, embedders, atom.text, max_results=NEAR, scope=scope)
+    if same := find_same(atom, hits, scope, item.document):
+        return Done(partial(_link, item=item.id, scope=scope, atom=atom, found=[one.chunk for one in same]))
     whole = await prepare_atom(db, embedders, item, atom)
     large = await _prepare_large(db, embedders, item)
     return Done(partial(_write, item=item.id, scope=scope, atom=atom, texts=[whole, *large]))
@@ -107,14 +115,24 @@ async def _is_searchable(tx: Tx, document: DocumentId) -> bool:
     return all(one.has_ended for one in await load_progress(tx, [document]))
 
 
-def find_same(atom: Atom, hits: Sequence[Hit], scope: Scope) -> Hit | None:
-    """A chunk of the same scope that has nearly all the words of this one."""
-    words = set(WORD.findall(atom.text.casefold()))
-    for hit in hits:
-        own = (hit.client, hit.project) == (scope.client, scope.project)
-        if own and words and len(words & set(WORD.findall(hit.text.casefold()))) >= SAME * len(words):
-            return hit
-    return None
+def find_same(atom: Atom, hits: Sequence[Hit], scope: Scope, document: DocumentId | None = None) -> list[Hit]:
+    """Chunks of the same scope that say the same: the item's own document, or another chunk with nearly all its words.
+
+    A mail is its own best description. A note beside it would be found instead of it, or twice.
+    """
+    own = [one for one in hits if one.document == document and _has_words(atom.told, one.text)]
+    if own:
+        return own[:1]
+    together = [one for one in hits if one.document == document]
+    if together and _has_words(atom.told, " ".join(one.text for one in together)):
+        return together
+    found = (one for one in hits if (one.client, one.project) == (scope.client, scope.project))
+    return [one for one in found if _has_words(atom.text, one.text)][:1]
+
+
+def _has_words(wanted: str, text: str) -> bool:
+    words = set(WORD.findall(wanted.casefold()))
+    return bool(words) and len(words & set(WORD.findall(text.casefold()))) >= SAME * len(words)
 
 
 async def prepare_atom(db: Database, embedders: Embedders, item: Item, atom: Atom) -> WholeText:
