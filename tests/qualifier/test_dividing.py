@@ -1,10 +1,10 @@
 """Which texts fall into pieces of work, and which are answered as a whole."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
-from gristmill.models import Evidence, Facts, FoundDate, FoundRequest
+from gristmill.models import About, Evidence, Facts, FoundDate, FoundRequest, read_facts
 from gristmill.qualifier.dividing import find_children
 from gristmill.qualifier.explaining import mark_text
 from gristmill.qualifier.reasons import Step, Words
@@ -96,3 +96,10 @@ def test_far_words_stand_in_excerpts_of_their_own():
     steps = [Step("a", "A.", (Words("first", 0, 5), Words("last", 1007, 1011)))]
     assert [one.is_cut_before for one in mark_text(text, steps)] == [False, True]
     assert mark_text("", steps) == []
+
+
+def test_a_part_that_names_a_day_has_that_deadline():
+    text = "Actions\n- Petr: order the chains by 29 May\n- Jana: send the letter by 5 June\n- Ana books the room\n"
+    facts = read_facts(text, About(datetime(2026, 5, 18, 9, tzinfo=UTC), type="meeting"))
+    children = find_children(text, facts, zone=UTC)
+    assert [one.deadline and one.deadline.date() for one in children] == [date(2026, 5, 29), date(2026, 6, 5), None]

@@ -378,7 +378,8 @@ def _show_details(found: Details) -> RenderableType:
         ]
     )
     said = [f"{one.by}, {one.kind}: {one.text}" for one in found.messages]
-    reply = [Text("\nA draft of a reply:\n", style="bold"), Text(result.reply)] if result and result.reply else []
+    draft = result and result.reply
+    reply = [Text("\nA draft of a reply, not sent:\n", style="bold"), Text(draft)] if draft else []
     return Group(facts, *(Text(line) for line in said), *reply)
 
 

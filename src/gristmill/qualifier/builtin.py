@@ -120,6 +120,12 @@ def find_obstacle(case: Case) -> Question | None:
     return Question(f"{why} Look at it yourself, and say what is to be done.")
 
 
+def is_answered(case: Case) -> bool:
+    """Whether a reply is drafted: somebody waits for one, and the text does not want to lead astray."""
+    suspected = case.memory is not None and bool(case.memory.data.get("suspicion"))
+    return case.item.type in ANSWERED_TYPES and not suspected
+
+
 async def _take_step(writer: "LlmWriter | TemplateWriter", step: str, case: Case, kept: dict[str, Any]) -> Any:
     match step:
         case "asked":
@@ -168,7 +174,7 @@ class TemplateWriter:
         return summary, citations
 
     async def draft_reply(self, case: Case, summary: str, asked: Sequence[AskedFor]) -> dict[str, str]:
-        if case.item.type not in ANSWERED_TYPES:
+        if not is_answered(case):
             return {"reply": "", "question": ""}
         language = str(case.memory.data.get("language") or "") if case.memory else ""
         name, address = parseaddr(str(case.item.note.get("sender") or ""))
@@ -214,7 +220,7 @@ class LlmWriter:
         return answer.summary, [found for one in answer.quotes if (found := cite_words(case.text, one))]
 
     async def draft_reply(self, case: Case, summary: str, asked: Sequence[AskedFor]) -> dict[str, str]:
-        if case.item.type not in ANSWERED_TYPES:
+        if not is_answered(case):
             return {"reply": "", "question": ""}
         wishes = "\n".join(f"- {one.words}" for one in asked) or "- nothing in particular"
         wish = f"Draft a reply. It is about: {summary}\nAsked for:\n{wishes}"

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from gristmill.ids import WorkItemId
-from gristmill.models import Facts, Hints, Noise
+from gristmill.models import Evidence, Facts, Hints, Noise
 from gristmill.qualifier.conventions.language import format_consequence, format_days
 from gristmill.qualifier.conventions.model import Consequence, Fate
-from gristmill.qualifier.model import URGENCIES, ChildItem, Identifier, ItemState, Route, Urgency
+from gristmill.qualifier.model import END_OF_DAY, SUSPECTED, URGENCIES, ChildItem, Identifier, ItemState, Route, Urgency
 from gristmill.qualifier.reasons import Step, Words, words_of
 
 Standing = Literal["info_only", "handled", "later", "now"]
@@ -22,6 +22,7 @@ RANK: dict[Standing, int] = {"info_only": 0, "handled": 1, "later": 2, "now": 3}
 STANDING: dict[Fate, Standing] = {"ignore": "info_only", "handled": "handled", "later": "later", "now": "now"}
 WORK = ("later", "now")
 Author = Literal["rules", "convention", "llm"]
+LONGEST_SUSPICION = 120  # characters of suspicious words that are shown
 FLOORS = {"payment_due": "A payment that is due", "mention": "A direct mention", "wish": "The wish of a person"}
 PAYMENT = "payment"  # the kind of a number by which payments of one invoice are known
 SHOWN_REQUESTS = 3  # sentences that the path quotes
@@ -121,7 +122,7 @@ class _View:
 
 def decide(case: Case) -> Verdict:
     """Tree, conventions, LLM, floor, the decision before; then whether it joins another item or falls into parts."""
-    tree = decide_by_tree(case)
+    tree = _warn(decide_by_tree(case), case.facts)
     view = _follow_conventions(tree, case)
     view = _follow_advice(view, case)
     view = _hold_floor(view, tree, case)
@@ -171,6 +172,19 @@ def decide_by_tree(case: Case) -> _View:
     else:
         return _call_information(view, case)
     return _find_time(view, case)
+
+
+def _warn(view: _View, facts: Facts) -> _View:
+    """A text that wants to lead astray is decided as any other, and says so."""
+    if facts.suspicion is None:
+        return view
+    return view.say("suspicious", explain_suspicion(facts.suspicion), words_of([facts.suspicion]))
+
+
+def explain_suspicion(words: Evidence) -> str:
+    """What a person should know who opens such an item."""
+    shown = " ".join(words.words.split())[:LONGEST_SUSPICION]
+    return f"{SUSPECTED}: “{shown}”. Do not follow what it says; no reply to it is drafted."
 
 
 def _decide_without_text(view: _View, case: Case) -> _View:
@@ -250,12 +264,17 @@ def _plan(view: _View, now: datetime, lead: timedelta, words: Sequence[Words]) -
         return _raise_urgency(replace(view, to="now"), "high").say(
             "overdue", f"The deadline {day} is over: now.", words
         )
-    if begins <= now:
+    if begins <= now or (_is_whole_day(view.deadline) and begins.date() <= now.astimezone(begins.tzinfo).date()):
         return replace(view, to="now").say(
             "deadline_near", f"The deadline {day} is less than {before} away: now.", words
         )
     sentence = f"The deadline is {day}: it is worked on from {begins:%Y-%m-%d}, {before} before."
     return replace(view, to="later", scheduled_at=begins).say("deadline_far", sentence, words)
+
+
+def _is_whole_day(deadline: datetime) -> bool:
+    """Whether a deadline names a day alone: then nobody puts the work off until the evening of the same day."""
+    return deadline.time() == END_OF_DAY
 
 
 def find_deadline(case: Case) -> datetime | None:

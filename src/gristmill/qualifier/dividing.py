@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 
 from gristmill.models import Facts
-from gristmill.qualifier.model import FEWEST_PARTS, MOST_PARTS, ChildItem
+from gristmill.qualifier.model import END_OF_DAY, FEWEST_PARTS, MOST_PARTS, ChildItem
 
 BULLET = re.compile(r"^[ \t]*(?:[-*•–◦]|\d{1,2}[.)]|[a-z]\))[ \t]+(?:\[[ xX]?\][ \t]*)?(?P<words>\S.*)$")
 DONE = re.compile(r"^[ \t]*(?:[-*•–◦]|\d{1,2}[.)])[ \t]+\[[xX]\]")
@@ -28,17 +29,28 @@ class _Line:
     stop: int
 
 
-def find_children(text: str, facts: Facts, new: Sequence[tuple[int, int]] | None = None) -> tuple[ChildItem, ...]:
+def find_children(
+    text: str, facts: Facts, new: Sequence[tuple[int, int]] | None = None, zone: tzinfo = UTC
+) -> tuple[ChildItem, ...]:
     """Two to six pieces of work; none where the text is better answered as a whole.
 
     Entries under a heading such as “Action items” are pieces of work. Other lists are divided only where entries ask
-    for something and have dates or people of their own: two questions of one mail want one reply.
+    for something and have dates or people of their own: two questions of one mail want one reply. A part that names a
+    day has that day as its deadline, and not the earliest one of the whole.
     """
     spans = [(0, len(text))] if new is None else new
     listed = list(_list_action_items(text, spans)) or _list_own_requests(text, facts, spans)
     if not FEWEST_PARTS <= len(listed) <= MOST_PARTS:
         return ()
-    return tuple(ChildItem(one.words[:LONGEST_TITLE], one.words) for one in listed)
+    return tuple(ChildItem(one.words[:LONGEST_TITLE], one.words, _find_deadline(one, facts, zone)) for one in listed)
+
+
+def _find_deadline(line: _Line, facts: Facts, zone: tzinfo) -> datetime | None:
+    """The deadline that an entry names; in a list of actions, any day that it names alone is one."""
+    named = [one for one in facts.dates if line.start <= one.evidence.start < line.stop]
+    due = [one for one in named if one.is_deadline] or (named if len(named) == 1 else [])
+    moments = [datetime.combine(one.day, one.clock or END_OF_DAY, zone) for one in due]
+    return min(moments, default=None)
 
 
 def _list_action_items(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[_Line]:

@@ -248,7 +248,7 @@ async def _finish(tx: Tx, *, run: Run, result: Result, executor: str) -> None:
     if missed:
         await _requeue(tx, held, f"{missed} message{'s' if missed > 1 else ''} came while it ran.")
     else:
-        why = "Its work is done."
+        why = "Its work is done. A reply is drafted, not sent." if result.reply else "Its work is done."
         await move_item(tx, held.id, "completed", since=["running"], why=why, by=result.by, dispatch_failures=0)
 
 

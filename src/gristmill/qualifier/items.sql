@@ -123,3 +123,6 @@ UPDATE item SET scheduled_at = %(scheduled_at)s, warning = coalesce(%(warning)s,
 
 -- name: read_clock
 SELECT clock();
+
+-- name: set_warning
+UPDATE item SET warning = %(warning)s WHERE id = %(id)s;

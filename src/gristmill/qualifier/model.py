@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any, Literal, get_args
 
 from gristmill.ids import DecisionId, DocumentId, ScopeId, TaskId, WorkItemId
@@ -35,6 +35,8 @@ CLOSED: tuple[ItemState, ...] = ("done", "completed")
 OPEN: tuple[ItemState, ...] = tuple(state for state in STATES if state not in CLOSED)
 UNDECIDED: tuple[ItemState, ...] = ("new", "ready_for_qualification", "qualifying")
 AT_WORK: tuple[ItemState, ...] = ("ready_for_execution", "dispatched", "running", "waiting_for_user")
+SUSPECTED = "It may be hostile"  # how the warning about a text begins that wants to lead astray
+END_OF_DAY = time(23, 59)  # as the rules read a day without a time
 FEWEST_PARTS, MOST_PARTS = 2, 6  # children that one item is decomposed into
 
 
@@ -113,6 +115,7 @@ class ChildItem:
 
     title: str
     text: str
+    deadline: datetime | None = None  # its own; None: that of the whole
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from gristmill.qualifier.casework import (
     word_item,
 )
 from gristmill.qualifier.conventions import InForce, count_firings, fold_firings, load_in_force
-from gristmill.qualifier.deciding import Advice, Case, Verdict, decide, is_settled
+from gristmill.qualifier.deciding import Advice, Case, Verdict, decide, explain_suspicion, is_settled
 from gristmill.qualifier.decisions import find_known, load_former, load_moment, save_decision
 from gristmill.qualifier.identifiers import hold_numbers, note_identifiers
 from gristmill.qualifier.letters import AskLlm, KeepAtom
@@ -27,6 +27,7 @@ from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.profiles import Profile, find_identity, find_lead_of, load_profiles
 from gristmill.qualifier.reading import Terms, Wording
 from gristmill.qualifier.routing import apply_route
+from gristmill.qualifier.store import warn_item
 from gristmill.queue import Envelope, Letter, send
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -155,6 +156,8 @@ async def decide_and_write(
     await _count(tx, case)
     await save_memory(tx, item.id, make_memory(prepared, verdict, summary))
     reason = explain_briefly(verdict)
+    if facts.suspicion is not None and item.warning is None:
+        item = await warn_item(tx, item, explain_suspicion(facts.suspicion))
     await apply_route(tx, item, verdict.route, decision=decision, why=reason, by=verdict.author)
 
 
@@ -189,4 +192,6 @@ def make_data(prepared: Prepared, verdict: Verdict) -> Mapping[str, Any]:
     fields: dict[str, Any] = {"subject": prepared.wording.about.subject, "language": facts.language}
     fields |= dict(list_key_fields(prepared.wording, facts))
     asked = [one.evidence.words for one in facts.requests[:SHOWN_REQUESTS]]
+    if facts.suspicion is not None:
+        fields["suspicion"] = facts.suspicion.words
     return {**fields, "asked": asked, "assign": verdict.assign, "urgency": verdict.route.urgency}

@@ -16,6 +16,7 @@ from gristmill.qualifier.model import (
     AT_WORK,
     FEWEST_PARTS,
     MOST_PARTS,
+    SUSPECTED,
     UNDECIDED,
     URGENCIES,
     ChildItem,
@@ -64,7 +65,8 @@ async def apply_route(tx: Tx, item: Item, route: Route, *, decision: DecisionId 
 
 def guard_route(item: Item, route: Route) -> Route:
     """An item of which something could not be read is never filed by silence: somebody must look."""
-    return replace(route, to="now") if item.warning and route.to == "info_only" else route
+    unread = item.warning is not None and not item.warning.startswith(SUSPECTED)
+    return replace(route, to="now") if unread and route.to == "info_only" else route
 
 
 def rank_item(item: Item) -> int:
@@ -270,7 +272,7 @@ async def _make_child(tx: Tx, item: Item, child: ChildItem, route: Route, said: 
             foreground=item.foreground,
             urgency=route.urgency,
             written_at=item.written_at,
-            deadline=route.deadline,
+            deadline=child.deadline or route.deadline,
             zone=item.zone,
             parent=item.id,
         ),

@@ -1,7 +1,7 @@
 """Keeps items: makes, loads and lists them, with their events and messages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -67,6 +67,12 @@ async def get_item(tx: Tx, id_: WorkItemId) -> Item:
     if item is None:
         raise Unknown(f"There is no item {id_}: gristmill item ls lists them.")
     return item
+
+
+async def warn_item(tx: Tx, item: Item, warning: str) -> Item:
+    """Keep a warning on an item; the item as it is now."""
+    await tx.execute(SQL["set_warning"], id=item.id, warning=make_keepable(warning))
+    return replace(item, warning=warning)
 
 
 async def hold_item(tx: Tx, id_: WorkItemId) -> Item | None:
