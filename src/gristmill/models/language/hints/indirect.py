@@ -43,6 +43,8 @@ HINTING = {
         (?:deal with|take care of|look into|see to|sort out) (?:this|it|that|him|her|them)
         (?:i|we) (?:leave|hand|pass) (?:it|this|that) (?:over )?to you
         (?:back|return) to us
+        ^(?:\w+ , )?(?:is|are|do|does|did|has|have|can|could|will|would|shall|should|was|were) (?:it|that|this|
+        + there|you|we|they|he|she|the|your|any|anyone|anybody|someone|my|our|\d+|these|those)
         let's|let us (?:get|do|make|send|have|go|meet|talk|discuss|finish)
         (?:wants?|would like|prefers?) (?:a|an|the|to|more|some|another|it|us|you)
         (?:strange|funny|odd|that|weird|terrible) (?:noise|sound|smell)|acting up|playing up
@@ -74,6 +76,9 @@ HINTING = {
         (?:muss|müssen|soll|sollen|sollte|sollten) (?:(?!nicht|nichts)\w+ ){0,9}werden
         (?:müsstest|müsstet|solltest|solltet|darfst|dürftest|denkst|bringst|nimmst|gehst|kommst|machst|hilfst) (?:du|
         + ihr)
+        ^(?:\w+ , |und |dann )?(?!haben|sind|werden|lesen|entdeck|erleb|sichern|sparen|genies|genieß|besuch|beacht|find|
+        + erhalt|profit|stöber|freuen|bestell|jetzt|kauf|schau|hol|gewinn|
+        + erfahr|test|betracht|ignor)\w{2,}e?n sie(?! haben)
         lass uns|lasst uns|lassen sie uns|(?:wünscht|wünschen|wünsche) (?:sich|uns|mir|wir|noch|eine?n?)
         (?:komisch\w*|seltsam\w*|dieses|laut\w*) (?:geräusch|geruch)
         blockiert|klappert|tropft|leckt|stürzt|stürzen|streikt|reklamier\w+|reklamation|beschwer\w+|mangel|mängel
