@@ -9,7 +9,7 @@ from evidence import store_page
 from gristmill.agents import Answer, Answerer, Draft, Ended, Found, Past, Said
 from gristmill.db import Database
 from gristmill.documents import load_texts
-from gristmill.errors import BadAnswer, Refused, Transient
+from gristmill.errors import Refused, Transient
 from gristmill.knowledge import Finder
 from gristmill.models import FakeEmbedder, FakeLlm, Message
 from gristmill.scopes import GLOBAL, Scope
@@ -141,12 +141,23 @@ async def test_two_clients_get_answers_from_their_own_documents(db: Database, fi
         assert ("globex" if client == "acme" else "acme") not in llm.questions[0]
 
 
-async def test_an_empty_answer_is_an_error_and_a_broken_one_too(db: Database, finder: Finder) -> None:
-    question = "What is the price of the contract HT-2026-014?"
-    with pytest.raises(BadAnswer):
-        await ask(make_answerer(db, finder, "  \n "), question)
-    with pytest.raises(Transient):
-        await ask(make_answerer(db, finder, Transient("The router is away.")), question)
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [("  \n ", "The model's answer is empty."), (Transient("The router is away."), "The router is away.")],
+)
+async def test_a_model_that_fails_leaves_the_passages_and_says_why(
+    db: Database, finder: Finder, reply: Any, said: str
+) -> None:
+    answer = await ask(make_answerer(db, finder, reply), "What is the price of the contract HT-2026-014?")
+    assert (answer.kind, answer.note) == ("passages", said)
+    assert answer.text == "The model failed: these are the passages that fit best."
+    assert "HT-2026-014" in answer.passages[0].text
+    strict = Answerer(db, finder, AskSettings(), FakeLlm([reply]), "m", falls_back=False)
+    with pytest.raises(Transient, match=said):
+        await ask(strict, "What is the price of the contract HT-2026-014?")
+
+
+async def test_an_empty_question_is_refused(db: Database, finder: Finder) -> None:
     with pytest.raises(Refused):
         await ask(make_answerer(db, finder, "x"), "   ")
 

@@ -216,8 +216,10 @@ async def test_a_failing_model_is_told_and_the_conversation_goes_on(db: Database
         await talker.ask(OPERATOR, conversation, QUESTION)
         await wait_for_end(talker, conversation)
     messages = await read(db, conversation)
-    assert [one.state for one in messages if one.role == "assistant"] == ["failed", "done"]
-    assert messages[1].error == "The router is away."
+    assert [one.state for one in messages if one.role == "assistant"] == ["done", "done"]
+    kept = messages[1].answer or {}
+    assert (kept["kind"], kept["note"]) == ("passages", "The router is away.")
+    assert kept["passages"]
 
 
 async def test_nobody_sees_the_conversation_of_another(db: Database, make_talker: MakeTalker) -> None:

@@ -26,6 +26,7 @@ def test_a_healthy_database_passes(cli):
         "transactions",
         "extraction",
         "credit",
+        "language model",
     }
     assert verdicts(said)["migrations"] == verdicts(said)["clocks"] == "ok"
     assert "answers in" in cli("doctor").out

@@ -83,9 +83,12 @@ async def test_an_answer_streams_as_events(web: Web) -> None:
 async def test_a_model_that_fails_is_told_with_a_sentence(web: Web) -> None:
     script(web, FakeLlm(["  ", "  "]))
     whole = await web.client(OWN).post("/api/ask", json={"question": QUESTION})
-    assert (whole.status_code, whole.json()["detail"]) == (503, "The model's answer is empty.")
+    assert (whole.status_code, whole.json()["kind"]) == (200, "passages")
+    assert whole.json()["note"] == "The model's answer is empty."
     streamed = await web.client(OWN).post("/api/ask", json={"question": QUESTION, "stream": True})
-    assert read_events(streamed.text)[-1] == ("error", {"detail": "The model's answer is empty."})
+    name, answer = read_events(streamed.text)[-1]
+    assert (name, answer["kind"], answer["note"]) == ("answer", "passages", "The model's answer is empty.")
+    assert answer["passages"][0]["text"]
 
 
 async def test_another_client_hears_nothing_of_it(web: Web) -> None:

@@ -27,6 +27,7 @@ from gristmill.agents.runs import (
     load_contexts,
     load_texts,
     note_host,
+    note_step,
     note_waiting,
     put_context,
 )
@@ -89,7 +90,12 @@ class Desk:
         """A visit of a node, with what went in, what came out and what it cost; also if it fails or waits."""
         async with self.db.transaction() as tx:
             id_ = await begin_step(tx, self.run.id, self.fence, node, title=title, input=input, parent=parent)
-        made = Stepping(id_)
+
+        async def say(note: str | None) -> None:
+            async with self.db.transaction() as tx:
+                await note_step(tx, id_, note)
+
+        made = Stepping(id_, say=say)
         try:
             yield made
         except Waiting as waiting:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from gristmill.agents import api
 from gristmill.agents.effects import Changes, EffectState
@@ -36,6 +36,7 @@ class ShownLine(BaseModel):
     tokens_out: int
     started_at: datetime
     finished_at: datetime | None
+    note: str | None = Field(default=None, description="What it waits for now.")
 
 
 class ShownMove(BaseModel):

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import partial
 
+from gristmill.agents.checks import check_model
 from gristmill.agents.letters import RunAgent, TidyRuns
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.running import RunCarrier
@@ -28,4 +29,5 @@ ROOM = Room(
     letters=(RunAgent, TidyRuns),
     handlers=bind_handlers,
     schedules=(RecurringLetter(TidyRuns.kind, TidyRuns(), EVERY_MINUTE),),
+    checks=(check_model,),
 )

@@ -92,7 +92,9 @@ class RunCarrier:
         async with db.reading() as tx:
             words = await load_words(tx, run)
         toolbox = make_toolbox(self._make_bench(run), fence, words, self.kit.values())
-        thinker = Thinker(self.llm or self.tools.models.llm, self.tools.settings.llm.model, foreground=run.foreground)
+        llm = self.llm or self.tools.models.llm
+        where = "" if self.llm else self.tools.models.llm.address
+        thinker = Thinker(llm, self.tools.settings.llm.model, foreground=run.foreground, where=where)
         return Desk(db, run, fence, toolbox, thinker)
 
     def _make_bench(self, run: Run) -> Bench:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from gristmill.agents.budgets import fit_turns
+from gristmill.agents.patience import describe_silence, wait_aloud
 from gristmill.agents.runs import Stepping
 from gristmill.errors import BadAnswer, Permanent
 from gristmill.models import Count, Level, Llm, Message, StreamingLlm, TokenCount, make_schema, tokens
@@ -27,10 +28,11 @@ class RunLlm(Llm, StreamingLlm, Protocol):
 class Thinker:
     """The model of one run. A person who waits goes first (P0), code comes next (P1), the background last (P3)."""
 
-    def __init__(self, llm: RunLlm | None, model: str, *, foreground: bool) -> None:
-        """Without a model's name, no model is configured."""
+    def __init__(self, llm: RunLlm | None, model: str, *, foreground: bool, where: str = "") -> None:
+        """Without a model's name, no model is configured. `where` it is, is told to people who wait for it."""
         self._llm = llm if model else None
         self._foreground = foreground
+        self.where = where
         self.model = model
 
     @property
@@ -51,7 +53,7 @@ class Thinker:
             )
             return read_shape(found, shape)
 
-        return await self._insist(messages, budget, ask_once)
+        return await self._insist(messages, budget, step, ask_once)
 
     async def write(self, messages: Sequence[Message], *, step: Stepping, budget: int, coding: bool = False) -> str:
         """An answer in words."""
@@ -62,7 +64,7 @@ class Thinker:
                 turns, model=self.model, priority=self.choose_priority(coding=coding), count=self._counter(step)
             )
 
-        return await self._insist(messages, budget, ask_once)
+        return await self._insist(messages, budget, step, ask_once)
 
     def stream(self, step: Stepping) -> StreamingLlm:
         """The same model, piece by piece, for one step."""
@@ -90,13 +92,32 @@ class Thinker:
 
         return count
 
+    async def _wait(self, step: Stepping, answer: Awaitable[T]) -> T:
+        """An answer of the model; whoever watches the step is told when it takes long."""
+        is_told = False
+
+        async def say(seconds: int) -> None:
+            nonlocal is_told
+            is_told = True
+            await step.say(describe_silence(self.model, self.where, seconds))
+
+        try:
+            return await wait_aloud(answer, say)
+        finally:
+            if is_told:
+                await step.say(None)
+
     async def _insist(
-        self, messages: Sequence[Message], budget: int, ask_once: Callable[[Sequence[Message]], Awaitable[T]]
+        self,
+        messages: Sequence[Message],
+        budget: int,
+        step: Stepping,
+        ask_once: Callable[[Sequence[Message]], Awaitable[T]],
     ) -> T:
         asked = list(messages)
         for n in range(ASKED):
             try:
-                return await ask_once(fit_turns(asked, budget))
+                return await self._wait(step, ask_once(fit_turns(asked, budget)))
             except BadAnswer as wrong:
                 log.info("thinking.bad_answer", attempt=n + 1, error=str(wrong)[:200])
                 if n == ASKED - 1:

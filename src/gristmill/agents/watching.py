@@ -13,6 +13,7 @@ from gristmill.errors import Unknown
 from gristmill.ids import EffectId, RunId, StepId
 
 Reading = Callable[[], AbstractAsyncContextManager[Tx]]
+Seen = tuple[bool, str | None]  # of a step: whether it is over, and what it waits for
 BRISK, QUIET = 0.25, 1.0  # seconds between looks: while something happens, and while nothing does
 
 
@@ -61,7 +62,7 @@ class Told:
 
     settled: int = 0  # this step and all before it are over
     pulse: str = ""
-    steps: dict[StepId, bool] = field(default_factory=dict[StepId, bool])  # later ones, and whether they are over
+    steps: dict[StepId, Seen] = field(default_factory=dict[StepId, Seen])  # later ones
     effects: dict[EffectId, EffectLine] = field(default_factory=dict[EffectId, EffectLine])
 
     @property
@@ -69,9 +70,10 @@ class Told:
         return f"{self.settled}-{self.pulse}"
 
     def sort_out(self, steps: Sequence[StepLine]) -> list[StepLine]:
-        """Those of the steps behind the settled ones that are new or have ended since."""
-        fresh = [one for one in steps if self.steps.get(one.id) is not (one.finished_at is not None)]
-        self.steps = {one.id: one.finished_at is not None for one in steps}
+        """Those of the steps behind the settled ones that are new, have ended since, or wait for something else."""
+        now = {one.id: (one.finished_at is not None, one.note) for one in steps}
+        fresh = [one for one in steps if self.steps.get(one.id) != now[one.id]]
+        self.steps = now
         for one in steps:
             if one.finished_at is None:
                 break

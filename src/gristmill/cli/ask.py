@@ -111,6 +111,8 @@ class Teller:
         match name:
             case "conversation" if not self.quiet:
                 err.print(Text(f"Conversation {fields['id']}", style="dim"))
+            case "waits" if not self.quiet:
+                err.print(Text(fields["text"], style="dim"), soft_wrap=True)
             case "sentence":
                 self._print_sentence(fields.get("shown", ""))
             case "message" if fields["role"] == "assistant":
@@ -126,6 +128,8 @@ class Teller:
         if fields["id"] != self.message:
             self.message, self.told = fields["id"], 0
         self.answer = fields["answer"]
+        if fields.get("waits") and not self.quiet:
+            err.print(Text(fields["draft"], style="dim"), soft_wrap=True)
         for sentence in self.answer["sentences"][self.told :]:
             self._print_sentence(show_sentence(sentence))
             self.told += 1

@@ -61,6 +61,8 @@ class RunTeller:
         depth = self.depths[step.id] = 0 if step.parent is None else self.depths.get(step.parent, 0) + 1
         if step.finished_at is None:
             self.open[step.id] = step
+            if step.note is not None and not self.quiet:
+                err.print(Text(f"  {step.node}: {step.note}", style="dim"), soft_wrap=True)
             return
         self.open.pop(step.id, None)
         if not self.quiet:

@@ -475,6 +475,7 @@ class RunLine(Model, frozen=True):
     tokens_out: int
     started_at: datetime
     finished_at: datetime | None
+    note: str | None = None
 
 
 class RunStep(Model, frozen=True):

@@ -66,6 +66,7 @@ from gristmill.models.llm import (
     TokenCount,
     fence_text,
     make_schema,
+    say_models,
 )
 from gristmill.models.ocr import PicturePlace, RecognisedText, TextBox, describe_engines, has_tesseract, recognise_text
 from gristmill.models.pool import ModelPool
@@ -134,5 +135,6 @@ __all__ = [
     "quote_summary",
     "read_facts",
     "recognise_text",
+    "say_models",
     "tokens",
 ]

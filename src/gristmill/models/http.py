@@ -68,7 +68,7 @@ class Http:
                         raise Transient(f"{whom} sent a line that is too long.")
                 yield rest
         except (TimeoutError, aiohttp.ClientError) as error:
-            raise Transient(f"{whom} broke off: {type(error).__name__}.") from None  # as in _ask
+            raise Transient(f"{whom} broke off: {describe_failure(error)}.") from None  # as in _ask
 
     async def _ask(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str] | None, whom: str
@@ -80,7 +80,7 @@ class Http:
                 return Response(answer.status, answer.headers.get("Retry-After"), await answer.read())
         except (TimeoutError, aiohttp.ClientError) as error:
             # `from None`: the error of a connection may carry our headers, and these hold the key
-            raise Transient(f"{whom} did not answer: {type(error).__name__}.") from None
+            raise Transient(f"{whom} did not answer: {describe_failure(error)}.") from None
 
     def _open_session(self) -> "ClientSession":
         import aiohttp  # noqa: PLC0415 as above
@@ -96,6 +96,27 @@ class Http:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def describe_failure(error: Exception) -> str:
+    """Why an endpoint was not reached or fell silent, in words; nothing of what it was sent."""
+    import aiohttp  # noqa: PLC0415 as in Http._ask
+
+    match error:
+        case TimeoutError():
+            return "no answer came in time"
+        case aiohttp.ClientConnectorDNSError():
+            return "the name of its host is not known"
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return "its certificate is not valid"
+        case aiohttp.ClientConnectorError() if isinstance(error.os_error, ConnectionRefusedError):
+            return "nothing listens there"
+        case aiohttp.ClientConnectorError():
+            return "it cannot be reached"
+        case aiohttp.InvalidURL():
+            return "this is no address"
+        case _:
+            return "the connection was closed"
 
 
 def hide_credentials(url: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -163,9 +164,70 @@ async def test_a_busy_router_says_when_to_come_back(router: tuple[FakeRouter, st
     assert busy.value.retry_after == timedelta(seconds=7)
 
 
+class Elsewhere:
+    """A server that answers GET requests as a test says, and 404 to everything else."""
+
+    def __init__(self, **answers: Any) -> None:
+        self._answers = answers
+
+    async def handle(self, request: web.Request) -> web.Response:
+        found = self._answers.get(request.path.strip("/").replace("/", "_"))
+        if found is None:
+            return web.json_response({"error": {"message": "File Not Found", "code": 404}}, status=404)
+        return web.json_response(found)
+
+
+@asynccontextmanager
+async def serve_elsewhere(**answers: Any) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_route("*", "/{rest:.*}", Elsewhere(**answers).handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+TAGS = {"models": [{"name": "qwen:latest"}, {"name": "tiny"}]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "path", "said"),
+    [
+        (
+            {"v1_models": {"data": [{"id": "qwen"}]}},
+            "",
+            "is no LLM router: name it as a backend",
+        ),
+        ({"v1_models": {"data": [{"id": "qwen"}]}}, "/v1", "speaks the OpenAI API and is no LLM router"),
+        ({"api_tags": TAGS}, "/v1", "ends without /v1: set GRISTMILL_LLM_URL to http://127"),
+        ({"api_tags": TAGS}, "", "It has qwen:latest, tiny: set GRISTMILL_LLM_MODEL to one of them"),
+        ({}, "", "answers as the LLM router: set GRISTMILL_LLM_URL to its address"),
+    ],
+)
+async def test_a_wrong_address_or_model_is_told_with_what_to_mend(
+    answers: dict[str, Any], path: str, said: str
+) -> None:
+    async with serve_elsewhere(**answers) as url, RouterLlm(LlmSettings(url=url + path, model="m")) as llm:
+        with pytest.raises(Transient, match=said):
+            await llm.ask_text("Who?")
+        with pytest.raises(Transient, match=said):
+            _ = [piece async for piece in llm.stream_text("Who?")]
+
+
+async def test_the_models_of_the_router_are_listed() -> None:
+    async with serve_elsewhere(api_tags=TAGS) as url, RouterLlm(LlmSettings(url=url, model="m")) as llm:
+        assert await llm.list_models() == ["qwen:latest", "tiny"]
+    async with serve_elsewhere(v1_models={"data": []}) as url, RouterLlm(LlmSettings(url=url, model="m")) as llm:
+        with pytest.raises(Transient, match="speaks the OpenAI API"):
+            await llm.list_models()
+
+
 async def test_an_absent_router_is_a_transient_error() -> None:
     async with RouterLlm(LlmSettings(url="http://bob:sesame@127.0.0.1:9?key=sesame", model="m")) as llm:
-        with pytest.raises(Transient, match=r"The LLM router at http://127\.0\.0\.1:9 did not answer"):
+        with pytest.raises(Transient, match=r"The LLM router at http://127\.0\.0\.1:9 did not answer: nothing listens"):
             await llm.ask_text("Hm?")
 
 

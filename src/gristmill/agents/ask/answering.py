@@ -10,16 +10,17 @@ from typing import Literal
 from gristmill.agents.ask.abstaining import Grounds, may_answer, weigh_evidence
 from gristmill.agents.ask.checking import Judgement, check_sentence, make_sentence
 from gristmill.agents.ask.marks import read_marks
-from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Passage, Said, Sentence
+from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Passage, Said, Sentence, Waits
 from gristmill.agents.ask.pack import make_pack
-from gristmill.agents.ask.phrases import admits_ignorance, say_no_model, say_unknown
+from gristmill.agents.ask.phrases import admits_ignorance, say_model_failed, say_no_model, say_unknown
 from gristmill.agents.ask.prompt import make_prompt
 from gristmill.agents.ask.question import Asked, read_question, recognise_language
 from gristmill.agents.ask.retrieval import PassageFinder, retrieve
 from gristmill.agents.ask.sentences import SentenceStream
+from gristmill.agents.patience import Silence, describe_silence, notice_silence
 from gristmill.db import Database
 from gristmill.documents import load_surroundings
-from gristmill.errors import BadAnswer, GristmillError, Refused
+from gristmill.errors import GristmillError, Permanent, Refused, Transient
 from gristmill.knowledge import weigh_words
 from gristmill.models import Message, StreamingLlm
 from gristmill.scopes import Scope
@@ -85,13 +86,22 @@ class Answerer:
         llm: StreamingLlm | None,
         model: str,
         note_request: Callable[[], Awaitable[None]] = note_nothing,
+        *,
+        where: str = "",
+        falls_back: bool = True,
     ) -> None:
-        """`note_request` is called for every question: background work gives way to people."""
+        """`note_request` is called for every question: background work gives way to people.
+
+        `where` is the address of the model, for people who wait for it. With `falls_back`, a model that fails leaves
+        the passages as the answer; else its error is raised, for a caller that tries again.
+        """
         self._db = db
         self._finder = finder
         self._settings = settings
         self._llm = llm if model else None
         self._note_request = note_request
+        self._where = where
+        self._falls_back = falls_back
         self.model = model
 
     async def answer(self, question: str, scope: Scope | None, past: Past | None = None) -> AsyncGenerator[Event]:
@@ -143,8 +153,11 @@ class Answerer:
         stream = SentenceStream()
         pieces = llm.stream_text(prompt, model=self.model, priority="P0", max_tokens=self._settings.answer_tokens)
         try:
-            async with aclosing(pieces):
-                async for piece in pieces:
+            async with aclosing(notice_silence(pieces)) as heard:
+                async for piece in heard:
+                    if isinstance(piece, Silence):
+                        yield Waits(describe_silence(self.model, self._where, piece.seconds))
+                        continue
                     for text in stream.add(piece):
                         yield await self._check(known, text)
                     if stream.rest:
@@ -153,11 +166,14 @@ class Answerer:
                         break
             for text in stream.end():
                 yield await self._check(known, text)
-        except BadAnswer as error:
-            if not known.shown:
+        except (Transient, Permanent) as error:
+            if not known.shown and not self._falls_back:
                 raise
-            # sentences that were complete and checked stay: only the last one is missing
             known.note = " ".join(filter(None, (known.note, str(error))))
+            if not known.shown:
+                yield Ended(known.finish("passages", say_model_failed(known.asked.language), self.model))
+                return
+            # sentences that were complete and checked stay: only the last one is missing
         yield Ended(self._finish(known))
 
     async def _check(self, known: Collected, text: str) -> Said:

@@ -7,7 +7,7 @@ from typing import Literal
 from gristmill.ids import ChunkId, DocumentId
 
 Verdict = Literal["supported", "unsupported", "contradicted"]
-Kind = Literal["answer", "unknown", "passages"]  # sentences; I don't know; no model is configured
+Kind = Literal["answer", "unknown", "passages"]  # sentences; I don't know; no model is configured, or it failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """The model has said nothing yet: what is waited for, in a sentence."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What the model is writing, not checked yet: the sentence at hand, from its beginning."""
 
@@ -116,4 +123,4 @@ class Ended:
     answer: Answer
 
 
-Event = Found | Draft | Said | Ended
+Event = Found | Waits | Draft | Said | Ended

@@ -23,6 +23,14 @@ NO_MODEL = {
     "cs": "Není nastaven žádný model (GRISTMILL_LLM_MODEL): toto jsou nejvhodnější místa.",
     "hr": "Nije postavljen nijedan model (GRISTMILL_LLM_MODEL): ovo su odlomci koji najbolje odgovaraju.",
 }
+MODEL_FAILED = {
+    "en": "The model failed: these are the passages that fit best.",
+    "de": "Das Modell hat versagt: Dies sind die Stellen, die am besten passen.",
+    "fr": "Le modèle a échoué : voici les passages qui conviennent le mieux.",
+    "es": "El modelo ha fallado: estos son los pasajes que mejor encajan.",
+    "cs": "Model selhal: toto jsou nejvhodnější místa.",
+    "hr": "Model je zakazao: ovo su odlomci koji najbolje odgovaraju.",
+}
 LANGUAGES = {
     "en": "English",
     "de": "German",
@@ -76,6 +84,10 @@ def say_unknown(language: str) -> str:
 
 def say_no_model(language: str) -> str:
     return NO_MODEL.get(language, NO_MODEL["en"])
+
+
+def say_model_failed(language: str) -> str:
+    return MODEL_FAILED.get(language, MODEL_FAILED["en"])
 
 
 def name_language(code: str) -> str:

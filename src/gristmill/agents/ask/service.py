@@ -18,7 +18,9 @@ class AskService:
         self.finder = finder
         model = settings.ask.model or settings.llm.model
         self._llm = RouterLlm(settings.llm, session="ask") if model else None
-        self.answerer = Answerer(db, finder, settings.ask, self._llm, model, RequestNotes(db, "ask").note_request)
+        where = self._llm.address if self._llm is not None else ""
+        note = RequestNotes(db, "ask").note_request
+        self.answerer = Answerer(db, finder, settings.ask, self._llm, model, note, where=where)
         self.talker = Talker(db, self.answerer, self._llm, turns=settings.ask.turns)
 
     async def close(self) -> None:

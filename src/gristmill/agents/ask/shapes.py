@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gristmill.agents.ask.conversations import Conversation, StoredMessage
-from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Said, Verdict
+from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Said, Verdict, Waits
 
 
 class Shape(BaseModel):
@@ -57,7 +57,9 @@ class PassageShape(Shape):
 class AnswerShape(Shape):
     """The whole answer; `text` has the sentences that are shown, with the numbers of their passages."""
 
-    kind: Kind = Field(description="`unknown`: I don't know; `passages`: no model is configured, these fit best.")
+    kind: Kind = Field(
+        description="`unknown`: I don't know; `passages`: no model is configured, or it failed: these fit best."
+    )
     text: str
     question: str = ""
     asked: str = Field(default="", description="The question as it was searched.")
@@ -129,10 +131,12 @@ def shape_stored(one: StoredMessage, conversation: int | None = None) -> AnswerS
 
 
 def describe_event(event: Event) -> tuple[str, dict[str, Any]]:
-    """The name of an event and its fields: `found`, `draft`, `sentence`, then `answer`."""
+    """The name of an event and its fields: `found`, `waits`, `draft`, `sentence`, then `answer`."""
     match event:
         case Found(passages, asked):
             return "found", {"asked": asked, "passages": describe_passages(passages)}
+        case Waits(text):
+            return "waits", {"text": text}
         case Draft(text):
             return "draft", {"text": text}
         case Said(sentence, shown):

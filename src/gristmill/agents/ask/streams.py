@@ -20,7 +20,7 @@ Pair = tuple[str, dict[str, Any]]
 async def stream_answer(
     answerer: Answerer, question: str, scope: Scope | None, past: Past | None = None
 ) -> AsyncGenerator[Pair]:
-    """`found`, `draft`, `sentence`, then `answer`, or `error`: what goes wrong is told where the answer would stand."""
+    """`found`, `waits`, `draft`, `sentence`, then `answer`, or `error`, where the answer would stand."""
     try:
         async with aclosing(answerer.answer(question, scope, past)) as events:
             async for event in events:
@@ -36,7 +36,8 @@ async def stream_conversation(
     try:
         async with aclosing(talker.follow(speaker, conversation, after=after)) as messages:
             async for message, draft in messages:
-                yield "message", {**shape_message(message, conversation).model_dump(mode="json"), "draft": draft}
+                shown = shape_message(message, conversation).model_dump(mode="json")
+                yield "message", {**shown, "draft": draft, "waits": bool(draft) and talker.is_waiting(conversation)}
     except (GeneratorExit, asyncio.CancelledError):
         if stops:
             await talker.stop(speaker, conversation)

@@ -24,7 +24,7 @@ from gristmill.agents.ask.conversations import (
     describe_sentences,
 )
 from gristmill.agents.ask.memory import recall, select_forgotten, sum_up
-from gristmill.agents.ask.model import Answer, Draft, Ended, Found, Said, Sentence
+from gristmill.agents.ask.model import Answer, Draft, Ended, Found, Said, Sentence, Waits
 from gristmill.db import Database
 from gristmill.errors import GristmillError
 from gristmill.models import Llm
@@ -48,10 +48,11 @@ class Telling:
     """What followers in this process are told at once: that something changed, and the sentence at hand."""
 
     draft: str = ""
+    waits: bool = False  # the draft says what is waited for: the model has said nothing yet
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, draft: str = "") -> None:
-        self.draft = draft
+    def tell(self, draft: str = "", *, waits: bool = False) -> None:
+        self.draft, self.waits = draft, waits
         self.changed.set()
         self.changed = asyncio.Event()  # those who wait have the old one
 
@@ -169,6 +170,10 @@ class Talker:
                 async with asyncio.timeout(LOOK):
                     await changed.wait()
 
+    def is_waiting(self, conversation: ConversationId) -> bool:
+        """Whether the draft at hand says what is waited for."""
+        return conversation in self._tellings and self._tellings[conversation].waits
+
     def _telling(self, conversation: ConversationId) -> Telling:
         return self._tellings.setdefault(conversation, Telling())
 
@@ -233,8 +238,8 @@ class Talker:
                 match event:
                     case Found():
                         writing.found = event
-                    case Draft(text):
-                        telling.tell(text)
+                    case Draft(text) | Waits(text):
+                        telling.tell(text, waits=isinstance(event, Waits))
                         continue
                     case Said(sentence, shown):
                         writing.sentences.append(sentence)

@@ -41,7 +41,8 @@ def make_answerer(desk: Desk, step: Stepping) -> Answerer:
     embedders = bench.embedders if isinstance(bench.embedders, Sequence) else [bench.embedders]
     finder = WorkerFinder(desk.db, embedders, bench.settings.knowledge)
     llm = thinker.stream(step) if thinker.is_there else None
-    return Answerer(desk.db, finder, bench.settings.ask, llm, thinker.model)
+    # a model that is away is waited for: the run is tried again from its last checkpoint
+    return Answerer(desk.db, finder, bench.settings.ask, llm, thinker.model, where=thinker.where, falls_back=False)
 
 
 async def find_evidence(desk: Desk, step: Stepping, query: str) -> list[Evidence]:

@@ -2,7 +2,7 @@
 
 from contextlib import aclosing
 
-from gristmill.agents.ask.model import Answer, Ended
+from gristmill.agents.ask.model import Answer, Ended, Waits
 from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.knowing import make_answerer
 from gristmill.agents.orchestrator.state import State, Update
@@ -33,6 +33,8 @@ async def respond(state: State, desk: Desk, step: Stepping) -> Update:
 async def find_answer(desk: Desk, step: Stepping, question: str) -> Answer:
     async with aclosing(make_answerer(desk, step).answer(question, desk.run.place)) as events:
         async for event in events:
+            if isinstance(event, Waits):
+                await step.say(event.text)
             if isinstance(event, Ended):
                 return event.answer
     raise Transient("The answer broke off before its end.")

@@ -31,6 +31,7 @@ from gristmill.agents.runs.steps import (
     list_step_lines,
     list_steps,
     load_step,
+    note_step,
     note_waiting,
 )
 from gristmill.agents.runs.store import (
@@ -117,6 +118,7 @@ __all__ = [
     "note_answer",
     "note_foreground",
     "note_host",
+    "note_step",
     "note_waiting",
     "put_back_run",
     "put_context",

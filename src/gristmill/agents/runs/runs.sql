@@ -17,7 +17,7 @@ SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item
 -- name: feel_pulse
 -- It differs as soon as anything of the run does: its state, a step, an effect, a question.
 SELECT md5(concat_ws('/', r.state, r.fence, r.tokens_in, r.tokens_out,
-         (SELECT concat(count(*), '.', count(finished_at), '.', max(id)) FROM agent_step WHERE run = r.id),
+         (SELECT concat(count(*), '.', count(finished_at), '.', max(id), string_agg(note, ',')) FROM agent_step WHERE run = r.id),
          (SELECT string_agg(concat(id, state, attempt), ',' ORDER BY id) FROM agent_effect WHERE run = r.id),
          (SELECT concat(count(*), '.', count(answered_at), '.', count(withdrawn_at)) FROM agent_question WHERE run = r.id)))
   FROM agent_run r WHERE r.id = %(id)s;
@@ -123,11 +123,15 @@ SELECT id, scope, %(parent)s, %(node)s, %(title)s, %(input)s::jsonb, clock() FRO
 
 -- name: end_step
 UPDATE agent_step SET output = %(output)s::jsonb, error = %(error)s, model = %(model)s, calls = %(calls)s,
-                      tokens_in = %(tokens_in)s, tokens_out = %(tokens_out)s, finished_at = clock()
+                      tokens_in = %(tokens_in)s, tokens_out = %(tokens_out)s, finished_at = clock(), note = NULL
  WHERE id = %(id)s AND finished_at IS NULL RETURNING run;
 
+-- name: note_step
+UPDATE agent_step SET note = %(note)s WHERE id = %(id)s AND finished_at IS NULL;
+
 -- name: end_lost_steps
-UPDATE agent_step SET error = 'It was interrupted.', finished_at = clock() WHERE run = %(run)s AND finished_at IS NULL;
+UPDATE agent_step SET error = 'It was interrupted.', finished_at = clock(), note = NULL
+ WHERE run = %(run)s AND finished_at IS NULL;
 
 -- name: list_steps
 SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, tokens_out, started_at, finished_at
@@ -136,7 +140,7 @@ SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, t
 -- name: list_step_lines
 -- without what went in and what came out, which may be long
 SELECT id, parent, node, title, error, (jsonb_typeof(output) = 'object' AND output ? 'waits_for') IS TRUE AS waits, model,
-       tokens_in, tokens_out, started_at, finished_at
+       tokens_in, tokens_out, started_at, finished_at, note
   FROM agent_step WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: load_step

@@ -1,5 +1,6 @@
 """The steps of a run: which node was visited, with what, what came of it, and what it cost."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -45,6 +46,7 @@ class StepLine:
     tokens_out: int
     started_at: datetime
     finished_at: datetime | None
+    note: str | None = None  # what it waits for now, in a sentence
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,20 @@ NO_COST = Cost()
 WAITS_FOR = "waits_for"  # in the output of a step that ended because a person is asked
 
 
+async def say_nothing(_: str | None) -> None:
+    """Where nobody watches a step."""
+
+
 @dataclass
 class Stepping:
-    """A step that is being made; `output` and `cost` are kept when it ends."""
+    """A step that is being made; `output` and `cost` are kept when it ends. `say` tells whoever watches what it waits
+    for; None: it goes on.
+    """
 
     id: StepId
     output: Any = None
     cost: Cost = field(default_factory=Cost)
+    say: Callable[[str | None], Awaitable[None]] = say_nothing
 
 
 async def begin_step(
@@ -97,6 +106,11 @@ async def end_step(tx: Tx, step: StepId, *, output: Any = None, error: str | Non
     run = await tx.value(SQL["end_step"], id=step, output=_write_json(output), error=error, model=cost.model, **counted)
     if run is not None:
         await tx.execute(SQL["count_tokens"], id=run, **counted)
+
+
+async def note_step(tx: Tx, step: StepId, note: str | None) -> None:
+    """What a step waits for, as long as it is not over."""
+    await tx.execute(SQL["note_step"], id=step, note=note)
 
 
 async def end_lost_steps(tx: Tx, run: RunId) -> None:

@@ -11,6 +11,7 @@ from gristmill.models.llm.client import (
     TokenCount,
     fence_text,
     make_schema,
+    say_models,
 )
 from gristmill.models.llm.extraction import LlmExtractor
 from gristmill.models.llm.fake import FakeLlm
@@ -30,4 +31,5 @@ __all__ = [
     "TokenCount",
     "fence_text",
     "make_schema",
+    "say_models",
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the child processes import this file and need no settings
 
 Level = Literal["P0", "P1", "P2", "P3"]
 Shape = TypeVar("Shape", bound=BaseModel)
+MOST_NAMED = 8  # models that an error lists
 FENCE = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 
@@ -160,9 +161,17 @@ class RouterLlm:
     async def check(self) -> None:
         """Whether the router answers at all; Transient if not."""
         url = f"{self._settings.url.rstrip('/')}/api/version"
-        answer = await self._http.get(url, whom=f"The LLM router at {hide_credentials(self._settings.url)}")
+        answer = await self._http.get(url, whom=self._whom)
         if answer.status >= 500:
             raise Transient(f"The LLM router answered {answer.status}.")
+
+    async def list_models(self) -> list[str]:
+        """The models that the router can ask now; Transient with what is wrong if it does not tell."""
+        url = f"{self._settings.url.rstrip('/')}/api/tags"
+        answer = await self._http.get(url, whom=self._whom)
+        if answer.status == 404:
+            raise Transient(await self._explain_missing())
+        return read_models(read_response(answer, whom=self._whom, key=self._settings.key))
 
     async def has_urgent_requests(self) -> bool:
         """Whether the router runs a P0 request, or one waits there; False if it does not tell."""
@@ -199,7 +208,7 @@ class RouterLlm:
         async with aclosing(pieces):
             async for piece in pieces:
                 if isinstance(piece, Response):
-                    read_response(piece, whom="The LLM router", key=self._settings.key)
+                    await self._read(piece)
                 elif piece.strip():
                     yield read_response(Response(200, None, piece), whom="The LLM router", key=self._settings.key)
 
@@ -244,15 +253,79 @@ class RouterLlm:
             answer = await self._http.post(
                 self._chat, orjson.dumps(body), {"X-Ollama-Priority": priority}, whom=self._whom
             )
+            return await self._read(answer)
+
+    async def _read(self, answer: Response) -> Json:
+        """The answer as an object; a place that is not there is looked at, so that the error says what to mend."""
+        try:
             return read_response(answer, whom="The LLM router", key=self._settings.key)
+        except Transient as error:
+            if answer.status != 404:
+                raise
+            more = await self._explain_missing()
+            raise Transient(f"{error} {more}" if is_told(answer) else more) from None
+
+    async def _explain_missing(self) -> str:
+        """What listens there instead of the router, or which models the router has."""
+        url = self._settings.url.rstrip("/")
+        models = await self._look(f"{url}/api/tags")
+        if models is not None:
+            return say_models(models)
+        root = url.removesuffix("/v1")
+        if root != url and await self._look(f"{root}/api/tags") is not None:
+            return f"The address of the LLM router ends without /v1: set GRISTMILL_LLM_URL to {hide_credentials(root)}."
+        if await self._look(f"{root}/v1/models") is not None:
+            return (
+                f"{hide_credentials(root)} speaks the OpenAI API and is no LLM router: name it as a backend of the "
+                "router (GRISTMILL_ROUTER_GPU_BACKENDS, docs/router.md), and let GRISTMILL_LLM_URL point at the router."
+            )
+        return f"Nothing at {hide_credentials(url)} answers as the LLM router: set GRISTMILL_LLM_URL to its address."
+
+    async def _look(self, url: str) -> list[str] | None:
+        """The models that are listed at an address; None if it lists none."""
+        try:
+            return read_models(read_response(await self._http.get(url, whom=self._whom), whom=self._whom))
+        except GristmillError:
+            return None
 
     @property
     def _chat(self) -> str:
         return f"{self._settings.url.rstrip('/')}/api/chat"
 
     @property
+    def address(self) -> str:
+        """Where it asks, without a password."""
+        return hide_credentials(self._settings.url)
+
+    @property
     def _whom(self) -> str:
-        return f"The LLM router at {hide_credentials(self._settings.url)}"
+        return f"The LLM router at {self.address}"
+
+
+def read_models(found: Json) -> list[str]:
+    """The names of models, as Ollama or OpenAI lists them."""
+    listed = found.get("models") or found.get("data") or []
+    if not isinstance(listed, list):
+        return []
+    rows = [row for one in cast("list[object]", listed) if (row := _as_object(one)) is not None]
+    return sorted({str(row.get("name") or row.get("id") or "") for row in rows} - {""})
+
+
+def say_models(models: Sequence[str]) -> str:
+    """Which models one may ask for."""
+    if not models:
+        return "The LLM router has no model: see docs/router.md on how it gets a backend."
+    more = f" and {len(models) - MOST_NAMED} more" if len(models) > MOST_NAMED else ""
+    return f"It has {', '.join(models[:MOST_NAMED])}{more}: set GRISTMILL_LLM_MODEL to one of them."
+
+
+def is_told(answer: Response) -> bool:
+    """Whether an error is told in an object with a reason, as a router tells it."""
+    try:
+        found = _as_object(orjson.loads(answer.body))
+    except orjson.JSONDecodeError:
+        return False
+    return bool(found and found.get("error"))
 
 
 def _read_content(answer: Json) -> str:
