@@ -24,6 +24,7 @@ from typing import Any  # noqa: E402
 
 from bench.ask_noise import make_noise  # noqa: E402
 from bench.report import machine  # noqa: E402
+from bench.run_interrupts import measure_run_interrupts  # noqa: E402
 from bench.search import CORPORA, database, ground, say  # noqa: E402
 
 from gristmill.agents import Answer, Answerer, Ended, Passage  # noqa: E402
@@ -352,6 +353,9 @@ def write_table(figures: dict[str, float]) -> None:
         ("… decided right", "tuned_abstained_right", ""),
         ("ms until the model is asked, median", "added_ms", "≤ 150"),
         ("ms until the model is asked, 95 %", "added_p95_ms", ""),
+        ("ms from a person's request until the slot of a background run is free, median", "run_free_ms", "≤ 100"),
+        ("… largest of 20", "run_free_max_ms", ""),
+        ("… until the backend of its model is left, median", "model_left_ms", ""),
     ]
     lines = [f"*{machine()}*", "", "| | | to reach |", "|---|--:|---|"]
     lines += [f"| {label} | {figures[name]:.3g} | {goal} |" for label, name, goal in rows if name in figures]
@@ -368,6 +372,7 @@ def main() -> None:
     given = parser.parse_args()
     with ground_store(given.keep) as settings:
         figures = asyncio.run(measure(settings, verbose=given.verbose))
+    figures |= asyncio.run(measure_run_interrupts())
     if not given.quick:
         figures |= asyncio.run(measure_scifact(None))
         write_table(figures)

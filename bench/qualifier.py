@@ -228,14 +228,14 @@ async def measure_interrupts(times: int) -> dict[str, float]:
             sleeper.begun.clear()
             began = time.perf_counter()
             await RequestNotes(house.db, "bench").note_request()
-            await _wait_until_free(house, id_)
+            await wait_until_free(house, id_)
             found.append(1000 * (time.perf_counter() - began))
         working.cancel()
         await asyncio.wait({working})
         return {"interrupt_ms": round(median(found), 1), "interrupt_max_ms": round(max(found), 1)}
 
 
-async def _wait_until_free(house: House, id_: WorkItemId) -> None:
+async def wait_until_free(house: House, id_: WorkItemId) -> None:
     while True:
         async with house.db.reading() as tx:
             if (await get_item(tx, id_)).state != "running":

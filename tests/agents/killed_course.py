@@ -8,12 +8,15 @@ are real processes that end by SIGKILL; what the first of them imports is import
 import asyncio
 import gc
 import importlib
+import itertools
 import json
 import os
+import re
 import signal
 import sys
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +28,13 @@ from gristmill.agents.acting import Acted
 from gristmill.agents.delegation.graph import make_graph
 from gristmill.agents.delegation.model import AgentCapability, AgentOutput
 from gristmill.agents.desk import Desk
+from gristmill.agents.effects import Ledger
 from gristmill.agents.letters import RunAgent
+from gristmill.agents.orchestrator.execute_step import TOOLS_OF
+from gristmill.agents.orchestrator.graph import carry as carry_standard
 from gristmill.agents.running import RunCarrier
 from gristmill.agents.tools import TOOLS, Arguments, Bench, Tool, ToolResult
-from gristmill.agents.walking import walk
+from gristmill.agents.walking import RunSaver, walk
 from gristmill.db import Database
 from gristmill.errors import Transient, Unsent
 from gristmill.ids import RunId, TaskId
@@ -166,7 +172,71 @@ async def delegate_twelve_things(desk: Desk) -> str:
     return str((await walk(graph, desk, {"execution_plan": None}))["report"])
 
 
-COURSES = {"say": say_twelve_things, "change": change_twelve_things, "delegate": delegate_twelve_things}
+# --- by the standard graph: two goals of two steps, each of which says three things
+
+GOALS = [{"title": f"Half {n} is said", "done_when": "It is said."} for n in (1, 2)]
+STEPS = {
+    1: [{"kind": "track", "task": "Say the things 0 1 2."}, {"kind": "track", "task": "Say the things 3 4 5."}],
+    2: [{"kind": "track", "task": "Say the things 6 7 8."}, {"kind": "track", "task": "Say the things 9 10 11."}],
+}
+TOLD = re.compile(r"Say the things ([\d ]+)")
+
+
+def answer_for_standard(words: str) -> Any:
+    if "Say which category" in words:
+        return UNDERSTOOD
+    if "Plan the task:" in words:
+        return {"goals": GOALS}
+    if goal := re.search(r"Name the steps that lead to goal (\d)", words):
+        return {"steps": STEPS[int(goal[1])]}
+    if "Judge whether this step was done" in words:
+        return {"reason": "It is said.", "is_done": True}
+    if "You work in rounds." not in words:
+        return "All is said."
+    told = TOLD.search(words)
+    assert told is not None
+    for n in map(int, told[1].split()):
+        if f'"what":"thing-{n}"' not in words:
+            return _use("post_known" if n % 2 else "post_blind", what=f"thing-{n}")
+    return _use("answer", text="They are said.")
+
+
+async def carry_twelve_things(desk: Desk) -> str:
+    TOOLS_OF["track"] = ("post_known", "post_blind")
+    return await carry_standard(desk)
+
+
+COURSES = {
+    "say": say_twelve_things,
+    "change": change_twelve_things,
+    "delegate": delegate_twelve_things,
+    "standard": carry_twelve_things,
+}
+SCRIPTS = {"standard": answer_for_standard}
+
+
+# --- what happens around an await
+
+AROUND: ContextVar[str] = ContextVar("around", default="")
+
+
+def mark(name: str, work: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    """The same, with a name for every await of it: the number of its calls is part of the name."""
+    numbers = itertools.count()
+
+    async def marked(*given: Any, **more: Any) -> Any:
+        token = AROUND.set(f"{name} {next(numbers)}")
+        try:
+            return await work(*given, **more)
+        finally:
+            AROUND.reset(token)
+
+    return marked
+
+
+Ledger.perform = mark("effect", Ledger.perform)
+RunSaver.aput = mark("checkpoint", RunSaver.aput)
+RunSaver.aput_writes = mark("writes", RunSaver.aput_writes)
 
 
 class Killing:
@@ -174,6 +244,7 @@ class Killing:
 
     def __init__(self, at: int, when: str) -> None:
         self.count = 0
+        self.around: list[str] = []  # of each await
         self._at = at
         self._when = when
 
@@ -186,6 +257,7 @@ class Killing:
     def reach(self) -> bool:
         """Whether the process ends when this wait is over."""
         self.count += 1
+        self.around.append(AROUND.get())
         is_here = self.count - 1 == self._at
         if is_here and self._when == "waiting":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -219,7 +291,9 @@ async def carry(url: str, settings: Settings, course: str, run: int) -> None:
     db = await Database(url).__aenter__()  # nobody closes it: the process ends
     models = ModelPool(settings)
     models.embedder = FakeEmbedder()  # a child process that loads a model would outlive this one
-    carrier = RunCarrier(Tools(db, settings, models), COURSES[course], KIT, FakeLlm(answer_by_script))
+    carrier = RunCarrier(
+        Tools(db, settings, models), COURSES[course], KIT, FakeLlm(SCRIPTS.get(course, answer_by_script))
+    )
     answer = await carrier.carry(RunAgent(RunId(run)))
     if isinstance(answer, Done) and answer.write is not None:
         async with db.transaction() as tx:
@@ -233,7 +307,9 @@ def live(url: str, settings: Settings, course: str, order: dict[str, Any], repor
     asyncio.set_event_loop(loop)
     loop.set_task_factory(killing.make_task)
     loop.run_until_complete(carry(url, settings, course, order["run"]))
-    os.write(report, json.dumps({"awaits": killing.count, "modules": list(sys.modules)}).encode())
+    ended = {"awaits": killing.count, "around": killing.around, "modules": list(sys.modules)}
+    with os.fdopen(report, "w", closefd=False) as told:
+        json.dump(ended, told)
 
 
 def load_modules(names: Sequence[str]) -> None:

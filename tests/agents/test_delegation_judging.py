@@ -31,8 +31,8 @@ def say(result: str = "The mill turns.", **more: Any) -> AgentOutput:
     return AgentOutput(result=result, **given)
 
 
-def call(tool: str, *, fails: bool = False, text: str = "ok", **arguments: Any) -> PastCall:
-    return PastCall(tool, arguments, ToolResult(text, is_error=fails))
+def call(tool: str, *, fails: bool = False, refused: bool = False, text: str = "ok", **arguments: Any) -> PastCall:
+    return PastCall(tool, arguments, ToolResult(text, is_error=fails, is_refused=refused))
 
 
 def work(*calls: PastCall, **more: Any) -> Work:
@@ -117,13 +117,13 @@ VERDICTS: dict[str, tuple[AgentOutput, Work, dict[str, Any], object]] = {
     ),
     "a person said no, and the agent says so": (
         say("Nothing was sent.", **FAILED),
-        work(call("send_mail", fails=True, text="anna said no: not now.")),
+        work(call("send_mail", fails=True, refused=True, text="anna said no: not now.")),
         {},
         Accept(("It reports failure: no stone",)),
     ),
     "a person said no, and the agent says that it is done": (
         say("I sent the mail."),
-        work(call("send_mail", fails=True, text="anna said no.")),
+        work(call("send_mail", fails=True, refused=True, text="anna said no.")),
         {"attempts": 2, "others": ["git"]},
         GiveUp(("It says “I sent the mail.”, but none of its calls did that.",)),
     ),

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,6 +158,7 @@ async def open_world(db: Database, url: str, folder: Path, course: str) -> Async
             env=os.environ | {"OUTSIDE": provider.url, "GRISTMILL_LOG_LEVEL": "error"},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            limit=2**22,  # bytes of a line: it names every await
         )
         try:
             yield World(db, provider, mail, process, repository)
@@ -178,14 +179,14 @@ async def kill_and_compare(world: World, at: int, when: str, calm: dict[str, Any
     assert await world.look(run) == calm, f"killed at await {at}, {when}"
 
 
-async def carry_calmly(world: World) -> tuple[dict[str, Any], int]:
+async def carry_calmly(world: World) -> tuple[dict[str, Any], int, list[str]]:
     run = await world.begin()
     ended = await world.carry(run)
     assert "error" not in ended, ended
     calm = await world.look(run)
     assert calm["state"] == "completed"
     assert [state for _, _, state in calm["effects"]] == ["done"] * 12
-    return calm, ended["awaits"]
+    return calm, ended["awaits"], ended["around"]
 
 
 @pytest.mark.slow
@@ -195,7 +196,7 @@ async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(
 ) -> None:
     """Where it begins to wait, its request is sent and not answered; where it goes on, it is answered."""
     async with open_world(db, url, tmp_path, "say") as world:
-        calm, awaits = await carry_calmly(world)
+        calm, awaits, _ = await carry_calmly(world)
         assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
         for at in range(0, awaits, every):  # an await that never goes on kills nobody
             await kill_and_compare(world, at, when, calm)
@@ -208,11 +209,41 @@ async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(
 async def test_a_run_by_delegation_survives_kills(db: Database, url: str, tmp_path: Path, when: str) -> None:
     """Two agents side by side, a part that is given away, a group after them: spread over the whole run."""
     async with open_world(db, url, tmp_path, "delegate") as world:
-        calm, awaits = await carry_calmly(world)
+        calm, awaits, _ = await carry_calmly(world)
         assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
         for n in range(SPREAD):
             await kill_and_compare(world, (awaits * n + n) // SPREAD, when, calm)
         assert world.kills > SPREAD // 2
+
+
+def choose_points(around: Sequence[str]) -> list[int]:
+    """Where a run is killed: at every await of two effects, one of each kind, and of two checkpoints; spread elsewhere.
+
+    With GRISTMILL_KILL_EVERYWHERE, at every await around an effect and a checkpoint, and at every third one elsewhere.
+    """
+    marked = [n for n, name in enumerate(around) if name]
+    others = [n for n, name in enumerate(around) if not name]
+    if os.environ.get("GRISTMILL_KILL_EVERYWHERE"):
+        return sorted({*marked, *others[::3]})
+    closely = [n for n in marked if around[n] in ("effect 4", "effect 5", "checkpoint 6")]
+    return sorted({*closely, *marked[::15], *others[::40]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["waiting", "going on"])
+async def test_a_run_by_the_standard_graph_survives_kills_around_effects_and_checkpoints(
+    db: Database, url: str, tmp_path: Path, when: str
+) -> None:
+    """Two goals, four steps, twelve effects, and a checkpoint after each node."""
+    async with open_world(db, url, tmp_path, "standard") as world:
+        calm, _, around = await carry_calmly(world)
+        assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+        assert len({name for name in around if name.startswith("effect")}) == 12
+        assert len({name for name in around if name.startswith("checkpoint")}) > 12
+        points = choose_points(around)
+        for at in points:
+            await kill_and_compare(world, at, when, calm)
+        assert world.kills >= 0.9 * len(points)
 
 
 @pytest.mark.slow
@@ -220,7 +251,7 @@ async def test_a_run_by_delegation_survives_kills(db: Database, url: str, tmp_pa
 async def test_a_run_with_real_tools_survives_kills(db: Database, url: str, tmp_path: Path, when: str) -> None:
     """Files, commits, a push, a mail: spread over the whole run."""
     async with open_world(db, url, tmp_path, "change") as world:
-        calm, awaits = await carry_calmly(world)
+        calm, awaits, _ = await carry_calmly(world)
         first = RunId(1)
         assert calm["mails"] == 1
         for n in range(SAMPLES):

@@ -1,5 +1,6 @@
 """The model of a run: asked by priority, within a budget, again if its answer is wrong, and its tokens counted."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from gristmill.agents.runs import Stepping
 from gristmill.agents.thinking import Thinker, simplify_schema
 from gristmill.errors import BadAnswer, Permanent, Transient
 from gristmill.ids import StepId
-from gristmill.models import FakeLlm, Message, tokens
+from gristmill.models import FakeLlm, Message, fence_text, tokens
 
 
 class City(BaseModel):
@@ -116,6 +117,16 @@ def test_a_text_that_is_cut_says_how_much_is_missing() -> None:
     assert cut.endswith("word1999")
     assert "tokens were left out here" in cut
     assert cut_text("short", 100) == "short"
+
+
+@pytest.mark.parametrize("most", [20, 60, 90, 150, 250, 320])
+def test_words_of_others_stay_between_their_marks_however_a_text_is_cut(most: int) -> None:
+    """Cut in the middle of two texts, each would else lose the line that says where it ends."""
+    text = "\n\n".join([fence_text("alpha beta " * 80, "page"), fence_text("gamma delta " * 80, "mail")])
+    cut = cut_text(text, most)
+    assert tokens.count(cut) <= most
+    rest = "".join(part for n, part in enumerate(re.split(r"^[0-9a-f]{16}$", cut, flags=re.MULTILINE)) if n % 2 == 0)
+    assert not re.search("alpha|beta|gamma|delta", rest), cut
 
 
 def test_of_a_conversation_the_oldest_turns_go_first_and_the_task_stays() -> None:

@@ -1,12 +1,18 @@
 """Keeps prompts within a budget of tokens: the oldest turns go first, and whatever is left out is said to be."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from gristmill.models import Message, tokens
 
+FENCED = re.compile(
+    r"^(The .+ begins and ends with the line ([0-9a-f]{16})\.\n\2\n)(?s:.*?)(^\2$)", re.MULTILINE
+)  # as `fence_text` writes it
 HEAD = 2 / 3  # of a text that is cut, the part that is kept from its beginning; the rest is its end
 PER_TURN = 8  # tokens that a model needs around each message
+MARKS = 60  # tokens of the lines that say where words of others begin and end
 FEWEST = 32  # tokens of a text that is cut
 
 
@@ -21,12 +27,49 @@ def cut_text(text: str, most: int) -> str:
     spans = tokens.find_spans(text)
     if len(spans) <= most:
         return text
-    kept = max(most - 12, 0)  # the line between the parts has tokens, too
+    # the line between the parts has tokens, too, and so have marks that are written again
+    kept = max(most - 12 - (MARKS if FENCED.search(text) else 0), 0)
     head = int(kept * HEAD)
     tail = kept - head
-    begin = text[: spans[head - 1][1]] if head else ""
-    end = text[spans[-tail][0] :] if tail else ""
+    first, last = spans[head - 1][1] if head else 0, spans[-tail][0] if tail else len(text)
+    begin, end = close_fence(text, first), open_fence(text, last)
     return f"{begin}\n… ({len(spans) - kept:,} tokens were left out here) …\n{end}".strip()
+
+
+class Fenced(NamedTuple):
+    """Where a text of others stands in a prompt: from the line that announces it to the line that ends it."""
+
+    start: int
+    begin: int  # of its words
+    end: int  # of its words
+    stop: int
+    opening: str  # the two lines before its words
+    fence: str
+
+
+def find_fenced(text: str) -> list[Fenced]:
+    """The texts between two lines with the same mark, as `fence_text` writes them."""
+    return [Fenced(one.start(), one.end(1), one.start(3), one.end(), one[1], one[2]) for one in FENCED.finditer(text)]
+
+
+def close_fence(text: str, at: int) -> str:
+    """The text until here. One that ends among the words of others ends with their mark, which says where they end."""
+    for one in find_fenced(text):
+        if one.start < at < one.begin:
+            return text[: one.start]
+        if one.begin <= at < one.stop:
+            return f"{text[: min(at, one.end)].rstrip()}\n{one.fence}"
+    return text[:at]
+
+
+def open_fence(text: str, at: int) -> str:
+    """The text from here. One that begins among the words of others begins with their mark."""
+    for one in find_fenced(text):
+        if one.start < at < one.end:
+            return f"{one.opening}{text[max(at, one.begin) :]}"
+        if one.end <= at < one.stop:
+            return text[one.stop :]
+    return text[at:]
 
 
 def fit_turns(messages: Sequence[Message], budget: int) -> list[Message]:

@@ -22,7 +22,7 @@ from gristmill.agents.runs import (
     find_rival,
     find_run_of,
     list_questions,
-    list_steps,
+    list_steps_of_node,
     load_run,
     note_foreground,
     put_back_run,
@@ -251,7 +251,7 @@ async def make_result(tx: Tx, run: Run, model: str) -> Result:
     """The report as the result of an item, with the places that it cites."""
     if run.state == "stopped":
         return Result(f"{run.stopped_by} stopped the run.", by=NAME)
-    outputs = [one.output for one in await list_steps(tx, run.id) if one.node == "finalize" and one.output]
+    outputs = [one.output for one in await list_steps_of_node(tx, run.id, "finalize") if one.output]
     last: dict[str, Any] = outputs[-1] if outputs else {}
     citations = [
         Citation(DocumentId(one["document"]), one["page"], one["start"], one["stop"], one["words"])

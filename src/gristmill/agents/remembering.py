@@ -17,7 +17,7 @@ from gristmill.agents.memory import (
     write_procedure,
     write_session,
 )
-from gristmill.agents.runs import ReadText, Step, list_steps
+from gristmill.agents.runs import ReadText, Step, list_steps_of_node
 from gristmill.models import fence_text
 
 MOST_ENTRIES = 10
@@ -83,8 +83,8 @@ async def note_end(
 async def list_done_steps(desk: Desk) -> list[ProcedureStep]:
     """The steps of the standard graph that a run has made, each with the agent whose work it is."""
     async with desk.db.reading() as tx:
-        made = await list_steps(tx, desk.run.id)
-    tasks = [_read_step(one) for one in made if one.node == "execute_step" and one.error is None]
+        made = await list_steps_of_node(tx, desk.run.id, "execute_step")
+    tasks = [_read_step(one) for one in made if one.error is None]
     return list({(step.agent, step.action): step for step in tasks if step is not None}.values())
 
 

@@ -25,6 +25,7 @@ from gristmill.agents.ask.conversations import (
 )
 from gristmill.agents.ask.memory import recall, select_forgotten, sum_up
 from gristmill.agents.ask.model import Answer, Draft, Ended, Found, Said, Sentence, Waits
+from gristmill.agents.memory import remember_in
 from gristmill.db import Database
 from gristmill.errors import GristmillError
 from gristmill.models import Llm
@@ -295,6 +296,18 @@ class Talker:
             )
             await store.unstop(tx, writing.conversation.id, writer)
         self._telling(writing.conversation.id).tell()
+        if state == "done" and writing.answer is not None and writing.answer.kind == "answer":
+            await self._note_in_session(writing, writing.answer)
+
+    async def _note_in_session(self, writing: Writing, answer: Answer) -> None:
+        """Agents that work for the project later know what was asked and answered; only the program may write there."""
+        said = f"{writing.questions[-1].text} – {answer.text}"
+        try:
+            async with self._db.transaction() as tx:
+                details = {"conversation": writing.conversation.id}
+                await remember_in(tx, writing.conversation.scope, "chat", said, details)
+        except GristmillError as error:  # the answer is kept, whatever becomes of this
+            log.warning("ask.not_remembered", conversation=writing.conversation.id, error=str(error)[:200])
 
     async def _remember(self, speaker: Speaker, conversation: ConversationId) -> None:
         """Sum up what the model will not see any more."""

@@ -322,6 +322,7 @@ def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: 
         budget=desk.budget(get_budget(message.depth)),
         rounds=desk.settings.agents.max_rounds,
         coding=capability.domains[:1] == [DomainType.CODE],
+        earlier=row.attempts,
     )
 
 

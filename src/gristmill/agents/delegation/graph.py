@@ -37,6 +37,7 @@ from gristmill.agents.desk import Desk
 from gristmill.agents.memory import recall, remember
 from gristmill.agents.orchestrator import state as orchestrator
 from gristmill.agents.orchestrator.evidence_pack import evidence_pack
+from gristmill.agents.orchestrator.finalize import draft_reply
 from gristmill.agents.orchestrator.intake import intake
 from gristmill.agents.orchestrator.prompts import show_evidence, show_request
 from gristmill.agents.orchestrator.reports import write_report as write_template
@@ -186,7 +187,14 @@ class Nodes:
             {"number": one.number, "document": one.document, "page": one.page, "name": one.title or one.name}
             for one in made.citations
         ]
+        citations = [
+            {"document": int(one.document), "page": one.page, "start": one.start, "stop": one.stop, "words": one.quote}
+            for sentence in made.sentences
+            if sentence.verdict == "supported"
+            for one in sentence.citations
+        ]
         synthesis = {"text": made.text, "sources": sources, "verdicts": verdicts, "notes": list(made.notes)}
+        synthesis["citations"] = citations
         return {"synthesis": synthesis, "active_delegation_id": None}
 
     async def finalize(self, state: State) -> State:
@@ -197,7 +205,12 @@ class Nodes:
             made = state.get("synthesis")
             report = write_report(desk.run.title, made, rows, language) if made else write_template(desk.run, state)
             await self._remember(state, rows)
-            step.output = {"report": report}
+            closing = cast(State, {**state, "answer": made["text"] if made else ""})
+            step.output = {
+                "report": report,
+                "reply": await draft_reply(closing, desk, step) if made else "",
+                "citations": made.get("citations", []) if made else [],
+            }
         return {"report": report}
 
     async def _remember(self, state: State, rows: Sequence[Delegation]) -> None:

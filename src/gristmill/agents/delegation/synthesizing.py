@@ -17,6 +17,7 @@ from gristmill.agents.ask.words import find_names
 from gristmill.agents.delegation.model import get_budget
 from gristmill.agents.delegation.store import Delegation
 from gristmill.agents.desk import Desk
+from gristmill.agents.memory import WRITTEN_BY_AGENTS
 from gristmill.agents.runs import Stepping
 from gristmill.documents import load_surroundings
 from gristmill.errors import BadAnswer
@@ -30,7 +31,6 @@ PER_CLAIM = 4  # hits of each
 MOST_PASSAGES = 40
 PASSAGE_TOKENS = 12_000
 PART = 500  # tokens of a text that are translated at a time
-WRITTEN_BY_AGENTS = frozenset(("agent", "draft", "fact"))  # documents that show nothing: an agent wrote them
 FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"\[\d{1,3}\]")
 FIGURE = re.compile(r"\d+(?:[.,:'’ \u00a0\u202f]\d+)*")

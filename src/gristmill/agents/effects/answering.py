@@ -32,7 +32,7 @@ async def _move_effect(tx: Tx, row: EffectRow, choice: str, answer: str, by: str
     """A worker that knew the truth after all may have settled it first: then nothing moves."""
     words = f": {answer.strip()}" if answer.strip() else "."
     if row.state == "intended":
-        await (approve(tx, row, by) if choice == APPROVE else refuse(tx, row, f"{by} said no{words}"))
+        await (approve(tx, row, by) if choice == APPROVE else refuse(tx, row, f"{by} said no{words}", by))
     elif row.state == "unknown":
         if choice == DONE:
             await complete(tx, row.id, row.attempt, Result(f"{by} says that it was done{words}"))

@@ -10,22 +10,22 @@ ON CONFLICT (run, key) DO NOTHING;
 
 -- name: lock_effect
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
-       approved_by, result, error, intended_at, approved_at, started_at, settled_at
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect WHERE run = %(run)s AND key = %(key)s FOR UPDATE;
 
 -- name: find_effect
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
-       approved_by, result, error, intended_at, approved_at, started_at, settled_at
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect WHERE run = %(run)s AND key = %(key)s;
 
 -- name: load_effect
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
-       approved_by, result, error, intended_at, approved_at, started_at, settled_at
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect WHERE id = %(id)s;
 
 -- name: list_effects
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
-       approved_by, result, error, intended_at, approved_at, started_at, settled_at
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: list_effect_lines
@@ -35,13 +35,13 @@ SELECT id, key, tool, summary, changes, state, attempt, approved_by, error, inte
 
 -- name: list_newest
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
-       approved_by, result, error, intended_at, approved_at, started_at, settled_at
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: list_calls
 -- the calls at one place of the plan, in their order
 SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
-       approved_by, result, error, intended_at, approved_at, started_at, settled_at
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect WHERE run = %(run)s AND starts_with(key, %(prefix)s) ORDER BY id;
 
 -- name: changed_files
@@ -88,8 +88,8 @@ UPDATE agent_effect SET error = %(error)s
  WHERE id = %(id)s AND attempt = %(attempt)s AND state = 'executing' RETURNING id;
 
 -- name: refuse_effect
--- intended -> failed
-UPDATE agent_effect SET state = 'failed', error = %(error)s, settled_at = clock()
+-- intended -> failed; by a person, or by the policy alone
+UPDATE agent_effect SET state = 'failed', error = %(error)s, refused_by = %(by)s, settled_at = clock()
  WHERE id = %(id)s AND state = 'intended' RETURNING id;
 
 -- name: redo_effect
@@ -106,7 +106,7 @@ UPDATE agent_effect SET state = 'failed', error = %(error)s, settled_at = clock(
 -- of runs that are over, what was begun and never settled
 SELECT e.id, e.run, e.key, e.tool, e.arguments, e.hash, e.prepared, e.summary, e.changes, e.repeatable, e.files, e.origins,
        e.reasons, e.state, e.attempt, e.approved_by, e.result, e.error, e.intended_at, e.approved_at, e.started_at,
-       e.settled_at
+       e.settled_at, e.refused_by
   FROM agent_effect e JOIN agent_run r ON r.id = e.run
  WHERE e.state = 'executing' AND e.started_at < clock() - %(patience)s::interval AND r.finished_at IS NOT NULL ORDER BY e.id LIMIT 100;
 

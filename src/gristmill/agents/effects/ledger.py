@@ -26,6 +26,11 @@ Judge = Callable[[Sequence[str]], Verdict]  # given the files that the run chang
 class EffectFailed(Permanent):
     """An effect was refused, or failed for good: nothing of it is repeated."""
 
+    def __init__(self, message: str, *, is_refused: bool = False) -> None:
+        """`is_refused`: a person said no."""
+        super().__init__(message)
+        self.is_refused = is_refused
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -210,5 +215,5 @@ class Ledger:
 def _replay(row: EffectRow) -> Result | EffectFailed:
     """What was settled before."""
     if row.state == "failed" or row.result is None:
-        return EffectFailed(row.error or "It failed.")
+        return EffectFailed(row.error or "It failed.", is_refused=row.refused_by is not None)
     return Result(row.result["text"], row.result["data"])

@@ -77,6 +77,7 @@ class EffectRow:
     approved_at: datetime | None
     started_at: datetime | None
     settled_at: datetime | None
+    refused_by: str | None = None  # the person who said no
 
     @property
     def idempotency_key(self) -> str:

@@ -91,8 +91,10 @@ async def approve(tx: Tx, row: EffectRow, by: str) -> bool:
     return await tx.value(SQL["approve_effect"], id=row.id, by=by) is not None
 
 
-async def refuse(tx: Tx, row: EffectRow, error: str) -> bool:
-    return await tx.value(SQL["refuse_effect"], id=row.id, error=clean_text(error)[:LONGEST_ERROR]) is not None
+async def refuse(tx: Tx, row: EffectRow, error: str, by: str | None = None) -> bool:
+    """`by` is the person who said no; none: the policy did."""
+    said = clean_text(error)[:LONGEST_ERROR]
+    return await tx.value(SQL["refuse_effect"], id=row.id, error=said, by=by) is not None
 
 
 async def note_reasons(tx: Tx, row: EffectRow, reasons: list[str]) -> None:

@@ -22,7 +22,7 @@ from gristmill.knowledge import Embedders
 from gristmill.scopes import scope_id
 
 FACT = "fact"  # the type of their documents
-WRITTEN_BY_AGENTS = (FACT, "agent", "draft")  # what an agent wrote is no evidence
+WRITTEN_BY_AGENTS = frozenset((FACT, "agent", "draft"))  # types of documents: what an agent wrote is no evidence
 SHORTEST_QUOTE, LONGEST_QUOTE = 8, 2_000  # characters
 PORTION = 500
 PAGES = 50

@@ -92,4 +92,6 @@ async def make_brief(state: State, desk: Desk) -> Brief:
         budget=budget,
         rounds=desk.settings.agents.max_rounds,
         coding=planned["kind"] == "code",
+        expects_change=planned["kind"] != "research",
+        earlier=state.get("tries", 0),
     )

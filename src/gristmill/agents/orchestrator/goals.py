@@ -1,12 +1,44 @@
 """The nodes that go from goal to goal: which one is next, which steps lead there, and what is known when it is over."""
 
+import re
+from collections.abc import Sequence
+
 from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.orchestrator.prompts import PLANNING, make_prompt, show_contexts, show_evidence, show_plan
 from gristmill.agents.orchestrator.shapes import Steps
-from gristmill.agents.orchestrator.state import Goal, PlannedStep, State, Update, find_goal, find_step, name_place
+from gristmill.agents.orchestrator.state import (
+    Goal,
+    PlannedStep,
+    State,
+    StepKind,
+    Update,
+    find_goal,
+    find_step,
+    name_place,
+)
 from gristmill.agents.runs import Stepping
 from gristmill.errors import BadAnswer
 
+KINDS: Sequence[tuple[StepKind, re.Pattern[str]]] = (
+    (
+        "communicate",
+        re.compile(r"\b(?:e-?mails?|mails?|repl(?:y|ies)|appointments?|invit\w+|antwort\w*)\b", re.IGNORECASE),
+    ),
+    ("track", re.compile(r"\b(?:issues?|tickets?|wiki|comment(?:s|ed)? on)\b", re.IGNORECASE)),
+    (
+        "code",
+        re.compile(r"\b\w+\.(?:py|js|ts|go|rs|c|h|java|sh|sql)\b|\b(?:fix|mend|refactor|implement)\b", re.IGNORECASE),
+    ),
+    (
+        "write",
+        re.compile(
+            r"\b[\w-]+\.(?:md|txt|csv|html?|rst|toml|json|ya?ml)\b"
+            r"|\b(?:writes?|written|notes?|documents?|file|schreib\w*|napiš)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
 LONGEST_SUMMARY = 400  # characters of a step, for the goal above it
 LONGEST_GOAL_SUMMARY = 1_200  # characters of a goal, for the epic above it
 STEPS = """Name the steps that lead to goal {number}: {title} (done when: {done_when})
@@ -28,11 +60,28 @@ async def plan_steps(state: State, desk: Desk, step: Stepping) -> Update:
     prompt = make_prompt(state, task, f"The whole: {state.get('goal', '')}", *known)
     try:
         found = await desk.thinker.ask(prompt, Steps, step=step, budget=desk.budget(PLANNING))
-        steps = [PlannedStep(number=n, kind=one.kind, task=one.task.strip()) for n, one in enumerate(found.steps, 1)]
+        planned = [PlannedStep(number=n, kind=one.kind, task=one.task.strip()) for n, one in enumerate(found.steps, 1)]
+        steps = correct_steps(planned, goal["title"], desk.run.request)
     except BadAnswer as error:
-        steps = [PlannedStep(number=1, kind="research", task=goal["title"])]
+        steps = [PlannedStep(number=1, kind=guess_kind(goal["title"]), task=goal["title"])]
         step.output = {"note": f"The step was planned by rule: {error}", "steps": steps}
     return {"steps": steps, "at": 0, "tries": 0}
+
+
+def correct_steps(steps: list[PlannedStep], goal: str, request: str) -> list[PlannedStep]:
+    """Small models plan to read and never to write: where something is ordered, the last step is the one that does it.
+
+    The tools of a step follow from its kind; a step of the wrong kind could not do its work however often it is tried.
+    """
+    wanted = guess_kind(f"{goal}\n{request}" if is_order(request) else goal)
+    if wanted == "research" or any(one["kind"] != "research" for one in steps):
+        return steps
+    return [*steps[:-1], PlannedStep(number=steps[-1]["number"], kind=wanted, task=steps[-1]["task"])]
+
+
+def guess_kind(text: str) -> StepKind:
+    """By its words: what a step towards something has to work with."""
+    return next((kind for kind, words in KINDS if words.search(text)), "research")
 
 
 async def advance_step(state: State, desk: Desk, step: Stepping) -> Update:

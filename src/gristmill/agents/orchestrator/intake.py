@@ -60,7 +60,11 @@ async def understand(found: Update, desk: Desk, step: Stepping, answers: list[An
 
 def correct_category(category: Category, request: str) -> Category:
     """Small models take orders for questions: what begins with an order is work, and not answered from passages."""
-    return "SINGLE_TASK" if category == "ADVICE" and ORDER.match(request) and "?" not in request else category
+    return "SINGLE_TASK" if category == "ADVICE" and is_order(request) else category
+
+
+def is_order(request: str) -> bool:
+    return ORDER.match(request) is not None and "?" not in request
 
 
 def guess_category(request: str) -> Category:

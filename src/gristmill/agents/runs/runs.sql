@@ -81,7 +81,8 @@ SELECT id, item, task, state FROM agent_run
  WHERE scope = %(scope)s AND state = 'running' AND finished_at IS NULL AND id <> %(run)s;
 
 -- name: list_runs_of_items
-SELECT id, item, task, state FROM agent_run WHERE finished_at IS NULL AND item IS NOT NULL ORDER BY id LIMIT 1000;
+SELECT id, item, task, state FROM agent_run
+ WHERE finished_at IS NULL AND item IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: stop_run
 -- any open state -> stopped; who holds it begins nothing more
@@ -94,7 +95,8 @@ SELECT EXISTS (SELECT FROM agent_question
 
 -- name: list_unfinished
 SELECT id, task FROM agent_run
- WHERE finished_at IS NULL AND state <> 'waiting_for_user' AND task IS NOT NULL ORDER BY id LIMIT 1000;
+ WHERE finished_at IS NULL AND state <> 'waiting_for_user' AND task IS NOT NULL AND id > %(after)s
+ ORDER BY id LIMIT %(limit)s;
 
 -- name: abandon_failed
 -- queued or running -> failed, unless another task carries it by now
@@ -136,6 +138,10 @@ UPDATE agent_step SET error = 'It was interrupted.', finished_at = clock(), note
 -- name: list_steps
 SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, tokens_out, started_at, finished_at
   FROM agent_step WHERE run = %(run)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
+
+-- name: list_steps_of_node
+SELECT id, parent, node, title, input, output, error, model, calls, tokens_in, tokens_out, started_at, finished_at
+  FROM agent_step WHERE run = %(run)s AND node = %(node)s ORDER BY id;
 
 -- name: list_step_lines
 -- without what went in and what came out, which may be long

@@ -123,6 +123,11 @@ async def list_steps(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) 
     return await tx.all(SQL["list_steps"], Step, run=run, after=after, limit=limit)
 
 
+async def list_steps_of_node(tx: Tx, run: RunId, node: str) -> list[Step]:
+    """All visits of one node, in their order."""
+    return await tx.all(SQL["list_steps_of_node"], Step, run=run, node=node)
+
+
 async def list_step_lines(tx: Tx, run: RunId, *, after: int = 0, limit: int = 10_000) -> list[StepLine]:
     """The steps in the order in which they began, without what went in and what came out."""
     return await tx.all(SQL["list_step_lines"], StepLine, run=run, after=after, limit=limit)

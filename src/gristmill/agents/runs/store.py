@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple, TypeVar
 
 from gristmill.agents.letters import SERIAL_KEY, RunAgent
 from gristmill.agents.runs.model import Run, RunState, Started
@@ -16,6 +16,7 @@ from gristmill.scopes import scope_id
 
 SQL = queries("gristmill.agents.runs", "runs.sql")
 LONGEST_REQUEST = 100_000  # characters
+PORTION = 1_000  # rows that are read at a time
 OPEN_STATUSES = frozenset(("pending", "processing"))
 
 
@@ -40,6 +41,9 @@ class Unfinished(NamedTuple):
 
     id: RunId
     task: TaskId
+
+
+T = TypeVar("T", Rival, Unfinished)
 
 
 async def start_run(tx: Tx, wanted: Started) -> RunId:
@@ -190,7 +194,7 @@ async def _is_open(tx: Tx, task: TaskId) -> bool:
 async def abandon_runs(tx: Tx) -> int:
     """End runs that nobody carries any more: their task was cancelled, used its attempts up, or is gone."""
     ended = 0
-    for row in await tx.all(SQL["list_unfinished"], Unfinished):
+    for row in await _list_all(tx, SQL["list_unfinished"], Unfinished):
         try:
             task = await find_task(tx, row.task)
         except Unknown:  # the janitor has removed it
@@ -241,7 +245,18 @@ async def _is_processing(tx: Tx, task: TaskId) -> bool:
 
 async def list_runs_of_items(tx: Tx) -> list[Rival]:
     """Runs of items that are not over."""
-    return await tx.all(SQL["list_runs_of_items"], Rival)
+    return await _list_all(tx, SQL["list_runs_of_items"], Rival)
+
+
+async def _list_all(tx: Tx, query: LiteralString, kind: type[T]) -> list[T]:
+    """All rows, a portion at a time: a run beyond the first portion must not be forgotten."""
+    found: list[T] = []
+    while True:
+        after = found[-1].id if found else 0
+        rows = await tx.all(query, kind, after=after, limit=PORTION)
+        found += rows
+        if len(rows) < PORTION:
+            return found
 
 
 async def list_old_runs(tx: Tx, ids: Sequence[RunId], keep: timedelta) -> list[RunId]:

@@ -74,6 +74,7 @@ class ToolResult:
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
     source: str = ""  # where its text was read; none: the tool itself says it
     is_error: bool = False
+    is_refused: bool = False  # a person said no to it
 
 
 @dataclass(frozen=True)

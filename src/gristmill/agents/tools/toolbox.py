@@ -1,7 +1,7 @@
 """The one seam through which a run acts: arguments are checked, origins found, the policy asked, the ledger kept."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import orjson
@@ -96,7 +96,7 @@ class Toolbox:
         except Unreachable:
             raise  # the database: the run is tried again
         except EffectFailed as error:
-            return _complain(str(error))
+            return ToolResult(str(error), is_error=True, is_refused=error.is_refused)
         except (Refused, Permanent) as error:
             return _complain(str(error))
         except Transient as error:
@@ -200,7 +200,7 @@ def _shorten(result: ToolResult) -> ToolResult:
     if len(result.text) <= LONGEST_RESULT:
         return result
     text = f"{result.text[:LONGEST_RESULT]}\n… ({len(result.text) - LONGEST_RESULT:,} more characters)"
-    return ToolResult(text, result.data, result.source, result.is_error)
+    return replace(result, text=text)
 
 
 def _make_effect(

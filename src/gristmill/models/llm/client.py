@@ -223,6 +223,7 @@ class RouterLlm:
         body = self._make_body(question, model, self._settings.max_tokens) | {"stream": False}
         if schema is not None:
             body["format"] = schema
+            body["options"]["temperature"] = 0  # a form is filled in: small models wander off where they may
         answer = await self._post(body, priority)
         text = _read_content(answer).strip()
         if count is not None:
