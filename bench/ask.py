@@ -326,7 +326,8 @@ def show(one: Outcome) -> None:
     part = "held out" if one.case.is_held_out else "tuned"
     print(
         f"{'  ' if one.is_right else '✗ '}{part:9}{one.case.set:12} {what:28} {decided:9} cover {grounds.coverage:.2f} "
-        f"near {grounds.similarity:.2f} {one.ms:4.0f} ms  {one.case.question}  {grounds.strange} {grounds.lacks_kind}",
+        f"near {grounds.similarity:.2f} {one.ms:4.0f} ms  {one.case.question}  "
+        f"{grounds.strange} {grounds.lacks_kind}",
         file=sys.stderr,
     )
     for name, words in one.case.evidence:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
@@ -11,6 +11,7 @@ from aiohttp import web
 from bench.qualifier import House, add_items, open_house, wait_until_free
 
 from gristmill.agents.executor import AgentExecutor
+from gristmill.ids import WorkItemId
 from gristmill.models import RouterLlm
 from gristmill.qualifier import Route
 from gristmill.qualifier.idle import RequestNotes
@@ -48,7 +49,7 @@ class Backend:
 
 
 @asynccontextmanager
-async def run_backend() -> AsyncIterator[Backend]:
+async def run_backend() -> AsyncGenerator[Backend]:
     backend, app = Backend(), web.Application()
     app.router.add_post("/api/chat", backend.answer)
     app.router.add_get("/api/version", _tell_version)
@@ -93,7 +94,7 @@ async def measure_run_interrupts(times: int = TIMES) -> dict[str, float]:
     }
 
 
-async def _interrupt(house: House, item: int, backend: Backend) -> tuple[float, float]:
+async def _interrupt(house: House, item: WorkItemId, backend: Backend) -> tuple[float, float]:
     async with asyncio.timeout(PATIENCE):
         await backend.begun.wait()
         backend.begun.clear()

@@ -6,7 +6,7 @@ import pytest
 from desk_work import answer, questions, states
 from workbench import Workbench
 
-from gristmill.agents.acting import Acted, Brief, act, arrange_past, make_shape, make_turns
+from gristmill.agents.acting import Acted, Brief, act, arrange_past, count_spent, make_shape, make_turns
 from gristmill.agents.budgets import count_turns
 from gristmill.agents.runs import Waiting
 from gristmill.agents.thinking import simplify_schema
@@ -90,6 +90,49 @@ async def test_a_model_that_goes_in_circles_is_told_and_ended(bench: Workbench) 
     acted = await run_act(bench, llm, make_brief(rounds=4))
     assert (acted.rounds, acted.is_complete, acted.text) == (4, False, "Nothing more.")
     assert "made this call before" in llm.questions[2]
+
+
+async def test_who_answers_without_having_changed_anything_is_reminded_once(bench: Workbench) -> None:
+    """Small models say that a file is written, and write none."""
+    await bench.begin("Write notes.md.")
+    write = use("write_file", path="notes.md", text="one")
+    llm = FakeLlm([say("It is written."), write, say("It is written.")])
+    acted = await run_act(bench, llm, make_brief(expects_change=True))
+    assert acted.changed_files == ["notes.md"]
+    assert "You have changed nothing yet" in llm.questions[1]
+    assert "Use write_file or patch_file now" in llm.questions[1]
+    assert "You have changed nothing yet" not in llm.questions[2]
+    await bench.begin("Write notes.md.")
+    stubborn = FakeLlm([say("There is nothing to write."), say("There is nothing to write.")])
+    assert (await run_act(bench, stubborn, make_brief(expects_change=True))).text == "There is nothing to write."
+
+
+async def test_who_only_looks_again_and_again_is_reminded_too(bench: Workbench) -> None:
+    await bench.begin("Write notes.md.")
+    look, write = use("list_files"), use("write_file", path="notes.md", text="one")
+    llm = FakeLlm([look, look, write, say("It is written.")])
+    acted = await run_act(bench, llm, make_brief(expects_change=True))
+    assert acted.changed_files == ["notes.md"]
+    assert ["You have changed nothing yet" in one for one in llm.questions] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("calls", "earlier", "spent"), [(0, 0, 0), (2, 0, 2), (4, 0, 3), (9, 0, 3), (4, 1, 0), (6, 1, 2), (20, 2, 3)]
+)
+def test_rounds_count_across_interruptions_and_one_is_left_for_the_answer(calls: int, earlier: int, spent: int) -> None:
+    assert count_spent(make_brief(rounds=4, earlier=earlier), calls) == spent
+
+
+async def test_a_visit_that_goes_on_has_only_the_rounds_that_are_left(bench: Workbench) -> None:
+    await bench.begin("Write notes.md.")
+    written = [use("write_file", path=f"{n}.md", text="one") for n in range(3)]
+    with pytest.raises(Transient):
+        await run_act(bench, FakeLlm([*written, Transient("gone")]), make_brief(rounds=4))
+    await bench.again()
+    llm = FakeLlm([say("All are there.")])
+    acted = await run_act(bench, llm, make_brief(rounds=4))
+    assert (acted.rounds, acted.is_complete) == (4, False)
+    assert "This is the last round" in llm.questions[0]
 
 
 async def test_tests_may_run_again_once_the_workspace_has_changed(bench: Workbench) -> None:

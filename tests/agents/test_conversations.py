@@ -11,6 +11,7 @@ from gristmill.agents import Answerer, Speaker, Talker
 from gristmill.agents.ask import conversations as store
 from gristmill.agents.ask.conversations import ConversationId, StoredMessage
 from gristmill.agents.ask.memory import sum_up_by_rule
+from gristmill.agents.memory import list_entries
 from gristmill.db import Database
 from gristmill.errors import Transient, Unknown
 from gristmill.knowledge import Finder
@@ -100,6 +101,10 @@ async def test_a_question_is_stored_and_answered(db: Database, make_talker: Make
     assert sentence["citations"][0]["quote"] == "The price of the copper kettle is EUR 5,000.00."
     async with db.transaction() as tx:
         assert (await store.load_conversation(tx, conversation, "operator")).title == QUESTION
+        (entry,) = await list_entries(tx)  # agents that work there later know of it
+    assert entry.source == "chat"
+    assert QUESTION in entry.summary
+    assert "EUR 5,000.00" in entry.summary
 
 
 async def test_stop_ends_the_call_at_once_and_keeps_what_was_said(db: Database, make_talker: MakeTalker) -> None:

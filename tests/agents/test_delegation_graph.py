@@ -14,6 +14,7 @@ from workbench import Workbench
 
 from gristmill.agents import answer_question
 from gristmill.agents.checkpoints import measure_checkpoints
+from gristmill.agents.course import report_by_template
 from gristmill.agents.delegation import graph as graphs
 from gristmill.agents.delegation.executing import Agent
 from gristmill.agents.delegation.graph import NODES, carry_by_delegation, find_next_group, make_graph
@@ -21,7 +22,7 @@ from gristmill.agents.delegation.model import DelegationMessage, DomainType, Exe
 from gristmill.agents.delegation.registry import list_agents
 from gristmill.agents.memory import ProcedureStep, list_procedures, recall, state_procedure
 from gristmill.agents.orchestrating import orchestrate
-from gristmill.agents.runs import Waiting, list_steps, load_texts
+from gristmill.agents.runs import Waiting, list_steps, list_steps_of_node, load_texts
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.walking import walk
 from gristmill.errors import Permanent, Transient
@@ -94,6 +95,10 @@ async def test_what_is_stored_is_offered_asked_and_cited(bench: Workbench) -> No
     assert "184,500.00" in find_asked(llm, "plan")[0]  # the plan is made with the evidence at hand
     assert "The price of the contract is EUR 184,500.00 [1]." in last["report"]
     assert "## Sources\n\n- [1] Contract, 1 (document " in last["report"]
+    async with bench.db.reading() as tx:
+        (ended,) = await list_steps_of_node(tx, bench.run, "finalize")
+    (cited,) = ended.output["citations"]  # for the item that a run is done for
+    assert CONTRACT[cited["start"] : cited["stop"]] == cited["words"]
 
 
 async def test_a_request_in_another_language_is_answered_in_it(bench: Workbench) -> None:
@@ -264,6 +269,18 @@ async def test_a_model_that_is_away_for_a_moment_costs_only_the_step_at_hand(ben
     last = await go(bench, scripted)
     assert scripted.asked == ["You are coding."]
     assert "I mended the function add." in last["report"]
+
+
+async def test_a_model_that_stays_away_leaves_a_report_with_what_was_brought(bench: Workbench) -> None:
+    await bench.begin("Look, then write.")
+    planned = plan(("d1", "research", "Look."), ("d2", "coding", "Write."), groups=[["d1"], ["d2"]])
+    away = script(plan=planned, research=report("The stones are worn."), coding=Transient("The router is away."))
+    with pytest.raises(Transient):
+        await go(bench, away)
+    told = await report_by_template(bench.desk(None), "The router is away.")
+    assert "The model did not answer: The router is away." in told
+    assert "## Done before" in told
+    assert "The stones are worn." in told
 
 
 async def test_a_graph_that_goes_in_circles_is_ended(bench: Workbench) -> None:

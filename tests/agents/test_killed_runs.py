@@ -26,6 +26,7 @@ from smtp_server import MailServer, run_mail_server
 
 SAMPLES = 12  # kill points of the run with real tools
 SPREAD = 40  # kill points of the run by delegation
+AROUND, ELSEWHERE = 16, 5  # kill points of the run by the standard graph
 MOST_ROUNDS = 6
 
 
@@ -217,7 +218,7 @@ async def test_a_run_by_delegation_survives_kills(db: Database, url: str, tmp_pa
 
 
 def choose_points(around: Sequence[str]) -> list[int]:
-    """Where a run is killed: at every await of two effects, one of each kind, and of two checkpoints; spread elsewhere.
+    """Where a run is killed: spread over the awaits around effects and checkpoints, and a few elsewhere.
 
     With GRISTMILL_KILL_EVERYWHERE, at every await around an effect and a checkpoint, and at every third one elsewhere.
     """
@@ -225,8 +226,7 @@ def choose_points(around: Sequence[str]) -> list[int]:
     others = [n for n, name in enumerate(around) if not name]
     if os.environ.get("GRISTMILL_KILL_EVERYWHERE"):
         return sorted({*marked, *others[::3]})
-    closely = [n for n in marked if around[n] in ("effect 4", "effect 5", "checkpoint 6")]
-    return sorted({*closely, *marked[::15], *others[::40]})
+    return sorted({*marked[:: len(marked) // AROUND], *others[:: len(others) // ELSEWHERE]})
 
 
 @pytest.mark.slow

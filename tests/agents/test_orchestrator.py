@@ -11,7 +11,9 @@ from workbench import PROJECT, Workbench, run_git
 
 from gristmill.agents import answer_question
 from gristmill.agents.checkpoints import measure_checkpoints
+from gristmill.agents.orchestrator.goals import correct_steps
 from gristmill.agents.orchestrator.intake import correct_category
+from gristmill.agents.orchestrator.state import PlannedStep, StepKind
 from gristmill.agents.runs import end_lost_steps, load_contexts
 from gristmill.errors import Transient
 from gristmill.settings import Settings
@@ -119,6 +121,25 @@ def test_an_order_is_work_even_if_a_small_model_takes_it_for_a_question(
 
 
 # --- questions
+
+
+@pytest.mark.parametrize(
+    ("kinds", "request_", "found"),
+    [
+        (["research"], "Write a file NOTES.md that lists the open invoices.", ["write"]),
+        (["research", "research"], "Create a draft mail to anna@acme.example.", ["research", "communicate"]),
+        (["research"], "Add a comment on the issue MILL-7.", ["track"]),
+        (["research"], "Fix add in main.py.", ["code"]),
+        (["research", "write"], "Write a file NOTES.md.", ["research", "write"]),
+        (["code", "research"], "Write a file NOTES.md.", ["code", "research"]),
+        (["research"], "Which mails are open?", ["research"]),
+    ],
+)
+def test_where_something_is_ordered_the_last_step_can_do_it(
+    kinds: list[StepKind], request_: str, found: list[str]
+) -> None:
+    planned = [PlannedStep(number=n, kind=kind, task="Look.") for n, kind in enumerate(kinds, 1)]
+    assert [one["kind"] for one in correct_steps(planned, "It is so", request_)] == found
 
 
 async def test_an_unclear_request_is_asked_about_and_goes_on_with_the_answer(bench: Workbench) -> None:

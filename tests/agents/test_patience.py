@@ -110,10 +110,7 @@ async def test_whoever_watches_a_run_is_told_that_its_model_is_silent(
     await bench.begin("When was the mill built?")
     carrying = asyncio.create_task(carry(bench, script))
     async with aclosing(watch_run(bench.db.reading, bench.run)) as all_news:
-        async for news in all_news:
-            if any(one.note for one in news.steps):
-                break
-    (waiting,) = [one for one in news.steps if one.note]
+        waiting = await anext(step async for news in all_news for step in news.steps if step.note)
     assert waiting.note is not None
     assert waiting.note.startswith("The model small has not answered for")
     script.let_go()

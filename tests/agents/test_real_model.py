@@ -87,7 +87,7 @@ async def wait_for_model(settings: LlmSettings) -> None:
 
 def shrink(bench: Workbench, llm: LlmSettings, **more: Any) -> None:
     """Prompts that fit into a small context, and few rounds: a small model needs seconds for each."""
-    agents: Any = {"prompt_tokens": 1_500, "max_rounds": 4, "max_iterations": 30, **more}
+    agents: Any = {"prompt_tokens": 1_500, "max_rounds": 6, "max_iterations": 30, **more}
     bench.settings = Settings(data=bench.settings.data, agents=agents, llm=llm)
 
 

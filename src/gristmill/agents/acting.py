@@ -1,5 +1,6 @@
 """The loop of a model with tools: in every round it names one tool with arguments, or gives its answer."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -17,6 +18,7 @@ from gristmill.models import Message, fence_text, tokens
 
 ANSWER = "answer"
 LONGEST_THOUGHT = 300  # characters: a small model that loops would write for minutes
+NAMED_FILE = re.compile(r"\b[\w-]+\.(?:md|txt|csv|html?|rst|toml|json|ya?ml|py|js|ts|sh|sql)\b", re.IGNORECASE)
 SHORT = 24  # tokens of an old result that is only mentioned
 MOST_REFUSED = 2  # rounds in a row without an answer that can be read
 RULES = """You work in rounds. In each round you answer with one JSON object: a short thought, and one move.
@@ -140,11 +142,13 @@ class _Acting:
     async def run(self) -> Acted:
         self.past = await self.calls.resume()
         shape, last = make_shape(self.toolbox.tools), make_shape({})
+        changing = make_shape({name: self.toolbox.tools[name] for name in self._list_changing()})
         refused, was_reminded = 0, False
         for n in range(count_spent(self.brief, len(self.past)) + 1, self.brief.rounds + 1):
             is_last = n == self.brief.rounds
             try:
-                made = await self._ask(last if is_last else shape, is_last=is_last)
+                # who was reminded may only change something or answer: a small model would go on looking
+                made = await self._ask(last if is_last else changing if self.reminder else shape, is_last=is_last)
             except BadAnswer as error:
                 refused += 1
                 if refused == MOST_REFUSED or is_last:
@@ -157,7 +161,8 @@ class _Acting:
                     self.reminder, was_reminded = self._remind(), True
                     continue
                 return await self._finish(made.move.arguments.text.strip(), n, not is_last)
-            await self._call(made.move)
+            if await self._call(made.move) and self._has_changed_nothing():
+                self.reminder = self._remind()
         return await self._finish("The model was given no round.", 0, False)
 
     async def _ask(self, shape: type[Round], *, is_last: bool) -> Round:
@@ -176,7 +181,8 @@ class _Acting:
     def _list_changing(self) -> list[str]:
         return [name for name, tool in self.toolbox.tools.items() if tool.changes != "nothing"]
 
-    async def _call(self, move: Move) -> None:
+    async def _call(self, move: Move) -> bool:
+        """Make a call; whether it was made before, and would say the same again."""
         arguments = move.arguments.model_dump(mode="json")
         known = find_repeated(self.past, move.tool, arguments, self.toolbox.tools)
         if known is not None:
@@ -184,12 +190,18 @@ class _Acting:
         else:
             result = await self.calls.call(move.tool, arguments)
         self.past.append(PastCall(move.tool, arguments, result))
+        return known is not None
 
     async def _finish(self, text: str, rounds: int, is_complete: bool) -> Acted:
         done = [row for row in await self.calls.list_done() if row.changes != "nothing"]
         files = sorted({file for row in done for file in row.files})
         artifacts = dict.fromkeys(name for row in done for name in name_artifacts(row))
         return Acted(text, tuple(self.past), files, list(artifacts), rounds, is_complete)
+
+
+def narrow_tools(tools: Sequence[str], text: str) -> list[str]:
+    """Without the tool that a small model takes for another: where a file is named, no stored document is wanted."""
+    return [one for one in tools if one != "write_document" or not NAMED_FILE.search(text)]
 
 
 def count_spent(brief: Brief, calls: int) -> int:

@@ -29,7 +29,7 @@ from gristmill.db import Tx
 from gristmill.errors import Permanent, Refused, Transient, Unreachable
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
-from gristmill.models import Embedder
+from gristmill.models import Embedder, hide_credentials
 from gristmill.queue import Done, Skip, Snooze, current, list_workers
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -93,7 +93,7 @@ class RunCarrier:
             words = await load_words(tx, run)
         toolbox = make_toolbox(self._make_bench(run), fence, words, self.kit.values())
         llm = self.llm or self.tools.models.llm
-        where = "" if self.llm else self.tools.models.llm.address
+        where = hide_credentials(self.tools.settings.llm.url)
         thinker = Thinker(llm, self.tools.settings.llm.model, foreground=run.foreground, where=where)
         return Desk(db, run, fence, toolbox, thinker)
 

@@ -18,6 +18,7 @@ from gristmill.models.embedding import (
     measure_usage,
     tokens,
 )
+from gristmill.models.http import hide_credentials
 from gristmill.models.language import (
     LOG_LEVELS,
     MONTHS,
@@ -126,6 +127,7 @@ __all__ = [
     "find_shapes",
     "get_embedder_name",
     "has_tesseract",
+    "hide_credentials",
     "make_embedder",
     "make_entity_key",
     "make_hints",

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -178,7 +178,7 @@ class Elsewhere:
 
 
 @asynccontextmanager
-async def serve_elsewhere(**answers: Any) -> AsyncIterator[str]:
+async def serve_elsewhere(**answers: Any) -> AsyncGenerator[str]:
     app = web.Application()
     app.router.add_route("*", "/{rest:.*}", Elsewhere(**answers).handle)
     runner = web.AppRunner(app)

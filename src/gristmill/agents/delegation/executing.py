@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, assert_never
 
 from pydantic import Field, create_model
 
-from gristmill.agents.acting import NO_ANSWER, Acted, Brief, act
+from gristmill.agents.acting import NO_ANSWER, Acted, Brief, act, describe_tools, narrow_tools
 from gristmill.agents.budgets import cut_text
 from gristmill.agents.delegation.judging import (
     Accept,
@@ -38,15 +38,19 @@ from gristmill.agents.delegation.store import (
     settle_delegation,
 )
 from gristmill.agents.desk import Desk
+from gristmill.agents.orchestrator.execute_step import TOOLS_OF
+from gristmill.agents.orchestrator.goals import guess_kind
+from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.runs import Asked, Cost, Stepping, Waiting
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.tools import Arguments, Bench, Tool, ToolResult
 from gristmill.ids import StepId
-from gristmill.models import fence_text
+from gristmill.models import fence_text, tokens
 
 DELEGATE = "delegate"
 MOST_PARTS = 5  # sub-delegations of one delegation
 SUMMARY = 400  # tokens of a result that a parent sees
+MOST_DESCRIBED = 1 / 3  # of its budget, that the tools of an agent may take
 SHARE = 2 / 3  # of its budget, that the context of a delegation may fill
 ACCEPT, AGAIN, LEAVE_OUT = "accept", "try again", "leave it out"
 LANGUAGE = "Write in English: the whole answer is translated at its end. Quote names, numbers and wording as they are."
@@ -309,7 +313,9 @@ def add_task(output: AgentOutput, message: DelegationMessage) -> AgentOutput:
 def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: Desk, helpers: Sequence[str]) -> Brief:
     """What the agent is told. Effects have the id of the delegation as their key, in all attempts of an agent."""
     capability = agent.capability
-    tools = [name for name in capability.tool_names if name in desk.toolbox.tools]
+    own = narrow_tools([name for name in capability.tool_names if name in desk.toolbox.tools], message.task_summary)
+    is_cramped = fills_prompt(own, message, desk)
+    tools = choose_fitting(own, message.task_summary) if is_cramped else own
     form = FORM if PROTOCOL in agent.instructions else f"{FORM} {PROTOCOL}"
     role = [agent.instructions.strip(), LANGUAGE, *([HELPERS] if helpers else []), form]
     place = f"delegation {row.delegation}"
@@ -319,11 +325,24 @@ def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: 
         task=describe_task(message, row.complaints),
         context=message.context,
         tools=[*tools, DELEGATE] if helpers else tools,
+        expects_change=is_cramped and is_order(message.task_summary) and guess_kind(message.task_summary) != "research",
         budget=desk.budget(get_budget(message.depth)),
         rounds=desk.settings.agents.max_rounds,
         coding=capability.domains[:1] == [DomainType.CODE],
         earlier=row.attempts,
     )
+
+
+def fills_prompt(tools: Sequence[str], message: DelegationMessage, desk: Desk) -> bool:
+    """Whether to describe these tools would fill the prompt of a small model."""
+    room = int(desk.budget(get_budget(message.depth)) * MOST_DESCRIBED)
+    return tokens.count(describe_tools({name: desk.toolbox.tools[name] for name in tools})) > room
+
+
+def choose_fitting(tools: Sequence[str], task: str) -> list[str]:
+    """Those that a task needs by its words; all of them if none is left."""
+    fitting = TOOLS_OF[guess_kind(task)]
+    return [name for name in tools if name in fitting] or list(tools)
 
 
 def describe_task(message: DelegationMessage, complaints: Sequence[str] = ()) -> str:

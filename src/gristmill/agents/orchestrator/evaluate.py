@@ -1,7 +1,7 @@
 """The node that judges a step: by rule what its tools have shown, and by the model in addition."""
 
 from gristmill.agents.desk import Desk
-from gristmill.agents.orchestrator.prompts import WORKING, make_prompt
+from gristmill.agents.orchestrator.prompts import WORKING, make_prompt, show_request
 from gristmill.agents.orchestrator.routing import MOST_TRIES
 from gristmill.agents.orchestrator.shapes import Opinion
 from gristmill.agents.orchestrator.state import PlannedStep, State, Update, Verdict, Work, find_goal, find_step
@@ -65,7 +65,12 @@ async def judge_by_model(state: State, desk: Desk, step: Stepping, planned: Plan
     goal = find_goal(state)
     said = fence_text(work["text"], "report of the agent")
     calls = ", ".join(f"{one['tool']}{' (failed)' if one['is_error'] else ''}" for one in work["calls"]) or "none"
-    known = (f"The goal: {goal['title']} (done when: {goal['done_when']})", f"The tools that it called: {calls}", said)
+    known = (
+        show_request(desk),
+        f"The goal: {goal['title']} (done when: {goal['done_when']})",
+        f"The tools that it called: {calls}",
+        said,
+    )
     prompt = make_prompt(state, TASK.format(task=planned["task"]), *known, budget=WORKING)
     try:
         found = await desk.thinker.ask(prompt, Opinion, step=step, budget=desk.budget(WORKING))

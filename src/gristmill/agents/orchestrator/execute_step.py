@@ -1,8 +1,15 @@
 """The node that does a step: a model with the tools of its kind; a stronger model only if a person agrees."""
 
-from gristmill.agents.acting import Brief, act, is_refused
+from gristmill.agents.acting import Brief, act, is_refused, narrow_tools
 from gristmill.agents.desk import Desk
-from gristmill.agents.orchestrator.prompts import WORKING, share_room, show_contexts, show_evidence, show_plan
+from gristmill.agents.orchestrator.prompts import (
+    WORKING,
+    share_room,
+    show_contexts,
+    show_evidence,
+    show_plan,
+    show_request,
+)
 from gristmill.agents.orchestrator.state import State, StepKind, Update, Work, find_goal, find_step, name_place
 from gristmill.agents.runs import Asked, Stepping
 
@@ -77,8 +84,8 @@ async def make_brief(state: State, desk: Desk) -> Brief:
         task += f"\n\nIt was tried before, and was not done: {verdict['reason']}"
     budget = desk.budget(WORKING)
     known = [
-        f"The whole: {state.get('goal', '')}",
-        show_plan(state),
+        show_request(desk),  # a goal in a model's own words has lost half of what was said
+        show_plan(state) if len(state.get("goals", [])) > 1 or state.get("design") else "",
         show_contexts(contexts, goal["number"]),
         show_evidence(state),
     ]
@@ -88,7 +95,7 @@ async def make_brief(state: State, desk: Desk) -> Brief:
         role=ROLE,
         task=task,
         context=context,
-        tools=TOOLS_OF[planned["kind"]],
+        tools=narrow_tools(TOOLS_OF[planned["kind"]], f"{planned['task']}\n{desk.run.request}"),
         budget=budget,
         rounds=desk.settings.agents.max_rounds,
         coding=planned["kind"] == "code",

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 
 from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.intake import is_order
-from gristmill.agents.orchestrator.prompts import PLANNING, make_prompt, show_contexts, show_evidence, show_plan
+from gristmill.agents.orchestrator.prompts import (
+    PLANNING,
+    make_prompt,
+    show_contexts,
+    show_evidence,
+    show_plan,
+    show_request,
+)
 from gristmill.agents.orchestrator.shapes import Steps
 from gristmill.agents.orchestrator.state import (
     Goal,
@@ -57,7 +64,7 @@ async def plan_steps(state: State, desk: Desk, step: Stepping) -> Update:
     contexts = await desk.load_contexts()
     task = STEPS.format(number=goal["number"], title=goal["title"], done_when=goal["done_when"])
     known = (show_plan(state), show_evidence(state), show_contexts(contexts, goal["number"]))
-    prompt = make_prompt(state, task, f"The whole: {state.get('goal', '')}", *known)
+    prompt = make_prompt(state, task, show_request(desk), *known)
     try:
         found = await desk.thinker.ask(prompt, Steps, step=step, budget=desk.budget(PLANNING))
         planned = [PlannedStep(number=n, kind=one.kind, task=one.task.strip()) for n, one in enumerate(found.steps, 1)]
@@ -81,7 +88,10 @@ def correct_steps(steps: list[PlannedStep], goal: str, request: str) -> list[Pla
 
 def guess_kind(text: str) -> StepKind:
     """By its words: what a step towards something has to work with."""
-    return next((kind for kind, words in KINDS if words.search(text)), "research")
+    for kind, words in KINDS:
+        if words.search(text):
+            return kind
+    return "research"
 
 
 async def advance_step(state: State, desk: Desk, step: Stepping) -> Update:

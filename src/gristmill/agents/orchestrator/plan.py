@@ -12,7 +12,9 @@ from gristmill.errors import BadAnswer
 
 APPROVE, CHANGE, STOP = "approve", "change", "stop"
 MOST_CHANGES = 5  # of a plan, before a person must agree or stop
-SINGLE = "Plan the task: {goal}\nName one goal; two or three only if the task has parts that are checked apart."
+SINGLE = (
+    "Plan the task: {goal}\nName one goal. Only if several different things are to be made, name one for each of them."
+)
 EPIC = "Plan the epic: {goal}\nName its goals in the order in which they are reached, each by itself checkable."
 DESIGN = """Design what is asked for: {goal}
 Describe what it consists of and how it works, then name the goals that lead there, each by itself checkable."""

@@ -220,10 +220,11 @@ class RouterLlm:
         schema: Json | None,
         count: Count | None,
     ) -> str:
-        body = self._make_body(question, model, self._settings.max_tokens) | {"stream": False}
+        body: Json = self._make_body(question, model, self._settings.max_tokens) | {"stream": False}
         if schema is not None:
             body["format"] = schema
-            body["options"]["temperature"] = 0  # a form is filled in: small models wander off where they may
+            # a form is filled in: small models wander off where they may
+            body["options"] = {"num_predict": self._settings.max_tokens, "temperature": 0}
         answer = await self._post(body, priority)
         text = _read_content(answer).strip()
         if count is not None:
@@ -305,7 +306,7 @@ class RouterLlm:
 
 def read_models(found: Json) -> list[str]:
     """The names of models, as Ollama or OpenAI lists them."""
-    listed = found.get("models") or found.get("data") or []
+    listed: object = found.get("models") or found.get("data")
     if not isinstance(listed, list):
         return []
     rows = [row for one in cast("list[object]", listed) if (row := _as_object(one)) is not None]
