@@ -10,6 +10,7 @@ import pytest
 from farm import a_mail
 
 from gristmill.documents import Limits
+from gristmill.documents.reading import mail as mails
 from gristmill.errors import Permanent
 from gristmill.sources.describing import describe_item
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
@@ -137,3 +138,9 @@ def test_every_sample_is_described_or_refused() -> None:
             assert str(said).strip("<> \t\r\n").split()[0][:20] in found.urn
     assert described_ > 20
     assert refused < described_
+
+
+def test_a_mail_that_is_added_by_hand_is_told_apart_by_the_same_digest() -> None:
+    bill = attach("bill.txt", "10 EUR")
+    for mail in (a_mail(1), bill):
+        assert mails.inspect(mail, "one.eml", "mail", Limits()).meta["digest"] == described(mail).digest.hex()  # pyright: ignore[reportOptionalMemberAccess]
