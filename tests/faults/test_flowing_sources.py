@@ -88,6 +88,7 @@ async def test_a_run_amid_faults_ends_exactly_as_an_undisturbed_one(
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.setenv("CALENDAR_PASSWORD", CALENDAR_PASSWORD)
     monkeypatch.setenv("PROVIDER_TOKEN", "good")
+    monkeypatch.setenv("GRISTMILL_QUEUE_KEEP", "1000000")  # or the janitor would remove what is compared
     async with all_worlds(tmp_path) as worlds, an_embedder() as url:
         # a model would take most of the time, and its vectors are not compared
         for name, value in (("KIND", "ollama"), ("URL", url), ("MODEL", "fake")):

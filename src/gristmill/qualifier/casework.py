@@ -13,7 +13,7 @@ from gristmill.models import About, Facts, Hint, Hints, Identity, make_hints, re
 from gristmill.qualifier.conventions import InForce, Material, match_condition
 from gristmill.qualifier.deciding import PAYMENT, RANK, STANDING, Case, Firing
 from gristmill.qualifier.dividing import find_children
-from gristmill.qualifier.model import SUSPECTED, URGENCIES, Identifier, Item, ItemText
+from gristmill.qualifier.model import URGENCIES, Identifier, Item, ItemText
 from gristmill.qualifier.reading import Terms, Wording
 from gristmill.qualifier.reasons import Words, words_of
 
@@ -34,7 +34,7 @@ def word_item(item_text: ItemText, me: Identity) -> Wording:
         item_text.new,
         describe_item(item, me),
         list(dict.fromkeys(attachments)),
-        is_whole=item.warning is None or item.warning.startswith(SUSPECTED),
+        is_whole=item.is_whole,
         is_due=item.origin is not None,
         has_text=_has_text(item_text),
         is_awaited=item.foreground,

@@ -164,8 +164,8 @@ class _KnownRow(NamedTuple):
 
 
 async def find_known(tx: Tx, item: Item, named: Mapping[Identifier, Words]) -> list[KnownItem]:
-    """Other items of the same scope that name one of these numbers."""
-    if not named:
+    """Other items of the same scope that name one of these numbers; a mail that may be forged joins none of them."""
+    if not named or item.is_double:
         return []
     rows = await tx.all(
         SQL["find_known"],

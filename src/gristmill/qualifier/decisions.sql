@@ -27,7 +27,7 @@ SELECT i.id, i.title, i.state, i.scheduled_at, k.kind, k.value
   FROM unnest(%(kinds)s::text[], %(values)s::text[]) WITH ORDINALITY k (kind, value, place)
   JOIN item_identifier n ON n.scope = %(scope)s AND n.kind = k.kind AND n.value = k.value
   JOIN item i ON i.id = n.item
- WHERE i.id <> %(item)s AND i.cron IS NULL AND i.origin IS DISTINCT FROM %(item)s::bigint AND i.parent IS DISTINCT FROM %(item)s::bigint
+ WHERE i.id <> %(item)s AND i.cron IS NULL AND NOT i.note ? 'same_id_as' AND i.origin IS DISTINCT FROM %(item)s::bigint AND i.parent IS DISTINCT FROM %(item)s::bigint
    AND NOT EXISTS (SELECT FROM item own WHERE own.id = %(item)s AND i.id IN (own.origin, own.parent))
    AND (i.state IN ('scheduled', 'ready_for_execution', 'dispatched', 'running', 'waiting_for_user', 'waiting_for_children')
         OR i.state = 'completed' AND i.changed_at > clock() - %(recent)s::interval)

@@ -9,9 +9,8 @@ from typing import Any, cast
 from gristmill.documents import Family, FamilyMember
 from gristmill.ids import ScopeId
 from gristmill.models import About, read_facts
-from gristmill.qualifier.model import TYPES, ItemType
+from gristmill.qualifier.model import SAME_ID, TYPES, ItemType
 
-SAME_ID = "It has the same Message-ID as another mail that came before it, and says something else: it may be forged."
 SHORT = 12  # characters of a digest that tell two mails with one id apart
 NOON = time(12)  # of a day whose hour nobody knows
 MAIL = "mail"  # the type of a document that is a mail

@@ -40,6 +40,9 @@ END_OF_DAY = time(23, 59)  # as the rules read a day without a time
 FEWEST_PARTS, MOST_PARTS = 2, 6  # children that one item is decomposed into
 
 
+SAME_ID = "It has the same Message-ID as another mail that came before it, and says something else: it may be forged."
+
+
 @dataclass(frozen=True)
 class Item:
     """A row of `item`, with the names of its scope."""
@@ -85,6 +88,16 @@ class Item:
     @property
     def is_open(self) -> bool:
         return self.state not in CLOSED
+
+    @property
+    def is_double(self) -> bool:
+        """Whether it is a mail with the Message-ID of another one, which may be forged."""
+        return "same_id_as" in self.note
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it could be read: other warnings are about what it says."""
+        return self.warning in (None, SAME_ID) or self.warning.startswith(SUSPECTED)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from gristmill.qualifier.model import (
     AT_WORK,
     FEWEST_PARTS,
     MOST_PARTS,
-    SUSPECTED,
     UNDECIDED,
     URGENCIES,
     ChildItem,
@@ -65,8 +64,7 @@ async def apply_route(tx: Tx, item: Item, route: Route, *, decision: DecisionId 
 
 def guard_route(item: Item, route: Route) -> Route:
     """An item of which something could not be read is never filed by silence: somebody must look."""
-    unread = item.warning is not None and not item.warning.startswith(SUSPECTED)
-    return replace(route, to="now") if unread and route.to == "info_only" else route
+    return replace(route, to="now") if not item.is_whole and route.to == "info_only" else route
 
 
 def rank_item(item: Item) -> int:
