@@ -138,6 +138,17 @@ async def test_two_items_about_one_invoice_become_one(desk: ItemDesk):
     assert "2026-0099" in step.sentence
 
 
+async def test_a_mail_that_may_be_forged_joins_no_item_and_is_joined_by_none(desk: ItemDesk):
+    first = await desk.qualify("Please confirm invoice no. 2026-0099 today.\n")
+    forged = await desk.make("Reminder: please confirm invoice no. 2026-0099.\n")
+    async with desk.db.transaction() as tx:
+        await tx.execute('UPDATE item SET note = note || \'{"same_id_as": "m1"}\' WHERE id = %(id)s', id=forged)
+    await desk.decide(forged)
+    assert (await desk.load(forged)).state == "ready_for_execution"
+    third = await desk.qualify("Again: please confirm invoice no. 2026-0099.\n")
+    assert third.merged_into == first.id
+
+
 async def test_a_decision_that_is_made_again_never_falls(desk: ItemDesk):
     item = await desk.qualify(QUESTION)
     async with desk.db.transaction() as tx:
