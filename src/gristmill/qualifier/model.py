@@ -97,7 +97,7 @@ class Item:
     @property
     def is_whole(self) -> bool:
         """Whether all of it could be read: other warnings are about what it says."""
-        return self.warning in (None, SAME_ID) or self.warning.startswith(SUSPECTED)
+        return self.warning is None or self.warning == SAME_ID or self.warning.startswith(SUSPECTED)
 
 
 @dataclass(frozen=True)
