@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gristmill.models import About, Identity, make_hints, read_facts
+from gristmill.models import About, Facts, Hints, Identity, make_hints, read_facts
 from gristmill.models.language.hints.concepts import find_concepts
 from gristmill.models.language.hints.opinion import BILL, WISH, weigh_wish
 from gristmill.models.language.hints.weights import load_weights
@@ -12,8 +12,8 @@ from gristmill.models.language.hints.weights import load_weights
 WRITTEN = datetime(2026, 11, 18, 9, tzinfo=UTC)
 
 
-def read(subject: str, body: str, **known: str):
-    about = About(WRITTEN, type="email", subject=subject, me=Identity(("Anna Novak",)), **known)
+def read(subject: str, body: str, sender: str = "") -> tuple[Facts, Hints]:
+    about = About(WRITTEN, type="email", subject=subject, sender=sender, me=Identity(("Anna Novak",)))
     facts = read_facts(f"{subject}\n\n{body}", about)
     return facts, make_hints(facts, about)
 
