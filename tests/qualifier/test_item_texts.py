@@ -42,6 +42,6 @@ def test_blocks_of_code_are_not_said_to_the_reader(text: str, said: list[str]) -
 
 def test_the_lines_of_a_diff_ask_for_nothing() -> None:
     about = About(written_at=datetime(2026, 5, 4, tzinfo=UTC), type="git")
-    assert read_facts(COMMIT, about).requests
+    assert read_facts(COMMIT, about).payment
     facts = read_facts(COMMIT, about, new=find_prose(COMMIT))
     assert (facts.requests, facts.payment) == ((), None)
