@@ -33,9 +33,6 @@ from gristmill.settings import AskSettings, LlmSettings, Settings
 
 QWEN = Path.home() / ".cache" / "real-llm" / "qwen.gguf"
 MILL = "The mill was built in 1924 by Anna Novak. It has three stones and a wheel of oak."
-INVOICES = (
-    "Invoice 17 of Weir & Wheel over EUR 120.00 is paid. Invoice 18 of Weir & Wheel over EUR 250.00 is still open."
-)
 PATIENCE = 600.0  # seconds until the model must be there; never what a test is about
 
 
@@ -177,15 +174,3 @@ async def test_a_real_small_model_writes_a_file_that_a_person_lets_it_commit(
     if not more:  # the standard graph commits what it wrote, when a person agrees
         assert ("git_commit", "done") in await list_done(bench)
         assert "1924" in bench.upstream("show", f"agent/run-{bench.run}:NOTES.md")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("needs_qwen")
-async def test_a_real_small_model_drafts_a_mail(bench: Workbench, tmp_path: Path) -> None:
-    await store_page(bench.db, INVOICES, name="invoices.md", scope=PROJECT)
-    async with run_router(tmp_path / "router") as settings, RouterLlm(settings) as llm:
-        shrink(bench, settings)
-        await bench.begin("Draft a mail to anna@acme.example that says which invoice is still open.")
-        assert await carry_on(bench, llm)
-    assert ("draft_mail", "done") in await list_done(bench)
-    assert not bench.mail.mails, "a draft is not sent"
