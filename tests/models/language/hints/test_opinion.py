@@ -1,6 +1,7 @@
 """The second opinion on whole mails: it hears wishes and bills that no rule knows, and can only raise."""
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from gristmill.models.language.hints.concepts import find_concepts
 from gristmill.models.language.hints.opinion import BILL, WISH, weigh_wish
 from gristmill.models.language.hints.weights import load_weights
 
+EXAMPLES = Path(__file__).parents[4] / "examples" / "inbox"
 WRITTEN = datetime(2026, 11, 18, 9, tzinfo=UTC)
 
 
@@ -59,6 +61,16 @@ def test_a_bill_is_heard_in_words_of_no_rule_and_is_due_on_the_day_beside_the_am
 
 def test_a_receipt_is_no_bill() -> None:
     assert read("Doklad o zaplacení", "Potvrzujeme přijetí platby 890 Kč za objednávku 55120.")[0].payment is None
+
+
+def test_an_amount_that_nobody_asks_for_is_no_bill() -> None:
+    minutes = (EXAMPLES / "meeting-2026-05-26.md").read_text()
+    price = "The factor is larger than the price of the better grease, which is about EUR 140 a year for each mill."
+    for text in (minutes, price):
+        assert "EUR" in text
+        assert read_facts(text, About(WRITTEN, type="document")).payment is None
+    bought = "I bought a replacement at their counter (receipt 88-20417, EUR 468.30) and will fit it tomorrow."
+    assert read("Re: bearing broke", f"The bearing broke this morning.\n{bought}")[0].payment is None
 
 
 def test_a_machine_that_says_it_is_broken_is_heard() -> None:

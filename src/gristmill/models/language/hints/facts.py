@@ -62,7 +62,7 @@ def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) ->
     dates = (*find_dates(words, about, language), *_read_due_field(about))
     references = find_references(text, tuple(cut.spans))
     noise = find_noise(words, cut.body, about)
-    payment = find_payment(words, sentences, amounts, dates, references, noise, about.written_at.date())
+    payment = find_payment(words, sentences, amounts, dates, references, noise, about)
     requests, asking = find_requests(words, cut.asked, dates, language, about)
     contract = is_contract(sentences)
     if contract and about.type == "document":  # what it says in general binds both sides, and asks nobody yet

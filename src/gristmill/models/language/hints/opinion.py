@@ -18,6 +18,7 @@ WISH, BILL = Path(__file__).with_name("wish.bin"), Path(__file__).with_name("bil
 PIECES = (3, 4, 5)  # characters of a piece of a word
 TIMES = 3  # that a concept counts
 WHOLE = 3  # letters up to which a word has no pieces
+RECEIPT = -2.5  # a margin: few bills lie below it
 LONGEST = 120  # words that are weighed together; a longer text is weighed part by part
 
 
@@ -35,9 +36,19 @@ def weigh_wish(sentences: Sequence[Sentence]) -> tuple[float, Sentence | None]:
     return margin, max(part, key=lambda one: model.weigh(find_features([one])))
 
 
-def weigh_bill(sentences: Sequence[Sentence]) -> float:
-    """How surely a text that names an amount asks for a payment (above 0: yes)."""
-    return max((load_weights(BILL).weigh(find_features(part)) for part in _divide(sentences)), default=-1.0)
+def sounds_like_bill(sentences: Sequence[Sentence]) -> bool:
+    """Whether a text that names an amount asks for a payment; as above, the parts of a long one must say it clearly."""
+    margins = _weigh_bill(sentences)
+    return max(margins, default=-1.0) > (len(margins) > 1)
+
+
+def sounds_like_receipt(sentences: Sequence[Sentence]) -> bool:
+    """Whether it is very sure that no part of a text asks for a payment."""
+    return max(_weigh_bill(sentences), default=0.0) < RECEIPT
+
+
+def _weigh_bill(sentences: Sequence[Sentence]) -> list[float]:
+    return [load_weights(BILL).weigh(find_features(part)) for part in _divide(sentences)]
 
 
 def find_features(sentences: Sequence[Sentence]) -> list[int]:

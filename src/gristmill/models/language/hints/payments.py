@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from gristmill.models.language.hints.indirect import HEARD_IN
 from gristmill.models.language.hints.model import (
+    About,
     Evidence,
     FoundAmount,
     FoundDate,
@@ -13,7 +15,7 @@ from gristmill.models.language.hints.model import (
     Noise,
     Payment,
 )
-from gristmill.models.language.hints.opinion import weigh_bill
+from gristmill.models.language.hints.opinion import sounds_like_bill, sounds_like_receipt
 from gristmill.models.language.hints.phrases import compile_phrases
 from gristmill.models.language.hints.sentences import Sentence
 from gristmill.models.language.hints.words import Words
@@ -185,7 +187,6 @@ CONTRACT = compile_phrases(
     smlouva|dodatek|obchodní podmínky|ugovor|aneks|opći uvjeti
     """
 )
-RECEIPT = -2.5  # a margin of the second opinion: few bills lie below it
 NEVER_A_BILL = frozenset({"newsletter", "auto_reply", "bounce", "read_receipt", "calendar_reply"})
 NEAR = 160  # characters between what is owed, its amount and its day
 CONDITIONAL = compile_phrases(
@@ -224,20 +225,24 @@ def find_payment(
     dates: Sequence[FoundDate],
     references: Sequence[FoundReference],
     noise: Sequence[Noise],
-    today: date,
+    about: About,
 ) -> Payment | None:
     """What is to be paid, with the words that say so; where an amount is named, a second opinion is heard.
 
-    It finds a payment in words that no rule knows. It takes one back only if it is very sure: that is a receipt.
+    It finds a payment in words that no rule knows, of texts that somebody wrote to us: papers, minutes and pages name
+    amounts that nobody asks for. It takes a payment back only if it is very sure: that is a receipt.
     """
+    today = about.written_at.date()
     found = _find_by_rules(words, sentences, amounts, dates, references, noise, today)
     if not amounts:
         return found
     if found is not None:
-        return None if not _has(sentences, UNPAID) and weigh_bill(sentences) < RECEIPT else found
+        return None if not _has(sentences, UNPAID) and sounds_like_receipt(sentences) else found
+    if about.type not in HEARD_IN:
+        return None
     if any(one.kind in NEVER_A_BILL for one in noise) or is_contract(sentences) or _has(sentences, OFFER):
         return None
-    if _is_settled(sentences) or _has(sentences, PAYING_US) or weigh_bill(sentences) < 0:
+    if _is_settled(sentences) or _has(sentences, PAYING_US) or not sounds_like_bill(sentences):
         return None
     places = [one.evidence.start for one in amounts]
     named = [one for one in sentences if any(one.start <= place < one.stop for place in places)]
