@@ -36,6 +36,8 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 settings.register_profile("thorough", settings(), max_examples=1000)  # pytest --hypothesis-profile=thorough
 
+os.environ.pop("COLUMNS", None)  # tables are as wide as on paper, whatever terminal the tests run in
+
 FOLDER = pytest.StashKey[Path]()
 FOLDERS = "gristmill-tests-"
 MEMORY = Path("/dev/shm")

@@ -90,7 +90,7 @@ def test_the_empty_name_of_a_variable_that_is_not_set_makes_nothing_everybodys(s
 def test_the_empty_name_of_a_variable_that_is_not_set_is_not_the_folder_where_one_stands(cli, command):
     said = cli(*command.split(), "")
     assert said.code == 1
-    assert said.err.startswith("There is no")
+    assert said.err.startswith("An empty name is no file or folder" if command == "add" else "There is no")
 
 
 def test_retrying_what_has_not_failed_is_answered_in_words_of_the_document(cli, folder):
@@ -303,6 +303,8 @@ def test_a_type_that_no_document_has_is_answered_with_those_there_are(cli, folde
     kinds = "CASE id WHEN 1 THEN 'image' WHEN 2 THEN 'markdown' ELSE 'mail' END"
     within(url, lambda tx: tx.execute(f"UPDATE document SET type = {kinds}"))
     said = cli("search", "plan", "--type", "jpg")
+    assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, mail, markdown.\n")
+    said = cli("search", "plan", "--type", "jpg", "--client", "GLOBAL")
     assert (said.code, said.err) == (1, "No document is of the type “jpg”: there are image, markdown.\n")
 
 

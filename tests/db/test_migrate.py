@@ -397,6 +397,10 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "agents/0004_memory": "f0633dd511f0",
     "agents/0005_git_questions": "9027e20e23c3",
     "agents/0006_delegations": "48212ae07cec",
+    "agents/0007_lists": "9c3b92191bba",
+    "agents/0008_step_note": "ad40418ba618",
+    "agents/0009_refused_effects": "7afe96ff39db",
+    "qualifier/0003_same_ids": "3b8a8fedc2b0",
 }
 
 

@@ -4,7 +4,7 @@ from gristmill.agents.ask.answering import Answerer
 from gristmill.agents.ask.talking import Talker
 from gristmill.db import Database
 from gristmill.knowledge import Finder
-from gristmill.models import RouterLlm
+from gristmill.models import RouterLlm, hide_credentials
 from gristmill.qualifier import RequestNotes
 from gristmill.settings import Settings
 
@@ -18,7 +18,7 @@ class AskService:
         self.finder = finder
         model = settings.ask.model or settings.llm.model
         self._llm = RouterLlm(settings.llm, session="ask") if model else None
-        where = self._llm.address if self._llm is not None else ""
+        where = hide_credentials(settings.llm.url)
         note = RequestNotes(db, "ask").note_request
         self.answerer = Answerer(db, finder, settings.ask, self._llm, model, note, where=where)
         self.talker = Talker(db, self.answerer, self._llm, turns=settings.ask.turns)
