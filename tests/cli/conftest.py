@@ -1,17 +1,14 @@
 """The command line as tests use it: `cli("task", "list")` runs in this process, on a database of its own."""
 
 import asyncio
-import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from desk import EXAMPLES, MILL, within
+from desk import EXAMPLES, MILL, Cli, Said, within
 
 from gristmill.cli import main
 from gristmill.cli.handlers import open_handlers
@@ -21,22 +18,6 @@ from gristmill.queue import Letter, Worker, send_many
 from gristmill.settings import Settings
 
 sys.path.insert(0, str(EXAMPLES))  # its letters are ours
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command said, and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Said]
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """What tests of the command line have in common."""
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,22 @@ from gristmill.db import Database, Tx
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MILL = f"{EXAMPLES}/mill.py:handlers"
 PATIENCE = 120.0  # seconds for what comes true sooner wherever it comes true at all
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Said]
 
 
 def within(url: str, work: Callable[[Tx], Awaitable[Any]]) -> Any:

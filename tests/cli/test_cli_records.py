@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
+from desk import Cli
 
-from conftest import Cli
 from gristmill.app import handlers
 from gristmill.cli import imports
 from gristmill.cli.session import Session
