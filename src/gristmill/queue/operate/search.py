@@ -18,8 +18,8 @@ SQL = queries("gristmill.queue.operate", "search.sql")
 NEWER = 2**62  # than any task
 OPEN = ("pending", "processing")
 FEW = 5_000  # open tasks of a queue that are as well read all
-MOST_AT_ONCE = 4_000  # ids in one look
-BUDGET = 0.12  # seconds of one request
+MOST_AT_ONCE = 1_000  # ids in one look: the time is over only between two looks
+BUDGET = 0.1  # seconds of one request
 SLACK = timedelta(minutes=10)  # ids grow with time, but two senders at once may mix them
 
 
