@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 import pytest
@@ -19,7 +21,9 @@ from gristmill.models import Passage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Description, Fetched, Source
+from gristmill.sources.tracker.attached import find_linked
 from gristmill.sources.tracker.github import GitHubOptions, match_files, name_site
+from gristmill.sources.tracker.gitlab import UPLOAD
 from gristmill.sources.tracker.gitlab_issue import describe_gitlab
 from gristmill.sources.tracker.issue import find_mentions
 from gristmill.sources.tracker.jira import JiraOptions, write_jql
@@ -222,11 +226,30 @@ async def test_a_file_in_the_text_of_an_issue_is_a_document_of_its_own(farm: Far
 )
 def test_files_of_github_lie_where_people_read_its_issues(api: str, site: str) -> None:
     assert name_site(api) == site
-    files = match_files(site)
+    files = match_files(site, "acme/mill")
     for path in ("user-attachments/assets/0a-1b", "user-attachments/files/1/a.pdf", "acme/mill/assets/1/0a-1b"):
         assert files.search(f"![x]({site}/{path})") is not None
     assert files.search(f"{site}/acme/mill/blob/main/files.md") is None
+    assert files.search(f"{site}/acme/secret/files/1/a.pdf") is None, "the key may see more than who wrote the issue"
     assert files.search("https://elsewhere.test/user-attachments/files/1/a.pdf") is None
+
+
+ASTRAY = ["..", "../../../../user", "%2e%2e/%2e%2e/repository", "..%2f..%2fuser", "%252e%252e/user", "a\\..\\b"]
+
+
+@pytest.mark.parametrize("tail", ASTRAY)
+def test_no_address_in_an_issue_leads_our_key_elsewhere(tail: str) -> None:
+    site = "https://github.com"
+    files = "/user-attachments/files/1"
+    patterns = {f"{site}{files}": match_files(site, "acme/mill"), f"/uploads/{SECRET}": UPLOAD}
+    for start, pattern in patterns.items():
+        text = f"See {start}/{tail}, {start}/x/{tail} and {start}/plan.txt."
+        places = [one.place for one in find_linked(text, pattern, "acme/mill#1", "acme/mill").values()]
+        assert f"{start}/plan.txt" in places
+        for place in places:
+            path = unquote(unquote(place)).removeprefix(site)
+            assert normpath(path) == path
+            assert path.startswith(f"{start.removeprefix(site)}/")
 
 
 async def test_a_file_that_cannot_be_had_or_is_too_large_does_not_hold_up_its_issue(farm: Farm) -> None:

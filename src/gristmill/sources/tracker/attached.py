@@ -44,11 +44,20 @@ def find_linked(text: str, pattern: re.Pattern[str], external: str, project: str
     """The files that were put into the text of an issue, by the ids that they have as items."""
     places = dict.fromkeys(found[0].rstrip(".,") for found in islice(pattern.finditer(text), MOST_FILES))
     files: dict[str, IssueFile] = {}
-    for place in places:
+    for place in filter(stays_below, places):
         id_ = sha256(place.encode()).hexdigest()[:16]
         name = unquote(place.rpartition("/")[2])
         files[f"{external}{BESIDE}{id_}"] = IssueFile(id_, name, external, project, place=place)
     return files
+
+
+def stays_below(place: str) -> bool:
+    """Whether an address leads where it begins.
+
+    A stranger writes it, and we ask with our key: `/uploads/…/../../..` would lead to what only the key may see.
+    """
+    parts = [unquote(part) for part in place.split("/")]
+    return bool(parts[-1]) and not any(part in (".", "..") or set(part) & {"/", "\\", "%"} for part in parts)
 
 
 def is_file(external: str) -> bool:

@@ -63,7 +63,8 @@ class GitHub:
         """`web` is where people read the issues: the API has no files."""
         self._provider = provider
         self._web = web
-        self._files = match_files(name_site(options.url)) if options.attachments else None
+        self._site = name_site(options.url)
+        self._has_files = options.attachments
         self._max_bytes = max_bytes
         self.streams: Sequence[str] = split_names(options.repositories)
         self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
@@ -94,9 +95,9 @@ class GitHub:
         return [item for item in found if item is not None]
 
     def _find_files(self, issue: Mapping[str, Any], external: str) -> dict[str, IssueFile]:
-        if self._files is None:
-            return {}
-        return find_linked(read_text(issue.get("body")), self._files, external, external.rpartition("#")[0])
+        repository = external.rpartition("#")[0]
+        text = read_text(issue.get("body")) if self._has_files else ""
+        return find_linked(text, match_files(self._site, repository), external, repository)
 
     async def _fetch_file(self, id_: str) -> RawItem | None:
         external = id_.partition(BESIDE)[0]
@@ -149,9 +150,12 @@ def name_site(api: str) -> str:
     )
 
 
-def match_files(site: str) -> re.Pattern[str]:
-    """Addresses of files that people put into an issue, of today and of former years."""
-    own = rf"{re.escape(site)}/(?:user-attachments|[\w.-]+/[\w.-]+)/(?:assets|files)/"
+def match_files(site: str, repository: str) -> re.Pattern[str]:
+    """Addresses of files that people put into an issue of a repository, of today and of former years.
+
+    Not those of other repositories: our key may see what the writer of the issue may not.
+    """
+    own = rf"{re.escape(site)}/(?:user-attachments|{re.escape(repository)})/(?:assets|files)/"
     return re.compile(rf"(?:{own}|https://user-images\.githubusercontent\.com/)[\w./%-]{{1,300}}")
 
 

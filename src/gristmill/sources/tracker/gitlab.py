@@ -25,7 +25,8 @@ from gristmill.wording import format_count
 
 LISTED = 100  # issues of one page of a listing
 MOST_PAGES = 50  # of the notes or events of one issue
-UPLOAD = re.compile(r"(?<![\w/.])/uploads/[0-9a-f]{32}/[^\s()\[\]<>\"'?#]{1,255}")  # GitLab writes it without a machine
+# GitLab writes it without a machine
+UPLOAD = re.compile(r"(?<![\w/.])/uploads/[0-9a-f]{32}/[^\s()\[\]<>\"'?#/]{1,255}")
 NO_UPLOAD = "Its server does not give it: it is gone, or the server is older than GitLab 17.4."
 LISTS = {"#": "issues", "!": "merge_requests"}  # by the sign that stands before the number
 UNREAD = frozenset({"avatar_url", "_links", "task_completion_status", "time_stats", "user_notes_count", "upvotes"})
