@@ -187,17 +187,14 @@ class GitWorld(World):
         self.folder = folder
         self.options = {"url": str(folder), "project": "mill"}
         self.hashes: dict[str, str] = {}
-        self.commits = 0
         folder.mkdir()
         self.git("init", "--quiet", "--initial-branch", "main")
 
     def git(self, *words: str) -> str:
         settings = ["-c", "user.name=Anna", "-c", "user.email=anna@acme.test", "-c", "commit.gpgsign=false"]
         settings += ["-c", "core.hooksPath=/dev/null"]
-        # a commit that is made again is another one, also within the same second: its hash is made of its time
-        self.commits += words[0] == "commit"
-        moment = (BEGINNING + timedelta(seconds=self.commits)).isoformat()
-        dates = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
+        # a commit that is made again is the same one, as where a branch is pushed again: its hash is made of its time
+        dates = {"GIT_AUTHOR_DATE": BEGINNING.isoformat(), "GIT_COMMITTER_DATE": BEGINNING.isoformat()}
         command, env = ["git", *settings, *words], os.environ | dates
         done = subprocess.run(command, cwd=self.folder, env=env, check=True, capture_output=True, text=True)
         return done.stdout.strip()

@@ -76,11 +76,15 @@ class GitConnector:
         return f"It has {format_count(len(await self._walk(heads, [])), 'commit')} on {len(heads):,} branches."
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
-        """Commits that no branch reached before; known ones among them are left out, after a kill for example."""
+        """Commits that no branch reached before; known ones among them are left out, after a kill for example.
+
+        A branch that was taken away and pushed again stands where it stood, and yet its commits are leaving, or gone.
+        """
         heads = await self._find_heads()
         before = dict(checkpoint.get("heads", {}))
-        if heads != before:
-            old = await self._find_existing(list(before.values()))
+        missing = {one.external for one in await self.bench.known.find_unlike([Listed(one) for one in heads.values()])}
+        if heads != before or missing:
+            old = await self._find_existing([one for one in before.values() if one not in missing])
             commits = await self._walk(heads, old)
             for portion in _portions(list(commits.items()), COMPARED):
                 unlike = await self.bench.known.find_unlike([Listed(one) for one, _ in portion])
