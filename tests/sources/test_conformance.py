@@ -128,7 +128,7 @@ async def test_a_place_that_is_suddenly_empty_deletes_nothing_until_a_person_agr
     await world.vanish()
     await farm.compare(source)
     assert len(await farm.documents()) == 17
-    assert "17 of 17 items are gone" in str((await farm.look(source)).error)
+    assert "17 of 17 items are gone" in str((await farm.look(source)).listing_error)
     await farm.compare(source, agreed=True)
     assert await farm.documents() == {}
 

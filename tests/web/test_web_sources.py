@@ -57,6 +57,30 @@ async def test_everybody_sees_their_own_sources(sown: tuple[Web, dict[str, tuple
             assert bytes_.status_code == status
 
 
+async def test_a_place_where_most_is_gone_has_the_button_to_agree(
+    sown: tuple[Web, dict[str, tuple[int, int]]], db: Database
+) -> None:
+    web, numbers = sown
+    source = numbers["letters"][0]
+    button = "They are gone: remove them"
+    assert button not in (await web.client("acme manager").get(f"/sources/{source}")).text
+    async with db.transaction() as tx:
+        await tx.execute(
+            "UPDATE source SET awaits_agreement = true, listing_error = '9 of 9 are gone', succeeded_at = clock()"
+        )
+    page = (await web.client("acme manager").get(f"/sources/{source}")).text
+    assert button in page
+    assert "9 of 9 are gone" in page
+    assert "<dt>Lag</dt>" in page
+    assert button not in (await web.client("acme viewer").get(f"/sources/{source}")).text
+    shown = (await web.client("acme viewer").get(f"/api/sources/{source}")).json()
+    assert (shown["awaits_agreement"], shown["listing_trouble"]) == (True, "9 of 9 are gone")
+    agreed = await web.client("acme manager").post(f"/api/sources/{source}/sync", json={"agreed": True})
+    assert agreed.status_code == 200
+    async with db.transaction() as tx:
+        assert await tx.value("SELECT payload->>'agreed' FROM tasks WHERE kind = 'sources.list'") == "true"
+
+
 async def test_the_options_of_everybodys_source_are_the_operators_alone(
     sown: tuple[Web, dict[str, tuple[int, int]]],
 ) -> None:

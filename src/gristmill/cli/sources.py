@@ -69,6 +69,11 @@ class Shown:
     failures: int
     items: Mapping[str, int]
     listed_at: datetime | None
+    listing_every: timedelta
+    last_listing_success: datetime | None
+    next_listing_at: datetime | None
+    listing_failures: int
+    listing_trouble: str | None
 
 
 @app.command()
@@ -295,6 +300,11 @@ def _make_shown(source: Source, standing: Standing, items: Mapping[str, int]) ->
         failures=source.failures,
         items=items,
         listed_at=source.listed_at,
+        listing_every=source.listing_every,
+        last_listing_success=source.listing_succeeded_at,
+        next_listing_at=standing.next_listing_at,
+        listing_failures=source.listing_failures,
+        listing_trouble=standing.listing_trouble,
     )
 
 

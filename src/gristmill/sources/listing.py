@@ -10,9 +10,8 @@ from typing import NamedTuple
 import orjson
 
 from gristmill.db import Database, Tx
-from gristmill.errors import Permanent
 from gristmill.ids import ItemId
-from gristmill.queue import Answer, Done, current
+from gristmill.queue import Answer, Done, Skip, current
 from gristmill.sources import store
 from gristmill.sources.letters import ListSource
 from gristmill.sources.model import Connector, RawItem, Source
@@ -23,6 +22,7 @@ PORTION = 1_000  # items that are read, fetched or removed together
 MOST_SHOWN = 1_000  # ids that a report names
 FEW = 10  # items that may be gone at once without anybody asking
 LARGE = 16 << 20  # bytes that are kept in one transaction
+DOUBTED = Skip("most of its source seemed gone: it waits until somebody agrees, or asks for a listing")
 
 
 class _Living(NamedTuple):
@@ -123,25 +123,33 @@ class Lister:
             return GONE
         if source.paused:
             return PAUSED
-        return await self.poller.attempt(source, partial(self._list, source, letter.agreed))
+        if source.awaits_agreement and not letter.agreed:
+            return DOUBTED
+        return await self.poller.attempt(source, partial(self._list, source, letter.agreed), store.LISTINGS)
 
     async def _list(self, source: Source, agreed: bool) -> Answer:
         db = self.poller.opener.db
         async with self.poller.opener.open(source) as connector:
             found = await compare_ids(db, source, connector)
             if not agreed and is_too_much(found.there, found.here, self.most_gone):
-                await self._note(source, found)
-                raise Permanent(
-                    f"{found.here - found.there:,} of {found.here:,} items are gone at {source.name}, which may be a "
-                    f"mistake: nothing is removed until you say gristmill source sync {source.name} --agree."
-                )
+                return await self._doubt(source, found)
             # what the listing left out while its pages moved is there when it is asked for by its id
             back = await self._fetch(source, connector, found.surplus)
             await self._fetch(source, connector, [*found.missing, *found.stale])
             await self._remove(source, [one for one in found.surplus if one not in back])
         found.surplus = [one for one in found.surplus if one not in back]
         await self._note(source, found)
-        return Done(result={"there": found.there, "removed": len(found.surplus)})
+        written = partial(store.note_listing_success, source=source.id)
+        return Done(written, result={"there": found.there, "removed": len(found.surplus)})
+
+    async def _doubt(self, source: Source, found: Comparison) -> Answer:
+        """Only a person knows whether this is a mistake: the same listing a minute later would say the same."""
+        gone = f"{found.here - found.there:,} of {found.here:,} items are gone at {source.name}"
+        doubt = f"{gone}, which may be a mistake: nothing is removed until somebody agrees."
+        async with self.poller.opener.db.transaction() as tx:
+            await note_listing(tx, source, found)
+            await store.note_doubt(tx, source, doubt)
+        return Skip(doubt)
 
     async def _fetch(self, source: Source, connector: Connector, ids: Sequence[str]) -> set[str]:
         """Keep those of these that are there."""

@@ -179,6 +179,10 @@ class Source:
     waits_for: str | None
     listed_at: datetime | None
     listing: Mapping[str, Any] | None
+    listing_failures: int
+    listing_error: str | None
+    listing_succeeded_at: datetime | None
+    awaits_agreement: bool
     now: datetime  # when it was asked for
 
 

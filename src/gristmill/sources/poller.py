@@ -21,6 +21,7 @@ GONE = Skip("its source was removed")
 PAUSED = Skip("its source is paused")
 LONGEST_WAIT = timedelta(days=1)  # whatever the other side asks for
 SOON = timedelta(seconds=1)
+LISTING_PAUSES = tuple(timedelta(minutes=n) for n in (1, 5, 15, 30, 60))
 LONGEST_ERROR = 500  # characters that are kept of an error
 
 
@@ -59,8 +60,10 @@ class Poller:
             await store.begin_poll(tx, source)
         return await self.attempt(source, partial(self._poll, source))
 
-    async def attempt(self, source: Source, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Work with a source; what goes wrong there is written down, and puts off this source alone."""
+    async def attempt(
+        self, source: Source, work: Callable[[], Awaitable[Answer]], journal: store.Journal = store.POLLS
+    ) -> Answer:
+        """Work with a source; what goes wrong there is written down, and puts off this work alone."""
         try:
             return await work()
         except Unreachable:  # our own database, and no fault of the source
@@ -70,13 +73,11 @@ class Poller:
         except Overloaded as error:
             if not isinstance(error, NoTurn):  # a limiter of our own counts for itself
                 current().count_limit(name_host(source))
-            return await self._put_off(source, min(error.retry_after, LONGEST_WAIT), describe(error))
-        except GristmillError as error:
-            return await self._back_off(source, describe(error))
-        except (OSError, TimeoutError) as error:
-            return await self._back_off(source, describe(error))
+            return await self._put_off(source, journal, min(error.retry_after, LONGEST_WAIT), describe(error))
+        except (GristmillError, OSError, TimeoutError) as error:
+            return await self._back_off(source, journal, describe(error))
         except Exception as error:  # a mistake of ours: the queue counts it, too
-            await self._back_off(source, describe(error))
+            await self._back_off(source, journal, describe(error))
             raise
 
     async def _poll(self, source: Source) -> Answer:
@@ -100,14 +101,16 @@ class Poller:
         async with self.opener.db.transaction() as tx:
             return await store.keep_batch(tx, source, batch, place)
 
-    async def _put_off(self, source: Source, wait: timedelta, reason: str) -> Answer:
+    async def _put_off(self, source: Source, journal: store.Journal, wait: timedelta, reason: str) -> Answer:
         async with self.opener.db.transaction() as tx:
-            await store.note_wait(tx, source, wait, reason)
+            await journal.note_wait(tx, source, wait, reason)
         return Snooze(wait, reason)
 
-    async def _back_off(self, source: Source, error: str) -> Answer:
+    async def _back_off(self, source: Source, journal: store.Journal, error: str) -> Answer:
         async with self.opener.db.transaction() as tx:
-            failures = await store.note_failure(tx, source, error)
+            failures = await journal.note_failure(tx, source, error)
+        if journal is store.LISTINGS:
+            return Snooze(choose_listing_pause(failures), error)
         kind = self.opener.kinds.get(source.kind)
         return Snooze(choose_pause(failures, kind.backoff if kind else (source.every,)), error)
 
@@ -123,6 +126,11 @@ def choose_pause(failures: int, steps: Sequence[timedelta]) -> timedelta:
     return steps[(max(failures, 1) - 1) % len(steps)]
 
 
+def choose_listing_pause(failures: int) -> timedelta:
+    """The pause after so many listings that failed in a row; the longest stays, since a listing asks for everything."""
+    return LISTING_PAUSES[min(max(failures, 1), len(LISTING_PAUSES)) - 1]
+
+
 def describe(error: BaseException) -> str:
     text = store.make_keepable(" ".join(str(error).split()))[:LONGEST_ERROR] or type(error).__name__
     return text if isinstance(error, GristmillError) else f"{type(error).__name__}: {text}"
@@ -131,6 +139,8 @@ def describe(error: BaseException) -> str:
 async def ask_for_poll(tx: Tx, source: Source, *, listing: bool = False, agreed: bool = False) -> TaskId:
     """A person wants it now: the pauses begin anew, and a poll that was put off starts at once."""
     await tx.execute(store.SQL["forgive"], id=source.id)
+    if listing:
+        await tx.execute(store.SQL["forgive_listing"], id=source.id)
     letter: Letter = ListSource(source.id, agreed) if listing else PollSource(source.id)
     key = list_key(source.id) if listing else poll_key(source.id)
     return await send(tx, letter, unique=Unique(key, "replace"), foreground=True, scope=source.scope)

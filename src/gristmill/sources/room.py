@@ -20,7 +20,7 @@ from gristmill.sources.listing import Lister
 from gristmill.sources.opening import Opener
 from gristmill.sources.poller import Poller, answer_due
 from gristmill.sources.register import apply_declared
-from gristmill.sources.status import SOURCE_STOPPED, find_stopped_sources
+from gristmill.sources.status import RULES, find_stopped_sources
 from gristmill.sources.watching import Listener, answer_watch
 
 ITEMS_AT_ONCE = 256
@@ -60,5 +60,5 @@ ROOM = Room(
     schedules=(RecurringLetter("sources.watch", WatchSources(), "*/10 * * * *"),),
     handlers=bind_handlers,
     prepare=apply_declared,
-    alarms=(Watch((SOURCE_STOPPED,), find_stopped_sources),),
+    alarms=(Watch(RULES, find_stopped_sources),),
 )

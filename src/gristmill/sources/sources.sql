@@ -10,7 +10,8 @@ ON CONFLICT (scope, name) DO NOTHING RETURNING id;
 UPDATE source
    SET kind = %(kind)s, options = %(options)s::jsonb, every = %(every)s, listing_every = %(listing_every)s, declared = %(declared)s,
        checkpoint = CASE WHEN (kind, options) = (%(kind)s, %(options)s::jsonb) THEN checkpoint END, step = step + 1,
-       failures = 0, error = NULL, waits_until = NULL, waits_for = NULL, expected_from = clock()
+       failures = 0, error = NULL, waits_until = NULL, waits_for = NULL, expected_from = clock(),
+       listing_failures = 0, listing_error = NULL, awaits_agreement = false
  WHERE id = %(id)s
    AND (kind, options, every, listing_every, declared)
        <> (%(kind)s, %(options)s::jsonb, %(every)s::interval, %(listing_every)s::interval, %(declared)s)
@@ -34,7 +35,8 @@ SELECT s.*, p.client, p.project, clock() AS now
 
 -- name: set_paused
 UPDATE source
-   SET paused = %(paused)s, expected_from = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL
+   SET paused = %(paused)s, expected_from = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL,
+       listing_failures = 0, listing_error = NULL, awaits_agreement = false
  WHERE id = %(id)s AND paused <> %(paused)s RETURNING id;
 
 -- name: undeclare
@@ -77,6 +79,24 @@ UPDATE source SET failures = 0, error = NULL, waits_until = NULL, waits_for = NU
 
 -- name: note_listing
 UPDATE source SET listed_at = clock(), listing = %(report)s::jsonb WHERE id = %(id)s;
+
+-- name: note_listing_success
+UPDATE source SET listing_succeeded_at = clock(), listing_failures = 0, listing_error = NULL, awaits_agreement = false
+ WHERE id = %(id)s;
+
+-- name: note_listing_wait
+-- the other side, or a limiter of ours, said when to come again
+UPDATE source SET listing_error = %(reason)s WHERE id = %(id)s;
+
+-- name: note_listing_failure
+UPDATE source SET listing_failures = listing_failures + 1, listing_error = %(error)s WHERE id = %(id)s RETURNING listing_failures;
+
+-- name: note_doubt
+UPDATE source SET awaits_agreement = true, listing_error = %(doubt)s WHERE id = %(id)s;
+
+-- name: forgive_listing
+-- a person wants a listing: its pauses begin anew, and it looks again at what seemed gone
+UPDATE source SET listing_failures = 0, listing_error = NULL, awaits_agreement = false WHERE id = %(id)s;
 
 -- name: lock_source
 SELECT step FROM source WHERE id = %(id)s FOR UPDATE;

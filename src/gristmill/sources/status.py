@@ -35,16 +35,29 @@ class Standing:
     sentence: str
     lag: timedelta | None  # since the last success
     next_at: datetime | None
+    next_listing_at: datetime | None = None
+    listing_trouble: str | None = None  # why all ids were not compared, in one sentence
 
 
-def decide_status(source: Source, work: Work | None, next_at: datetime | None) -> Standing:
-    """`work` is its poll, if one runs, stands in line or was put off."""
+def decide_status(
+    source: Source,
+    work: Work | None,
+    next_at: datetime | None,
+    listing: Work | None = None,
+    next_listing_at: datetime | None = None,
+) -> Standing:
+    """`work` is its poll, `listing` its listing, if one runs, stands in line or was put off."""
+    trouble = find_listing_trouble(source, listing)
+    if source.paused or source.awaits_agreement:
+        next_listing_at = None
+    elif listing and listing.wait == "time" and listing.run_at:
+        next_listing_at = listing.run_at
     lag = source.now - source.succeeded_at if source.succeeded_at else None
     if work and work.wait == "time" and work.run_at:
         next_at = min(filter(None, (next_at, work.run_at))) if not source.failures else work.run_at
 
     def say(status: Status, sentence: str) -> Standing:
-        return Standing(status, sentence, lag, None if source.paused else next_at)
+        return Standing(status, sentence, lag, None if source.paused else next_at, next_listing_at, trouble)
 
     if source.paused:
         return say("paused", "It is paused: gristmill source resume lets it go on.")
@@ -61,6 +74,8 @@ def decide_status(source: Source, work: Work | None, next_at: datetime | None) -
         return say("stopped", f"It has not succeeded for {format_span(source.now - since)}: {why}")
     if source.failures:
         return say("failing", f"{source.error}")
+    if trouble:
+        return say("stopped" if is_listing_overdue(source) else "failing", trouble)
     if source.succeeded_at is None:
         return say("new", "It was not polled yet.")
     return say("active", f"It was polled {format_span(source.now - source.succeeded_at)} ago.")
@@ -71,6 +86,24 @@ def is_overdue(source: Source) -> bool:
     return source.now - since > PATIENCE * source.every
 
 
+def find_listing_trouble(source: Source, work: Work | None) -> str | None:
+    """What a person should know of its listings; one that runs or stands in line is no trouble."""
+    if source.paused or (work and work.wait is None):
+        return None
+    if source.awaits_agreement:
+        return source.listing_error
+    if is_listing_overdue(source):
+        since = source.listing_succeeded_at or source.expected_from
+        why = source.listing_error or "nobody has compared them; is a worker running?"
+        return f"All its ids were not compared for {format_span(source.now - since)}: {why}"
+    return f"All its ids could not be compared: {source.listing_error}" if source.listing_failures else None
+
+
+def is_listing_overdue(source: Source) -> bool:
+    since = max(filter(None, (source.listing_succeeded_at, source.expected_from)))
+    return source.now - since > PATIENCE * source.listing_every
+
+
 class _NextRow(NamedTuple):
     name: str
     next_at: datetime | None
@@ -78,11 +111,15 @@ class _NextRow(NamedTuple):
 
 async def load_standings(tx: Tx, sources: Sequence[Source]) -> dict[SourceId, Standing]:
     """How each of these sources is."""
-    keys = [poll_key(one.id) for one in sources]
-    rows = await tx.all(SQL["poll_tasks"], Work, keys=[*keys, *(list_key(one.id) for one in sources)])
-    work: Mapping[str, Work] = {row.key: row for row in rows}
+    keys = [key(one.id) for one in sources for key in (poll_key, list_key)]
+    work: Mapping[str, Work] = {row.key: row for row in await tx.all(SQL["poll_tasks"], Work, keys=keys)}
     planned = {row.name: row.next_at for row in await tx.all(SQL["next_polls"], _NextRow, names=keys)}
-    return {one.id: decide_status(one, work.get(poll_key(one.id)), planned.get(poll_key(one.id))) for one in sources}
+
+    def decide(source: Source) -> Standing:
+        poll, list_ = poll_key(source.id), list_key(source.id)
+        return decide_status(source, work.get(poll), planned.get(poll), work.get(list_), planned.get(list_))
+
+    return {one.id: decide(one) for one in sources}
 
 
 class _CountRow(NamedTuple):
@@ -100,20 +137,33 @@ async def count_items(tx: Tx, sources: Sequence[SourceId]) -> dict[SourceId, dic
 
 
 SOURCE_STOPPED = "source-stopped"
+NOT_COMPARED = "source-not-compared"
+MOSTLY_GONE = "source-mostly-gone"
+RULES = (SOURCE_STOPPED, NOT_COMPARED, MOSTLY_GONE)
 
 
 async def find_stopped_sources(tx: Tx, settings: Settings) -> list[Finding]:
     """The sources that have not succeeded within twice their interval, though nothing keeps them waiting."""
     sources = await tx.all(SQL["list_sources"], Source, client=None, project=None)
     standings = await load_standings(tx, sources)
-    return [
-        Finding(
-            SOURCE_STOPPED,
-            f"{one.name} ({one.id})",
-            f"The source {one.name} has stopped. {standings[one.id].sentence}",
-            f"Run gristmill source test {one.name}.",
-            scope=one.scope,
+    return [found for one in sources if (found := judge_source(one, standings[one.id])) is not None]
+
+
+def judge_source(source: Source, standing: Standing) -> Finding | None:
+    """What the alarms say of a source; of several troubles, the one that a person has to see first."""
+    test = f"Run gristmill source test {source.name}."
+    if source.awaits_agreement and not source.paused:
+        sync = f"gristmill source sync {source.name} --full"
+        advice = f"If they are gone, agree on its page, or run {sync} --agree. If not, mend it, and run {sync}."
+        return _tell(source, MOSTLY_GONE, f"{source.listing_error}", advice)
+    if standing.status == "stopped" and is_overdue(source):
+        return _tell(source, SOURCE_STOPPED, f"The source {source.name} has stopped. {standing.sentence}", test)
+    if standing.listing_trouble and is_listing_overdue(source):
+        return _tell(
+            source, NOT_COMPARED, f"What is gone at {source.name} stays here. {standing.listing_trouble}", test
         )
-        for one in sources
-        if standings[one.id].status == "stopped"
-    ]
+    return None
+
+
+def _tell(source: Source, rule: str, sentence: str, advice: str) -> Finding:
+    return Finding(rule, f"{source.name} ({source.id})", sentence, advice, scope=source.scope)

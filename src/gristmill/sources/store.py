@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from gristmill.db import Database, Tx, queries
+from gristmill.db import Database, Query, Tx, queries
 from gristmill.errors import Transient
 from gristmill.ids import ItemId, ScopeId, SourceId
 from gristmill.queue import Envelope, send_many
@@ -261,13 +261,32 @@ async def note_success(tx: Tx, source: SourceId) -> None:
     await tx.execute(SQL["fold_tally"], id=source)
 
 
-async def note_wait(tx: Tx, source: Source, wait: timedelta, reason: str) -> None:
-    await tx.execute(SQL["note_wait"], id=source.id, wait=wait, reason=reason)
+async def note_listing_success(tx: Tx, source: SourceId) -> None:
+    await tx.execute(SQL["note_listing_success"], id=source)
 
 
-async def note_failure(tx: Tx, source: Source, error: str) -> int:
-    """How many polls have failed in a row now; 0 if the source was removed meanwhile."""
-    return await tx.value(SQL["note_failure"], id=source.id, error=error) or 0
+async def note_doubt(tx: Tx, source: Source, doubt: str) -> None:
+    """Most of its items seem gone: no listing begins by itself until a person has said what is true."""
+    await tx.execute(SQL["note_doubt"], id=source.id, doubt=doubt)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Where the troubles of a source are written down: those of its polls and of its listings are counted apart."""
+
+    wait: Query
+    failure: Query
+
+    async def note_wait(self, tx: Tx, source: Source, wait: timedelta, reason: str) -> None:
+        await tx.execute(self.wait, id=source.id, wait=wait, reason=reason)
+
+    async def note_failure(self, tx: Tx, source: Source, error: str) -> int:
+        """How many have failed in a row now; 0 if the source was removed meanwhile."""
+        return await tx.value(self.failure, id=source.id, error=error) or 0
+
+
+POLLS = Journal(SQL["note_wait"], SQL["note_failure"])
+LISTINGS = Journal(SQL["note_listing_wait"], SQL["note_listing_failure"])
 
 
 # --- what the indexer does

@@ -1,7 +1,7 @@
 """Sources over HTTP: how each is, its items with their bytes, the comparison of ids; pause, resume, sync."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -60,6 +60,17 @@ class ShownSource(BaseModel):
     items: Mapping[str, int]
     listed_at: datetime | None
     listing: Mapping[str, Any] | None
+    listing_every_seconds: float
+    last_listing_success: datetime | None
+    next_listing_at: datetime | None
+    listing_failures: int
+    listing_error: str | None
+    listing_trouble: str | None = Field(description="What a person should know of its listings, in one sentence.")
+    awaits_agreement: bool = Field(description="Most items seem gone: no listing until somebody says what is true.")
+
+    @property
+    def lag(self) -> timedelta | None:
+        return None if self.lag_seconds is None else timedelta(seconds=self.lag_seconds)
 
 
 class ShownItem(BaseModel):
@@ -109,13 +120,20 @@ def show_source(caller: Caller, source: Source, standing: Standing, items: Mappi
         options=source.options if caller.is_operator or source.client else {},
         every_seconds=source.every.total_seconds(),
         last_success=source.succeeded_at,
-        lag_seconds=standing.lag.total_seconds() if standing.lag else None,
+        lag_seconds=None if standing.lag is None else standing.lag.total_seconds(),
         next_at=standing.next_at,
         failures=source.failures,
         error=source.error,
         items=items,
         listed_at=source.listed_at,
         listing=source.listing,
+        listing_every_seconds=source.listing_every.total_seconds(),
+        last_listing_success=source.listing_succeeded_at,
+        next_listing_at=standing.next_listing_at,
+        listing_failures=source.listing_failures,
+        listing_error=source.listing_error,
+        listing_trouble=standing.listing_trouble,
+        awaits_agreement=source.awaits_agreement,
     )
 
 

@@ -1,0 +1,197 @@
+"""Full listings beside the polls: their failures are their own, and what looks like a mistake waits for a person."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from farm import Farm, a_farm, a_mail
+from feed import FEED, FeedServer, a_feed
+
+from gristmill.db import Database
+from gristmill.queue import Skip, Snooze
+from gristmill.sources.kinds import KINDS
+from gristmill.sources.model import Source
+from gristmill.sources.poller import list_key
+from gristmill.sources.status import Standing, find_stopped_sources, load_standings
+from gristmill.telemetry import Finding
+
+
+@pytest.fixture
+async def feed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FeedServer]:
+    monkeypatch.setenv("FEED_KEY", "good")
+    monkeypatch.setitem(KINDS, "feed", FEED)  # pyright: ignore[reportArgumentType]
+    async with a_feed() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def farm(db: Database, tmp_path: Path) -> AsyncIterator[Farm]:
+    async with a_farm(db, tmp_path) as opened:
+        yield opened
+
+
+async def finish(farm: Farm, answer: Any) -> Any:
+    """Let an answer write what it has to, as the queue does."""
+    if getattr(answer, "write", None):
+        async with farm.db.transaction() as tx:
+            await answer.write(tx)
+    return answer
+
+
+async def poll(farm: Farm, source: Source) -> Any:
+    return await finish(farm, await farm.by_hand(KINDS).poll(source))
+
+
+async def compare(farm: Farm, source: Source, *, agreed: bool = False) -> Any:
+    """As the schedule does; nobody asked for it."""
+    return await finish(farm, await farm.by_hand(KINDS).compare(source, agreed=agreed))
+
+
+async def standing(farm: Farm, source: Source) -> Standing:
+    async with farm.db.transaction() as tx:
+        return (await load_standings(tx, [await farm.look(source)]))[source.id]
+
+
+async def alarms(farm: Farm, after: str = "0") -> list[Finding]:
+    async with farm.db.transaction() as tx:
+        await tx.execute(f"SET LOCAL gristmill.clock_offset = '{after}'")  # pyright: ignore[reportArgumentType]
+        return await find_stopped_sources(tx, farm.settings)
+
+
+def fill(folder: Path, n: int) -> None:
+    folder.mkdir()
+    for number in range(n):
+        (folder / f"{number}.eml").write_bytes(a_mail(number))
+
+
+async def some_mails(farm: Farm, folder: Path, n: int = 40) -> Source:
+    fill(folder, n)
+    source = await farm.add("eml", path=str(folder))
+    await farm.work()
+    return source
+
+
+async def test_a_failing_listing_is_seen_though_the_polls_succeed(farm: Farm, feed: FeedServer) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    await farm.work()
+    feed.fault = lambda request, call: web.Response(status=500)
+    pauses = []
+    for _ in range(3):
+        answer = await compare(farm, source)
+        assert isinstance(answer, Snooze)
+        pauses.append(answer.wait.total_seconds() / 60)
+        feed.fault, broken = lambda request, call: None, feed.fault
+        await poll(farm, source)  # which has counters of its own
+        feed.fault = broken
+    assert pauses == [1, 5, 15]
+    looked, seen = await farm.look(source), await standing(farm, source)
+    assert (looked.failures, looked.error, looked.listing_failures) == (0, None, 3)
+    assert seen.status == "failing"
+    assert "in trouble (500)" in seen.sentence
+    assert seen.sentence.startswith("All its ids could not be compared:")
+    feed.fault = lambda request, call: None
+    await compare(farm, source)
+    looked = await farm.look(source)
+    assert (looked.listing_failures, looked.listing_error) == (0, None)
+    assert looked.listing_succeeded_at is not None
+    assert (await standing(farm, source)).status == "active"
+
+
+async def test_a_listing_does_not_excuse_a_poll_that_fails(farm: Farm, feed: FeedServer) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    feed.fault = lambda request, call: web.Response(status=500)
+    await farm.work()
+    feed.fault = lambda request, call: None
+    await compare(farm, source)
+    assert (await farm.look(source)).failures == 1
+
+
+async def test_a_listing_that_fails_stays_at_its_longest_pause(farm: Farm, feed: FeedServer) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    await farm.work()
+    feed.fault = lambda request, call: web.Response(status=500)
+    pauses = [(await compare(farm, source)).wait.total_seconds() / 60 for _ in range(7)]
+    assert pauses == [1, 5, 15, 30, 60, 60, 60]
+
+
+async def test_a_listing_that_is_overdue_raises_an_alarm_though_the_polls_succeed(farm: Farm, feed: FeedServer) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    await farm.work()
+    await compare(farm, source)
+    await farm.rows("UPDATE source SET succeeded_at = clock() + interval '3 days' RETURNING 1")  # polls go on meanwhile
+    assert await alarms(farm, "47 hours") == []
+    (found,) = await alarms(farm, "49 hours")
+    assert found.rule == "source-not-compared"
+    assert "nobody has compared them; is a worker running?" in found.sentence
+
+
+async def test_a_listing_that_the_other_side_puts_off_is_no_failure_and_is_told_when_it_is_overdue(
+    farm: Farm, feed: FeedServer
+) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    await farm.work()
+    feed.fault = lambda request, call: web.Response(status=429, headers={"Retry-After": "600"})
+    answer = await compare(farm, source)
+    assert answer.wait.total_seconds() == 600
+    assert (await standing(farm, source)).status == "active"  # its polls are not put off
+    await farm.rows("UPDATE source SET succeeded_at = clock() + interval '3 days' RETURNING 1")
+    (found,) = await alarms(farm, "49 hours")
+    assert "asks us to come again later" in found.sentence
+
+
+async def test_a_place_where_most_is_gone_waits_for_a_person(farm: Farm, tmp_path: Path) -> None:
+    source = await some_mails(farm, tmp_path / "a")
+    for number in range(38):
+        (tmp_path / "a" / f"{number}.eml").unlink()
+    first = await compare(farm, source)
+    assert isinstance(first, Skip)  # nothing waits in line that would try again
+    await poll(farm, source)
+    seen = await standing(farm, source)
+    assert seen.status == "failing"  # and stays so, however often it is polled
+    assert "38 of 40 items are gone" in seen.sentence
+    (found,) = await alarms(farm)
+    assert found.rule == "source-mostly-gone"
+    assert "source sync one --full --agree" in found.advice
+    for number in range(38):
+        (tmp_path / "a" / f"{number}.eml").write_bytes(a_mail(number))
+    second = await compare(farm, source)
+    assert isinstance(second, Skip)  # it does not even look, until a person asks for it
+    await farm.compare(source)
+    assert (await standing(farm, source)).status == "active"
+    assert await alarms(farm) == []
+    assert set((await farm.states(source)).values()) == {"INDEXED"}
+
+
+async def test_a_person_who_agrees_has_them_removed_and_the_alarm_ends(farm: Farm, tmp_path: Path) -> None:
+    source = await some_mails(farm, tmp_path / "a")
+    for number in range(38):
+        (tmp_path / "a" / f"{number}.eml").unlink()
+    await farm.compare(source)
+    assert (await farm.look(source)).awaits_agreement
+    await farm.poll(source)  # a poll that a person asks for does not answer the question
+    assert (await farm.look(source)).awaits_agreement
+    await farm.compare(source, agreed=True)
+    assert not (await farm.look(source)).awaits_agreement
+    assert list((await farm.states(source)).values()).count("DELETED") == 38
+    assert await alarms(farm) == []
+
+
+async def test_the_next_listing_is_known(farm: Farm, feed: FeedServer) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    await farm.work()
+    planned = await farm.rows("SELECT next_at FROM schedule WHERE name = %(name)s", name=list_key(source.id))
+    assert (await standing(farm, source)).next_listing_at == planned[0].next_at
+    feed.fault = lambda request, call: web.Response(status=500)
+    await farm.compare(source)  # it is put off for a minute
+    seen = await standing(farm, source)
+    now = (await farm.look(source)).now
+    assert seen.next_listing_at is not None
+    assert 0 < (seen.next_listing_at - now).total_seconds() <= 60
