@@ -113,3 +113,71 @@ def test_czech_negation_is_part_of_the_verb() -> None:
     said = passage("Smlouvu pan Novák nepodepsal.", language="cs")
     sentence, _ = check_sentence("Smlouvu pan Novák podepsal.", (1,), [said], language="cs")
     assert sentence.verdict == "contradicted"
+
+
+OTHERWISE = [
+    ("The tablet contains 5 g of iron.", "The tablet contains 5 mg of iron.", "contradicted"),
+    ("The dose is 500 mg a day.", "The dose is 500 micrograms a day.", "contradicted"),
+    ("The way is 5 km long.", "The way is 5 miles long.", "contradicted"),
+    ("It was 5 degrees at night.", "It was -5 degrees at night.", "contradicted"),
+    ("The town has 5 billion inhabitants.", "The town has 5 million inhabitants.", "contradicted"),
+    ("The company delivered the goods.", "The company failed to deliver the goods.", "contradicted"),
+    ("The board approved the plan.", "The board declined to approve the plan.", "contradicted"),
+    ("Anna signed the contract.", "Anna denied having signed the contract.", "contradicted"),
+    ("Smoking causes cancer.", "It is false that smoking causes cancer.", "contradicted"),
+    ("All employees signed the letter.", "Few employees signed the letter.", "unsupported"),
+    ("All employees signed the letter.", "Some employees signed the letter.", "unsupported"),
+    ("At least ten people came to the mill.", "At most ten people came to the mill.", "unsupported"),
+    ("Aspirin prevents headaches.", "Aspirin rarely prevents headaches.", "unsupported"),
+    ("Smoking caused the fire.", "If smoking caused the fire, the insurance does not pay.", "unsupported"),
+    ("Anna is 42 years old.", "Anna is a painter. Bob is 42 years old.", "unsupported"),
+    ("Acme acquired Globex.", "Globex acquired Acme.", "contradicted"),
+]
+THE_SAME = [
+    ("The way is 5 km long.", "The way is 5,000 m long."),
+    ("It was minus 5 °C at night.", "It was −5 °C at night."),
+    ("The town has 5 million inhabitants.", "The town has 5,000,000 inhabitants."),
+    ("The contract runs for three years.", "It is a 3-year contract, and it runs from May."),
+    ("The board refused to approve the plan.", "The board declined to approve the plan."),
+    ("The offer was refused by Anna.", "Anna refused the offer."),
+    ("A few employees signed the letter.", "Some employees signed the letter."),
+    ("The miller pays the repair.", "If the bearing fails, the miller pays the repair."),
+    ("Anna is 42 years old.", "Anna is a painter. She is 42 years old."),
+    ("Acme made sales of 42 million.", "Acme grew fast. Sales were 42 million."),
+    ("Acme acquired Globex.", "Globex was acquired by Acme."),
+    ("Anna met Bob in Vienna.", "Bob met Anna in Vienna."),
+]
+DENIED = [
+    ("de", "Die Firma lieferte die Ware.", "Die Firma lieferte die Ware nicht."),
+    ("de", "Anna weigerte sich, den Vertrag zu unterschreiben.", "Anna hat den Vertrag unterschrieben."),
+    ("nl", "Het bedrijf leverde de goederen.", "Het bedrijf leverde de goederen niet."),
+    ("fr", "La société a livré la marchandise.", "La société n'a pas livré la marchandise."),
+    ("es", "La empresa entregó la mercancía.", "La empresa no entregó la mercancía."),
+    ("cs", "Firma zboží dodala.", "Firma zboží nedodala."),
+    ("hr", "Tvrtka je isporučila robu.", "Tvrtka nije isporučila robu."),
+]
+
+
+@pytest.mark.parametrize(("text", "said", "verdict"), OTHERWISE)
+def test_words_in_common_do_not_support_what_the_passage_says_otherwise(text: str, said: str, verdict: str) -> None:
+    sentence, _ = check_sentence(text, (), [passage(said)], language="en")
+    assert sentence.verdict == verdict, sentence
+
+
+@pytest.mark.parametrize(("text", "said"), THE_SAME)
+def test_the_same_in_other_units_or_another_order_is_supported(text: str, said: str) -> None:
+    sentence, _ = check_sentence(text, (), [passage(said)], language="en")
+    assert sentence.verdict == "supported", sentence
+
+
+@pytest.mark.parametrize(("language", "text", "said"), DENIED)
+def test_a_negation_is_seen_wherever_its_language_puts_it(language: str, text: str, said: str) -> None:
+    sentence, _ = check_sentence(text, (), [passage(said, language=language)], language=language)
+    assert sentence.verdict == "contradicted", sentence
+
+
+def test_a_number_of_the_question_is_not_confirmed_by_the_question() -> None:
+    said = passage("The company had many employees in 2019.")
+    asked = "Did the company have 500 employees in 2019?"
+    sentence, _ = check_sentence("The company had 500 employees in 2019.", (), [said], language="en", question=asked)
+    assert (sentence.verdict, "500" in sentence.reason) == ("unsupported", True)

@@ -7,10 +7,23 @@ from functools import cached_property
 
 from gristmill.agents.ask.model import Citation, Passage, Sentence, Verdict
 from gristmill.agents.ask.phrases import FILLER, NO, YES
-from gristmill.agents.ask.polarity import are_opposite, is_hedged, read_polarity
+from gristmill.agents.ask.polarity import are_opposite, find_conditions, find_other_share, is_hedged, read_polarity
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
-from gristmill.agents.ask.words import ASKING, Name, Term, are_alike, find_names, fold_words, holds_name, read_terms
+from gristmill.agents.ask.words import (
+    ASKING,
+    PRONOUNS,
+    Name,
+    Term,
+    are_alike,
+    find_names,
+    fold_words,
+    holds_name,
+    is_plain,
+    read_terms,
+    split_words,
+    stem,
+)
 from gristmill.knowledge import fold
 
 ENOUGH = 0.5  # the share of a sentence's words that its span must have …
@@ -30,6 +43,9 @@ ORDERS = re.compile(
     r"|\byou are (?:now |an? )?(?:ai|assistant|language model|chatbot)\b|\bnew instructions?\b",
     re.IGNORECASE,
 )
+YEAR = re.compile(r"1[0-9]\d\d|20\d\d")
+PASSIVE = re.compile(r"\bby\b")
+MUTUAL = split_words("meet met marry married join joined border agree differ talk speak spoke compare equal play fight")
 NOTHING_SAID = "It says nothing that can be checked."
 
 
@@ -173,9 +189,8 @@ def _judge_by(claim: Claim, passages: Sequence[Passage], everything: Sequence[Pa
     if share < _least_share(claim, spans):
         reason = f"Its passages have {share:.0%} of its words."
         return Judgement("unsupported", spans, reason, is_close=share >= MAYBE)
-    if is_hedged(spans[0].text) and not is_hedged(claim.text):
-        return Judgement("unsupported", reason="The passage only says that it may be so.")
-    return Judgement("supported", spans)
+    doubt = find_doubt(claim, spans)
+    return Judgement("unsupported", reason=doubt) if doubt else Judgement("supported", spans)
 
 
 def _least_share(claim: Claim, spans: Sequence[Span]) -> float:
@@ -284,8 +299,8 @@ def find_lack(claim: Claim, spans: Sequence[Span], everything: Sequence[Passage]
     texts = " \n ".join(f"{span.passage.text} \n {span.passage.about}" for span in spans)
     for value in claim.values:
         if value.written[:1].isdigit() or value.kind != "number":  # a spelt number is often a manner of speaking
-            found = any(value in span.values for span in spans) or _is_in(value, texts) or _is_in(value, claim.question)
-            if not found:
+            found = any(value in span.values for span in spans) or _is_in(value, texts)
+            if not found and not _is_known_year(value, claim, everything):
                 return f"“{value.written}” does not stand in its passages."
     plain = fold_words(texts)
     asked = fold_words(claim.question)
@@ -300,6 +315,81 @@ def find_lack(claim: Claim, spans: Sequence[Span], everything: Sequence[Passage]
         if _normalise(quotation).strip(" .,") not in wording:
             return f"It quotes “{quotation}”, which does not stand in its passages."
     return ""
+
+
+def _is_known_year(value: Value, claim: Claim, everything: Sequence[Passage]) -> bool:
+    """A year that the question asks about and any passage has. Other values prove nothing: a question may lead."""
+    is_year = YEAR.fullmatch(value.key) is not None
+    return is_year and _is_in(value, claim.question) and any(_is_in(value, one.text) for one in everything)
+
+
+def find_doubt(claim: Claim, spans: Sequence[Span]) -> str:
+    """Why the passages do not say it, though they have its words: of less, of another, only perhaps, only if."""
+    first = spans[0]
+    if is_hedged(first.text) and not is_hedged(claim.text):
+        return "The passage only says that it may be so."
+    sentence = first.passage.text[slice(*_nearest_sentence(claim, first))]
+    if share := find_other_share(claim.text, sentence):
+        return f"The passage says it of another share: {share}."
+    if _is_supposed(claim, sentence):
+        return "The passage only says what would be if it were so."
+    return next((reason for span in spans if (reason := _find_other_owner(claim, span))), "")
+
+
+def _is_supposed(claim: Claim, sentence: str) -> bool:
+    """Whether what is claimed stands in a condition, and neither the claim nor the question names it as one."""
+    if find_conditions(claim.text) or find_conditions(claim.question):
+        return False
+    supposed = {stem for one in find_conditions(sentence) for stem in _stems_of(one, claim.language)}
+    return bool(supposed) and sum(one.term in supposed for one in claim.terms) > len(claim.terms) / 2
+
+
+def _stems_of(text: str, language: str | None) -> set[str]:
+    return {one.term for one in read_terms(text, language)}
+
+
+def _find_other_owner(claim: Claim, span: Span) -> str:
+    """A value that the passage has, but in a sentence about something that the claim does not name."""
+    names = _list_owners(claim, span.passage.text)
+    if not names:
+        return ""
+    own = {one.term for one in claim.terms}
+    for value in span.values:
+        places = [
+            span.passage.text[slice(*place)]
+            for place in find_spans(span.passage.text)
+            if place[0] >= span.start and place[1] <= span.stop and _is_in(value, span.passage.text[slice(*place)])
+        ]
+        others = [_find_subject(one, names, own, claim.language) for one in places]
+        if others and all(others):
+            return f"The passage says “{value.written}” of “{others[0]}”."
+    return ""
+
+
+def _list_owners(claim: Claim, text: str) -> list[str]:
+    """The names of a claim, and its first word if the passage writes it as a name, too."""
+    first = _first_word(claim.text)
+    return [*(name.text for name in claim.names), *([first] if _is_written_as_name(first, text) else [])]
+
+
+def _find_subject(sentence: str, names: Sequence[str], own: set[str], language: str | None) -> str:
+    """The thing that a sentence begins with, if the sentence names nothing that the claim names."""
+    words = fold_words(sentence)
+    first = _first_word(sentence)
+    if words & PRONOUNS or any(holds_name(name, words) for name in names) or _stems_of(first, language) & own:
+        return ""
+    return first if _is_written_as_name(first, sentence) else ""
+
+
+def _first_word(text: str) -> str:
+    return next(iter(text.split(maxsplit=1)), "").strip('*_"“„«(),.:;')
+
+
+def _is_written_as_name(word: str, text: str) -> bool:
+    """Whether a word stands in a text, and always with a capital."""
+    if not word[:1].isupper() or fold(word) in ASKING or is_plain(word):
+        return False
+    return re.search(rf"\b{re.escape(word)}\b", text) is not None and word.lower() not in text
 
 
 def _is_in(value: Value, text: str) -> bool:
@@ -323,6 +413,7 @@ def find_contradiction(claim: Claim, span: Span) -> str:
         _find_rival(claim, span, text)
         or _find_denial(claim.text, text, claim.language, language)
         or _find_opposite(claim, text, language)
+        or _find_turned_roles(claim, text, language)
     )
 
 
@@ -342,9 +433,18 @@ def _find_rival(claim: Claim, span: Span, text: str) -> str:
         if value in span.values or _is_in(value, whole) or value.kind == "id":
             continue
         for other in own:
-            if is_rival(value, other) and (value.kind != "number" or _count_the_same(claim, value, text, other, span)):
+            if is_rival(value, other) and (
+                value.kind != "number"
+                or _measure_the_same(value, other)
+                or _count_the_same(claim, value, text, other, span)
+            ):
                 return f"The passage says “{other.written}”, not “{value.written}”."
     return ""
+
+
+def _measure_the_same(value: Value, other: Value) -> bool:
+    """Whether both are weights, lengths or the like: 5 g, 5 mg."""
+    return value.unit is not None and other.unit is not None and value.unit.dimension == other.unit.dimension
 
 
 def _count_the_same(claim: Claim, value: Value, text: str, other: Value, span: Span) -> bool:
@@ -380,3 +480,56 @@ def _find_opposite(claim: Claim, text: str, language: str | None) -> str:
             if other not in own and are_opposite(term.term, other, language):
                 return f"The passage says “{written}”, not “{term.text}”."
     return ""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Who does what to whom, as one sentence says it."""
+
+    doer: str
+    verbs: frozenset[str]
+    other: str
+
+
+def _find_turned_roles(claim: Claim, text: str, language: str | None) -> str:
+    """English says by its order who does it: Acme acquired Globex, Globex acquired Acme."""
+    if claim.language != "en" or language != "en":
+        return ""
+    ours, theirs = _read_deed(claim.text), _read_deed(text)
+    if ours is None or theirs is None or not ours.verbs & theirs.verbs:
+        return ""
+    doer, other = fold_words(theirs.doer), fold_words(theirs.other)
+    is_turned = holds_name(ours.doer, other) and holds_name(ours.other, doer)
+    is_told_so = holds_name(ours.doer, doer) or holds_name(ours.other, other)
+    return f"The passage says it of “{theirs.doer}”, not of “{ours.doer}”." if is_turned and not is_told_so else ""
+
+
+def _read_deed(text: str) -> Deed | None:
+    """The deed of a sentence with two names and a verb between them; none where both do it to each other."""
+    names = _find_two_names(text)
+    if names is None:
+        return None
+    first, second = names
+    between = text[first.stop : second.start]
+    verbs = frozenset(one.term for one in read_terms(between, "en"))
+    if not verbs or verbs & MUTUAL_STEMS or re.search(r"\b(?:and|or|with)\b|[.;:]", between):
+        return None
+    return Deed(second.text, verbs, first.text) if PASSIVE.search(between) else Deed(first.text, verbs, second.text)
+
+
+def _find_two_names(text: str) -> tuple[Name, Name] | None:
+    """The two names of a sentence; its first word counts if it may be one: a capital says nothing there."""
+    names = list(find_names(text, "en"))
+    match = re.match(r"[A-Z][\w-]+", text)
+    if (
+        match
+        and len(names) == 1
+        and names[0].start > 0
+        and not is_plain(match[0], "en")
+        and fold(match[0]) not in ASKING
+    ):
+        names.insert(0, Name(match[0], 0, match.end()))
+    return (names[0], names[1]) if len(names) == 2 else None
+
+
+MUTUAL_STEMS = frozenset(stem(word, "en") for word in MUTUAL)

@@ -17,6 +17,20 @@ NEGATIONS = split_words(
     nessuno nessuna niente senza nao nem sem niet geen nooit nie nigdy zaden zadna zadne zadny nikdy nikdo nic bez neni
     nejsou nema nemaji nebyl nebyla nebylo nebyly nije nisu nema nikad bez"""
 )
+# Verbs that deny what they govern, and what must follow for it: “refused to sign”, not “the offer was refused by Anna”.
+DENIALS = {
+    **dict.fromkeys(
+        split_words("fail fails failed failing refuse refuses refused refusing decline declines declined"), "to"
+    ),
+    **dict.fromkeys(split_words("unable"), "to"),
+    **dict.fromkeys(split_words("deny denies denied denying"), "that having being ever"),
+    **dict.fromkeys(split_words("false untrue wrong falsch unwahr faux falso nepravda netacno"), "that dass que ze da"),
+    **dict.fromkeys(split_words("weigert weigerte weigerten"), "sich"),
+    **dict.fromkeys(split_words("refuse refusa refusent refuserent"), "de d'"),
+    **dict.fromkeys(split_words("odmitl odmitla odmitli odmita"), "se"),
+    **dict.fromkeys(split_words("odbio odbila odbili odbija"), "da"),
+}
+AFTER_THE_VERB = ("de", "nl")  # “lieferte die Ware nicht”: there a negation denies its whole clause
 LIMITS = split_words("only just merely nur bloss seulement solo jen pouze samo")  # not only: this denies nothing
 BREAKS = split_words(
     """but however although though while whereas yet instead because since when after before until
@@ -57,16 +71,27 @@ def read_polarity(text: str, language: str | None) -> Mapping[str, frozenset[boo
 
 def _walk(text: str, language: str | None) -> Iterator[tuple[str, bool]]:
     tokens = [match[0] for match in TOKEN.finditer(text)]
+    clause: list[tuple[str, bool]] = []
     is_denied = False
     for n, token in enumerate(tokens):
         plain = fold(token)
         following = fold(tokens[n + 1]) if n + 1 < len(tokens) else ""
         if not plain[0].isalnum() or plain in BREAKS:
-            is_denied = False
-        elif _is_negation(plain) and following not in LIMITS and not following.isdigit():
+            yield from clause
+            clause, is_denied = [], False
+        elif _denies(plain, following):
             is_denied = True
+            if language in AFTER_THE_VERB:
+                clause = [(term, True) for term, _ in clause]
         elif not is_plain(token, language):
-            yield stem(token, language), is_denied
+            clause.append((stem(token, language), is_denied))
+    yield from clause
+
+
+def _denies(word: str, following: str) -> bool:
+    if word in DENIALS:
+        return following in DENIALS[word].split() or (word.startswith("den") and following.endswith("ing"))
+    return _is_negation(word) and following not in LIMITS and not following.isdigit()
 
 
 def _is_negation(word: str) -> bool:
@@ -81,6 +106,68 @@ def is_hedged(text: str) -> bool:
         fold(word) in HEDGES and not (word == "May" or (n + 1 < len(words) and words[n + 1].isdigit()))
         for n, word in enumerate(words)
     )
+
+
+# How much of something a sentence speaks of. “A few” are some, “few” are hardly any.
+SHARES = {
+    "all": split_words(
+        """all every each always everybody everyone alle aller allen jeder jede jedes immer tous toutes chaque toujours
+        todos todas cada siempre vsichni vsechny vsechna kazdy kazda vzdy svi sve svaki svaka uvijek"""
+    ),
+    "some": split_words(
+        """some several sometimes occasionally einige manche manchmal certains certaines parfois algunos algunas
+        nekteri nektere nekdy neki neke ponekad"""
+    ),
+    "few": split_words(
+        """few rarely seldom hardly scarcely barely wenige wenigen selten kaum peu rarement pocos pocas raramente malo
+        zridka sotva malobrojni rijetko jedva"""
+    ),
+}
+BOUNDS = {
+    "at least": re.compile(
+        r"\b(?:at least|no (?:less|fewer) than|mindestens|wenigstens|au moins|al menos|alespon|najmanje)\b"
+    ),
+    "at most": re.compile(r"\b(?:at most|no more than|up to|hochstens|maximal|au plus|como maximo|nejvyse|najvise)\b"),
+}
+CONDITION = re.compile(
+    r"\b(?:if|unless|provided that|wenn|falls|sofern|pokud|jestlize|kdyby|ukoliko)\b(?P<clause>[^,;.!?]*)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4_096)
+def read_shares(text: str) -> frozenset[str]:
+    """How much of something a sentence speaks of: all, some, few; at least, at most."""
+    words = [fold(match[0]) for match in TOKEN.finditer(text)]
+    found = {
+        "some" if share == "few" and words[n - 1 : n] in (["a"], ["quite"], ["ein"], ["un"]) else share
+        for n, word in enumerate(words)
+        for share, known in SHARES.items()
+        if word in known
+    }
+    plain = " ".join(words)
+    return frozenset(found | {name for name, pattern in BOUNDS.items() if pattern.search(plain)})
+
+
+def find_other_share(claim: str, text: str) -> str:
+    """The share that a text speaks of and a claim does not, where both cannot be meant; empty if there is none."""
+    ours, theirs = read_shares(claim), read_shares(text)
+    amounts, limits = ours & SHARES.keys(), ours & BOUNDS.keys()
+    if amounts and (other := theirs & SHARES.keys()) and not amounts & other:
+        return min(other)
+    if limits and (other := theirs & BOUNDS.keys()) and not limits & other:
+        return min(other)
+    return "few" if "few" in theirs and not amounts else ""
+
+
+def find_conditions(text: str) -> list[str]:
+    """What a sentence only supposes: the words behind each “if”."""
+    return [match["clause"] for match in CONDITION.finditer(fold_text(text))]
+
+
+def fold_text(text: str) -> str:
+    """A text with its words folded, one by one."""
+    return TOKEN.sub(lambda match: fold(match[0]), text)
 
 
 def are_opposite(one: str, other: str, language: str | None) -> bool:

@@ -7,13 +7,16 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Literal
 
+from gristmill.agents.ask.units import Unit, read_multiple, read_unit
 from gristmill.models import MONTHS, find_shapes
 
 ValueKind = Literal["amount", "date", "percent", "number", "id"]
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 NUMBER = re.compile(
-    r"(?<![\w.,/-])[-+−]?\d{1,3}(?:[ \u00a0\u202f,.'’]\d{3})+(?:[.,]\d+)?(?![\d])|(?<![\w/])\d+(?:[.,]\d+)?(?![\d])"
+    r"(?<![\w.,/-])[-+−]?\d{1,3}(?:[ \u00a0\u202f,.'’]\d{3})+(?:[.,]\d+)?(?![\d])"
+    r"|(?:(?<![\w/.,)])[-+−]|(?<![\w/]))\d+(?:[.,]\d+)?(?![\d])"
 )
+MINUS = re.compile(r"\b(?:minus|moins|menos)\s$", re.IGNORECASE)
 PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b|prozent\b|procent\w*)", re.IGNORECASE)
 DAY = re.compile(
     rf"\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:of\s)?(?P<m1>{MONTH})\b|\b(?P<m2>{MONTH})\.?\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.]\d)",
@@ -33,13 +36,14 @@ SPELT_WORD = re.compile(rf"\b(?:{'|'.join(SPELT)})\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in a text: its kind, its normalised form, and its place."""
+    """A value in a text: its kind, its normalised form, and its place, with the unit of a number behind it."""
 
     kind: ValueKind
     key: str
     start: int
     stop: int
     written: str
+    unit: Unit | None = None
 
 
 @lru_cache(maxsize=4_096)
@@ -89,12 +93,24 @@ def _find_numbers(text: str, taken: Sequence[Value]) -> list[Value]:
     for match in NUMBER.finditer(text):
         if not _is_free(match.start(), match.end(), taken) or (key := _read_number(match[0])) is None:
             continue
-        kind: ValueKind = "percent" if PERCENT.match(text, match.end()) else "number"
-        numbers.append(Value(kind, key, match.start(), match.end(), match[0]))
+        is_minus = MINUS.search(text, max(0, match.start() - 8), match.start()) is not None
+        numbers.append(_measure_number(text, match.start(), match.end(), f"-{key}" if is_minus else key))
     for match in SPELT_WORD.finditer(text):
         if _is_free(match.start(), match.end(), taken):
-            numbers.append(Value("number", SPELT[match[0].lower()], match.start(), match.end(), match[0]))
+            numbers.append(_measure_number(text, match.start(), match.end(), SPELT[match[0].lower()]))
     return numbers
+
+
+def _measure_number(text: str, start: int, stop: int, key: str) -> Value:
+    """A number with what stands behind it: a sign of percent, a multiple, a unit."""
+    if PERCENT.match(text, stop):
+        return Value("percent", key, start, stop, text[start:stop])
+    if multiple := read_multiple(text, stop):
+        factor, stop = multiple
+        key = format((Decimal(key) * factor).normalize(), "f")
+    measured = read_unit(text, stop)
+    unit, stop = measured or (None, stop)
+    return Value("number", key, start, stop, text[start:stop], unit)
 
 
 def _read_number(text: str) -> str | None:
@@ -121,6 +137,9 @@ def are_equal(one: Value, other: Value) -> bool:
     """Whether two values say the same, as far as both say it: 12 January is any 12 January."""
     if one.kind == other.kind == "date":
         return _are_compatible_dates(one.key, other.key)
+    if one.unit and other.unit:
+        same = Decimal(one.key) * one.unit.factor == Decimal(other.key) * other.unit.factor
+        return same and one.unit.dimension == other.unit.dimension
     if one.kind == other.kind:
         return one.key == other.key
     kinds = {one.kind, other.kind}
