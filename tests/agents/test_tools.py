@@ -292,6 +292,19 @@ async def test_a_mail_that_the_server_refuses_was_not_sent(bench: Workbench, ref
     assert await states(bench.db, bench.run) == [end]
 
 
+@pytest.mark.parametrize("goodbye", ["421 closing", "500 what?", "no reply at all"])
+async def test_a_mail_that_was_taken_is_sent_however_the_server_says_goodbye(bench: Workbench, goodbye: str) -> None:
+    await bench.allow(recipients=("anna@acme.example",))
+    await bench.begin("Send it.")
+    bench.mail.refuse = {"QUIT": goodbye}
+    for _ in range(2):
+        sent = await bench.call("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
+        assert not sent.is_error
+        await bench.again()
+    assert await states(bench.db, bench.run) == ["done"]
+    assert len(bench.mail.mails) == 1
+
+
 @pytest.mark.parametrize(
     "to", ["anna@acme.example\nBcc: eve@evil.example", "Anna <anna@acme.example>", "a@b@c", "a", "änna@acme.example"]
 )

@@ -4,6 +4,7 @@ import asyncio
 import smtplib
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from email.message import EmailMessage
 from email.policy import SMTP
 
@@ -25,12 +26,15 @@ async def send_mail(server: MailServer, mail: EmailMessage, to: Sequence[str], *
 def _send(server: MailServer, mail: EmailMessage, to: Sequence[str], password: str | None, partly: bool) -> None:
     whom = f"The mail server {server.host}:{server.port}"
     try:
-        with _connect(server) as connection:
+        connection = _connect(server)
+        try:
             if server.user and password:
                 connection.login(server.user, password)
             _check(*connection.mail(server.sender), f"{whom} refuses the sender")
             _name_recipients(connection, to, whom, partly)
             _give(connection, mail.as_bytes(policy=SMTP), whom)
+        finally:
+            _take_leave(connection)
     except smtplib.SMTPAuthenticationError as error:
         # `from None`: the answer of a server may repeat what it was sent
         raise Permanent(f"{whom} refuses the login of {server.user} ({error.smtp_code}).") from None
@@ -60,6 +64,15 @@ def _give(connection: smtplib.SMTP, content: bytes, whom: str) -> None:
     except (smtplib.SMTPException, OSError) as error:
         raise Transient(f"{whom} did not say whether it took the mail: {type(error).__name__}.") from None
     _check(code, b"", f"{whom} refuses the mail")
+
+
+def _take_leave(connection: smtplib.SMTP) -> None:
+    """Whether the mail was taken is known by now: how the server says goodbye changes nothing about it."""
+    try:
+        with suppress(smtplib.SMTPException, OSError):
+            connection.quit()
+    finally:
+        connection.close()
 
 
 def _connect(server: MailServer) -> smtplib.SMTP:
