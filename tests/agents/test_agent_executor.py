@@ -244,6 +244,97 @@ def test_an_answer_without_a_number_is_for_the_only_question() -> None:
     assert read_choice(("approve", "change", "stop"), "change the roof") == ("change", "the roof")
 
 
+EFFECT, DOUBT, COMMIT = ("approve", "refuse"), ("done", "not_done", "leave"), ("commit", "leave")
+PLAN, JUDGED, FAILED = ("approve", "change", "stop"), ("accept", "try again"), ("leave it out", "try again")
+
+
+@pytest.mark.parametrize(
+    ("choices", "text", "found"),
+    [
+        *[(EFFECT, one, ("approve", "")) for one in ("approve", "Yes", "OK.", "ok!!", "y", "agreed", "APPROVE")],
+        *[(EFFECT, one, ("approve", "")) for one in ("Ja", "Einverstanden.", "ano", "Souhlasím.", "Da.", "Slažem se")],
+        *[(EFFECT, one, ("approve", "")) for one in ("Sí", "si\u0301", "De acuerdo", "Oui.", "D’accord")],
+        *[(EFFECT, one, ("refuse", "")) for one in ("refuse", "No", "n", "Nein!", "ne", "Nie", "Non.", "Nesouhlasím")],
+        (EFFECT, "Yes, please", ("approve", "please")),
+        (EFFECT, "Ja, danke!", ("approve", "danke")),
+        (EFFECT, "No, gracias.", ("refuse", "gracias")),
+        (EFFECT, "refuse: Bob has left", ("refuse", "Bob has left")),
+        (EFFECT, "Nein – der Betrag ist falsch", ("refuse", "der Betrag ist falsch")),
+        (EFFECT, "Ne, adresa je stará.", ("refuse", "adresa je stará")),
+        (EFFECT, "no\nIt is too dear.", ("refuse", "It is too dear")),
+        # a yes with a condition, a no that is none, and words that only look like one
+        *[(EFFECT, one, None) for one in ("Ok wait, do not send it", "yes but not to Bob", "Yes, if Bob agrees")],
+        *[(EFFECT, one, None) for one in ("ok?", "ok...", "approve nothing", "approve: but later", "yes: no")],
+        *[(EFFECT, one, None) for one in ("Da fehlt noch die Anlage, bitte nicht senden.", "Ja, aber erst morgen")],
+        *[(EFFECT, one, None) for one in ("Ja nicht senden!", "Nein danke ist keine Antwort, sende es")],
+        *[(EFFECT, one, None) for one in ("Ano, ale až zítra", "Ano pošlete to, ne?", "Tak, ale ne dnes", "Neposílat")],
+        *[(EFFECT, one, None) for one in ("Da, ali ne Bobu", "Da li je to točno?", "Nemoj slati", "Ne znam")],
+        *[(EFFECT, one, None) for one in ("Si no está corregido, no lo envíes", "Sí, pero no a Bob", "No sé")],
+        *[(EFFECT, one, None) for one in ("Oui, mais pas à Bob", "Ne envoyez pas", "Non seulement oui")],
+        *[(EFFECT, one, None) for one in ("No problem, send it", "No objections", "", "  ", "perhaps", "👍")],
+        (COMMIT, "commit", ("commit", "")),
+        (COMMIT, "Ano, prosím", ("commit", "prosím")),
+        (COMMIT, "leave: the tests fail", ("leave", "the tests fail")),
+        (COMMIT, "Commit message is wrong, change it first", None),
+        (COMMIT, "commit nothing", None),
+        (DOUBT, "done", ("done", "")),
+        (DOUBT, "yes", ("done", "")),
+        (DOUBT, "not done", ("not_done", "")),
+        (DOUBT, "not_done", ("not_done", "")),
+        (DOUBT, "leave", ("leave", "")),
+        (DOUBT, "no", None),  # that it was not done, or that it shall not be done?
+        (DOUBT, "not done: I see nothing there, or do I?", None),
+        (DOUBT, "Done by Bob yesterday, I think", None),
+        (PLAN, "yes", ("approve", "")),
+        (PLAN, "no", ("stop", "")),
+        (PLAN, "stop: it is too dear", ("stop", "it is too dear")),
+        (PLAN, "change the roof", ("change", "the roof")),
+        (PLAN, "change: smaller", ("change", "smaller")),
+        (PLAN, "no, make it smaller", None),
+        (JUDGED, "accept", ("accept", "")),
+        (JUDGED, "yes", ("accept", "")),
+        (JUDGED, "Try again, with the figures of May", ("try again", "with the figures of May")),
+        (JUDGED, "no", None),
+        (FAILED, "leave it out", ("leave it out", "")),
+        (FAILED, "no", ("leave it out", "")),
+        (FAILED, "try again", ("try again", "")),
+        (FAILED, "yes", None),
+    ],
+)
+def test_an_answer_is_a_choice_only_if_it_is_clearly_one(
+    choices: Sequence[str], text: str, found: tuple[str, str] | None
+) -> None:
+    assert read_choice(choices, text) == found
+
+
+def test_a_question_says_which_words_answer_it() -> None:
+    shown = describe_questions([make_question(12, *EFFECT)])
+    assert "“approve” or “yes”, “refuse” or “no” and nothing else. A reason may follow “refuse:”." in shown
+    assert "“done” or “yes”, “not done”, “leave” and" in describe_questions([make_question(12, *DOUBT)])
+    assert "“accept” or “yes”, “try again” and" in describe_questions([make_question(12, *JUDGED)])
+
+
+async def test_an_answer_that_is_not_clear_leaves_the_question_open_and_is_shown(room: Workroom, tmp_path: Any) -> None:
+    script = CheckedScript(
+        intake=understood("EPIC", "Build it."),
+        plan_epic={"goals": goals("walls")},
+        **{name: LOOK[name] for name in ("plan_steps", "act")},
+    )
+    employ(room, script, tmp_path)
+    await room.come("NOW Build.", scope=MILL)
+    await room.work()
+    await room.do(answer, (await room.item()).id, "Ok wait, do not build it", by="anna")
+    await room.work()
+    item, (run,) = await room.item(), await runs_of(room.db)
+    assert (item.state, run.state) == ("waiting_for_user", "waiting_for_user")
+    assert (item.question or "").startswith("“Ok wait, do not build it” is not clearly an answer. ")
+    assert "Any other words leave the question open." in (item.question or "")
+    assert len(await questions(room.db, run.id)) == 1
+    await room.do(answer, item.id, "yes", by="anna")
+    await room.work()
+    assert (await room.item()).state == "completed"
+
+
 # --- messages and ends
 
 

@@ -41,6 +41,7 @@ from gristmill.telemetry import log
 NAME = "agents"
 TURN = 0.5  # seconds between two looks whether another run in the project is over
 LONGEST_REQUEST = 90_000  # characters of an item that a run is shown
+LONGEST_ECHO = 200  # characters of an answer that is shown again because it was not understood
 SAID = ("user", "answer")  # messages of persons
 DEALT_WITH = "This was asked for before, and was dealt with already. Do not do it again:"
 
@@ -66,8 +67,10 @@ class AgentExecutor:
         """Carry the run of an item to its report, or to its next question; the memory is loaded by the run itself."""
         while True:
             run = await self._find_run(item, messages, checkpoint)
-            await self._pass_answers_on(run, messages, checkpoint)
+            unclear = await self._pass_answers_on(run, messages, checkpoint)
             end = await self._carry_on(run)
+            if isinstance(end, Question) and unclear:
+                return Question(f"“{unclear[:LONGEST_ECHO]}” is not clearly an answer. {end.text}")
             if isinstance(end, Question) or not checkpoint.data.get("left") or not await self._has_completed(run):
                 return end
 
@@ -113,15 +116,17 @@ class AgentExecutor:
         """`left`: something was said that answered no question; the next run hears it when this one is over."""
         await checkpoint.save(checkpoint.done + 1, {"run": run, "heard": heard, "left": left})
 
-    async def _pass_answers_on(self, run: RunId, messages: Sequence[Message], checkpoint: Checkpoint) -> None:
+    async def _pass_answers_on(self, run: RunId, messages: Sequence[Message], checkpoint: Checkpoint) -> str:
         """What persons have said since the run rested answers its questions, each the one that it names.
 
-        Nobody agrees to what he has not seen: a choice is made only by words that came after the item showed it.
+        Nobody agrees to what he has not seen: a choice is made only by words that came after the item showed it. The
+        last answer that could not be understood is returned: its question is asked again.
         """
         heard = int(checkpoint.data.get("heard", 0))
         said = [one for one in messages if one.id > heard and one.kind in SAID]
         if not said:
-            return
+            return ""
+        unclear = ""
         left = bool(checkpoint.data.get("left"))
         async with self.tools.db.transaction() as tx:
             for message in said:
@@ -131,7 +136,9 @@ class AgentExecutor:
                 for question, choice, words in replies:
                     await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
                 left = left or (message.kind == "user" and not replies)
+                unclear = message.text if message.kind == "answer" and open_ and not replies else unclear
         await self._keep(checkpoint, run, heard=_last_of(messages), left=left)
+        return unclear
 
     # --- how it is carried
 

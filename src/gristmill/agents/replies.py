@@ -1,16 +1,25 @@
 """Reads what a person says to an item as answers to the questions of its run: pure functions."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gristmill.agents.runs import Question
 
 NUMBERED = re.compile(r"^\s*(?:question\s+|#)?(\d+)\s*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
-YES = frozenset(["yes", "y", "ok", "okay", "ja", "oui", "sí", "si", "ano", "da", "tak", "approve", "agreed"])
-NO = frozenset(["no", "n", "nein", "non", "ne", "nie", "refuse"])
-AGREEING = ("approve", "commit", "use", "done")
-REFUSING = ("refuse", "leave", "stay", "stop", "not_done")
+# in English, German, Czech, Croatian, Spanish and French; each is one only if nothing else is said
+YES = ("yes", "y", "ok", "okay", "agreed", "ja", "einverstanden", "ano", "souhlasím", "da", "slažem se")
+YES += ("sí", "si", "de acuerdo", "oui", "d'accord")
+NO = ("no", "n", "nein", "ne", "nie", "nesouhlasím", "non")
+THANKS = ("please", "thanks", "thank you", "bitte", "danke", "prosím", "díky", "děkuji", "molim", "hvala")
+THANKS += ("por favor", "gracias", "s'il vous plaît", "s'il te plaît", "merci")
+AGREEING = ("approve", "commit", "use", "done", "accept")
+REFUSING = ("refuse", "leave", "stay", "stop", "leave it out")
+BINDING = (*AGREEING, "not_done")  # something happens because of them, or is taken for done: no condition fits beside
+WORDED = ("change", "try again")  # they need words, and are asked about again
+COURTESY = re.compile(rf"[\s,.!]+(?:{'|'.join(map(re.escape, THANKS))})[\s.!]*", re.IGNORECASE)
+BREAK = re.compile(r"\s*[:,;.!–—]|\s*\n|\s+-\s")
 
 
 class Reply(NamedTuple):
@@ -30,8 +39,21 @@ def describe_questions(questions: Sequence[Question]) -> str:
 
 
 def _describe(question: Question) -> str:
-    choices = f" ({' / '.join(question.choices)})" if question.choices else ""
-    return f"{question.sentence}{choices}"
+    if not question.choices:
+        return question.sentence
+    shown = " / ".join(one.replace("_", " ") for one in question.choices)
+    return f"{question.sentence} ({shown})\n{explain_choices(question.choices)}"
+
+
+def explain_choices(choices: Sequence[str]) -> str:
+    """Which words are understood."""
+    yes, no = _find_meant(AGREEING, choices), _find_meant(REFUSING, choices)
+    named = [
+        f"“{one.replace('_', ' ')}”{' or “yes”' if one == yes else ' or “no”' if one == no else ''}" for one in choices
+    ]
+    worded = [one.replace("_", " ") for one in choices if one not in BINDING]
+    more = f" A reason may follow “{worded[0]}:”." if worded else ""
+    return f"Answer with {', '.join(named)} and nothing else.{more} Any other words leave the question open."
 
 
 def assign_answers(questions: Sequence[Question], text: str) -> Iterator[Reply]:
@@ -60,13 +82,44 @@ def _split(text: str, numbers: set[int]) -> dict[int, str]:
 
 
 def read_choice(choices: Sequence[str], text: str) -> tuple[str, str] | None:
-    """The choice that an answer begins with, and the words behind it; a plain yes or no is one, too."""
-    first, _, rest = text.strip().partition("\n")
-    word, _, more = first.strip().partition(" ")
-    plain = word.strip(".,;:!").casefold()
-    words = f"{more}\n{rest}".strip()
-    if plain in choices:
-        return plain, words
-    meant = AGREEING if plain in YES else REFUSING if plain in NO else ()
-    found = next((one for one in meant if one in choices), None)
-    return (found, words) if found else None
+    """The choice that an answer names, and the words behind it; None if it is not clearly one choice.
+
+    A choice that lets something happen is made by its word alone: “yes, but …” is no yes. Words may follow a choice
+    that lets nothing happen, after a colon or a comma.
+    """
+    text = unicodedata.normalize("NFC", text).replace("’", "'").strip()
+    for word, choice in sorted(_list_words(choices), key=lambda one: -len(one[0])):
+        begun = re.match(rf"{re.escape(word)}(?!\w)", text, re.IGNORECASE)
+        if begun is not None:
+            is_named = word == choice.replace("_", " ") or word == choice
+            return _read_rest(choices, choice, text[begun.end() :], is_named=is_named)
+    return None
+
+
+def _list_words(choices: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every word that stands for one of these choices."""
+    for choice in choices:
+        yield choice, choice
+        yield choice.replace("_", " "), choice
+    for words, meanings in ((YES, AGREEING), (NO, REFUSING)):
+        if (meant := _find_meant(meanings, choices)) is not None:
+            yield from ((word, meant) for word in words)
+
+
+def _find_meant(meanings: Sequence[str], choices: Sequence[str]) -> str | None:
+    """The choice that a plain yes, or a plain no, stands for."""
+    if meanings is REFUSING and "not_done" in choices:
+        return None  # “no” may mean that it was not done, which would do it again
+    return next((one for one in meanings if one in choices), None)
+
+
+def _read_rest(choices: Sequence[str], choice: str, rest: str, *, is_named: bool) -> tuple[str, str] | None:
+    words = rest.strip(" \t\n:,;.!-–—")
+    if rest.strip() in ("", ".") or not rest.strip().strip("!") or COURTESY.fullmatch(rest):
+        return choice, words
+    if choice in BINDING:
+        return None
+    if choice in WORDED:
+        return choice, words
+    may_change = any(one in WORDED for one in choices)  # “no, smaller” may ask for something else instead
+    return (choice, words) if BREAK.match(rest) and words and (is_named or not may_change) else None
