@@ -297,7 +297,7 @@ async def test_a_token_that_passes_for_a_stranger_deletes_nothing(farm: Farm) ->
         )
         server.fault = lambda request, call: denied if request.path.endswith("/search/jql") else None
         await farm.by_hand(KINDS).compare(source)
-        assert "does not know us any more" in str((await farm.look(source)).error)
+        assert "does not know us any more" in str((await farm.look(source)).listing_error)
         assert [item.state for item in await farm.items(source)] == ["NEW"]
 
 
@@ -441,18 +441,27 @@ async def test_links_of_an_issue_and_its_comments_are_written_down_with_the_text
     assert "Compare https://library.example/bearings for more." in rows[0].context
 
 
-async def test_the_same_issue_of_two_sources_is_one_document_until_they_differ(farm: Farm) -> None:
+async def test_the_same_issue_of_two_sources_is_one_document_that_follows_its_changes(farm: Farm) -> None:
     async with serve(GitHubServer()) as server:
         server.put("one")
         options = {"url": server.url, "token": "env:PROVIDER_TOKEN", "repositories": "acme/mill"}
         first = await farm.add("github", **options)
-        await farm.add("github", name="two", **options)
+        second = await farm.add("github", name="two", **options)
         await farm.work()
         assert await farm.documents() == {"github::acme/mill#1": 1}
         server.put("one", "Something else.")
         await farm.poll(first)
-        urns = set(await farm.documents())
-    assert any(urn.startswith("github::acme/mill#1::") for urn in urns)  # what is new is not lost
+        assert set(await farm.documents()) == {"github::acme/mill#1"}
+        await farm.poll(second)
+        assert set(await farm.documents()) == {"github::acme/mill#1"}
+        (item,), (other,) = await farm.items(first), await farm.items(second)
+    assert item.document == other.document
+    texts = await farm.rows(
+        "SELECT convert_from(p.bytes, 'utf8') AS text FROM document d JOIN blob b ON b.hash = d.hash"
+        " JOIN blob_piece p ON p.blob = b.id WHERE d.id = %(id)s",
+        id=item.document,
+    )
+    assert "Something else." in texts[0].text  # what is new is not lost
 
 
 def test_names_of_issues_are_told_from_other_signs() -> None:

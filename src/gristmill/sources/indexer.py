@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -54,6 +55,7 @@ class _Twin(NamedTuple):
 
     item: ItemId
     digest: bytes | None
+    updated_at: datetime | None
     document: DocumentId
 
 
@@ -242,6 +244,9 @@ async def _join_threads(tx: Tx, parts: Sequence[_Ready]) -> dict[ItemId, str]:
 async def _index(tx: Tx, parts: Sequence[_Ready]) -> list[LinkedDocument]:
     """Make documents of these items, no two of which have the same URN; the links of those that are new."""
     parts, twins = await _tell_apart(tx, parts)
+    newer = [one for one in parts if is_newer(one.found, twins.get(one.item.id))]
+    for one in newer:
+        del twins[one.item.id]
     threads = await _join_threads(tx, parts)
     for one in parts:
         if one.item.urn and one.item.urn != one.found.urn:
@@ -255,6 +260,7 @@ async def _index(tx: Tx, parts: Sequence[_Ready]) -> list[LinkedDocument]:
             documents_[one.item.id] = taken.document
     done = [one for one in parts if one.item.id in documents_]
     await _finish_indexing(tx, done, documents_, threads)
+    await _follow(tx, [one for one in newer if one.item.id in documents_], documents_)
     return [
         LinkedDocument(one.found.urn, one.scope, one.found.links, documents_[one.item.id])
         for one in done
@@ -287,14 +293,32 @@ async def _tell_apart(tx: Tx, parts: Sequence[_Ready]) -> tuple[list[_Ready], di
 
 
 def _is_other(one: _Ready, twin: _Twin | None) -> bool:
-    return twin is not None and one.found.digest is not None and one.found.digest != twin.digest
+    """Anybody can write a mail with the id of another one; the key of an issue or event is given by its server."""
+    return twin is not None and one.found.type == "email" and one.found.digest != twin.digest
 
 
 def _rename(one: _Ready) -> _Ready:
-    found, digest = one.found, one.found.digest
+    digest = one.found.digest
     assert digest is not None, "it is told apart by its digest"
-    urn = f"{found.urn}::{digest.hex()[:SHORT]}"
-    return replace(one, found=rename_mail(found, urn) if found.type == "email" else replace(found, urn=urn))
+    return replace(one, found=rename_mail(one.found, f"{one.found.urn}::{digest.hex()[:SHORT]}"))
+
+
+def is_newer(found: Description, twin: _Twin | None) -> bool:
+    """Whether an item takes the place of its twin: by their own times or, where one has none, since it came later."""
+    if twin is None or found.type == "email":
+        return False
+    return found.updated_at is None or twin.updated_at is None or found.updated_at >= twin.updated_at
+
+
+async def _follow(tx: Tx, parts: Sequence[_Ready], documents_: Mapping[ItemId, DocumentId]) -> None:
+    """Let the twins of these items lead to the newest version of their document, too."""
+    if parts:
+        await tx.execute(
+            SQL["follow_document"],
+            scopes=array(one.item.scope for one in parts),
+            urns=[one.found.urn for one in parts],
+            documents=array(documents_[one.item.id] for one in parts),
+        )
 
 
 async def _finish_indexing(
@@ -309,6 +333,7 @@ async def _finish_indexing(
         threads=[threads.get(one.item.id) for one in parts],
         sent=[one.found.sent for one in parts],
         documents=array(documents_[one.item.id] for one in parts),
+        updates=[one.found.updated_at for one in parts],
         titles=[_name_item(one.found)[:LONGEST_TITLE] for one in parts],
     )
 

@@ -125,8 +125,9 @@ class Description:
     reading: str | None = None  # how its document is read; None: its content tells
     content: bytes | None = None  # of its document; None: the bytes of the item as they are
     written_at: datetime | None = None
+    updated_at: datetime | None = None  # of two items with one URN the newer one is shown, unless they are mails
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    digest: bytes | None = None  # two items with one URN and one digest are the same thing twice
+    digest: bytes | None = None  # two mails with one URN and one digest are the same mail twice
     messages: Sequence[str] = ()  # the ids of a mail and of those that it answers
     links: Sequence[FoundLink] = ()  # in its text
     sent: bool = False

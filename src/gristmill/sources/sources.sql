@@ -190,26 +190,33 @@ SELECT i.id, i.version FROM source_item i JOIN unnest(%(ids)s::bigint[], %(versi
  WHERE i.version = w.version AND i.state = 'INDEXING' ORDER BY i.id FOR UPDATE OF i;
 
 -- name: find_twins
--- other items that are, or were, handed on under the same URN
-SELECT w.item, t.digest, t.document
+-- other items that are, or were, handed on under the same URN: of mails the first, which keeps its URN; else the newest, which
+-- is shown
+SELECT w.item, t.digest, t.updated_at, t.document
   FROM unnest(%(ids)s::bigint[], %(scopes)s::int[], %(urns)b::text[]) AS w (item, scope, urn)
  CROSS JOIN LATERAL (
-   SELECT digest, document FROM source_item i
+   SELECT digest, updated_at, document FROM source_item i
     WHERE i.scope = w.scope AND i.urn = w.urn AND i.state = 'INDEXED' AND i.document IS NOT NULL AND i.id <> w.item
-    ORDER BY i.id LIMIT 1) t;
+    ORDER BY CASE WHEN i.type <> 'email' THEN i.updated_at END DESC NULLS LAST, i.id LIMIT 1) t;
 
 -- name: finish_indexing
 -- INDEXING -> INDEXED; their bytes go: their documents have them
 WITH finished AS (
   UPDATE source_item i
      SET state = 'INDEXED', type = f.type, urn = f.urn, digest = f.digest, thread = f.thread, sent = f.sent,
-         document = f.document, title = f.title, changed_at = (SELECT clock())
+         document = f.document, title = f.title, changed_at = (SELECT clock()),
+         updated_at = CASE WHEN f.updated_at < (SELECT clock() + interval '1 day') THEN f.updated_at END  -- its clock is wrong
     FROM unnest(%(ids)s::bigint[], %(types)b::text[], %(urns)b::text[], %(digests)s::bytea[], %(threads)s::text[],
-                %(sent)s::boolean[], %(documents)s::bigint[], %(titles)s::text[])
-           AS f (id, type, urn, digest, thread, sent, document, title)
+                %(sent)s::boolean[], %(documents)s::bigint[], %(updates)s::timestamptz[], %(titles)s::text[])
+           AS f (id, type, urn, digest, thread, sent, document, updated_at, title)
    WHERE i.id = f.id AND i.state = 'INDEXING'
 )
 DELETE FROM source_raw WHERE item = ANY (%(ids)s::bigint[]);
+
+-- name: follow_document
+UPDATE source_item i SET document = f.document
+  FROM unnest(%(scopes)s::int[], %(urns)b::text[], %(documents)s::bigint[]) AS f (scope, urn, document)
+ WHERE i.scope = f.scope AND i.urn = f.urn AND i.state <> 'DELETED' AND i.document <> f.document;
 
 -- name: set_aside
 -- INDEXING -> SET_ASIDE: its bytes are kept for whoever looks into it

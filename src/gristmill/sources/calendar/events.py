@@ -62,6 +62,7 @@ def describe_event(item: Fetched) -> Description:
         reading="markdown",
         content=page.encode(),
         written_at=_moment(main, "DTSTART"),
+        updated_at=max(filter(None, map(_find_update, events)), default=None),
         metadata={"organizer": _person(main.get("ORGANIZER")), "attendees": list(_attendees(main))},
     )
 
@@ -106,6 +107,10 @@ def _moment(event: Any, name: str) -> datetime | None:
     if not isinstance(found, datetime):
         return datetime(found.year, found.month, found.day, tzinfo=UTC)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _find_update(event: Any) -> datetime | None:
+    return _moment(event, "LAST-MODIFIED") or _moment(event, "DTSTAMP")
 
 
 def _text(event: Any, name: str) -> str:

@@ -74,5 +74,4 @@ def describe_file(item: Fetched, provider: str) -> Description:
         text="",
         written_at=read_moment(note["created"]),
         metadata={"attachment": dict(note)},
-        digest=sha256(item.content).digest(),
     )

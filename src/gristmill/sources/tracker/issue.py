@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 from gristmill.sources.git.index import find_keys
@@ -84,8 +83,8 @@ def describe_issue(issue: Issue) -> Description:
         reading="markdown",
         content=page,
         written_at=read_moment(issue.updated) or read_moment(issue.created),
+        updated_at=read_moment(issue.updated),
         metadata={"issue": _describe_graph(issue), "url": issue.url},
-        digest=sha256(page).digest(),  # the same issue of two sources is one document, as long as both say the same
     )
 
 

@@ -1,6 +1,5 @@
 """What pages of Confluence, their files and comments are to the indexer, and what they tell to the graph."""
 
-from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -39,8 +38,8 @@ def _describe_page(item: Fetched) -> Description:
         reading="markdown",
         content=body,
         written_at=read_moment(page["modified"]),
+        updated_at=read_moment(page["modified"]),
         metadata={"page": _describe_graph(page, labels), "url": page["url"]},
-        digest=sha256(body).digest(),
     )
 
 
@@ -70,8 +69,8 @@ def _describe_file(item: Fetched) -> Description:
         name=str(note["name"]).replace("/", "-")[:200] or "attachment",
         text="",
         written_at=read_moment(note["modified"]),
+        updated_at=read_moment(note["modified"]),
         metadata={"attachment": dict(note)},
-        digest=sha256(item.content).digest(),
     )
 
 
@@ -91,8 +90,8 @@ def _describe_comment(item: Fetched) -> Description:
         reading="markdown",
         content=body,
         written_at=read_moment(said["modified"]),
+        updated_at=read_moment(said["modified"]),
         metadata={"comment": {name: said[name] for name in ("id", "page", "page_title", "author")}, "url": said["url"]},
-        digest=sha256(body).digest(),
     )
 
 
