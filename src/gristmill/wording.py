@@ -1,5 +1,6 @@
-"""Numbers as they stand in sentences."""
+"""Numbers and texts of others, as people read them."""
 
+import unicodedata
 from datetime import timedelta
 
 
@@ -29,3 +30,12 @@ def format_span(value: timedelta) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
+
+
+def show_unseen(text: str) -> str:
+    """A text in which nothing hides: characters that are not seen, or that turn others around, by their numbers."""
+    return "".join(f"⟨U+{ord(one):04X}⟩" if _is_unseen(one) else one for one in str(text))
+
+
+def _is_unseen(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")

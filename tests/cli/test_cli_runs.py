@@ -15,6 +15,7 @@ from test_cli_remote import forgotten, served
 from gristmill.agents import list_questions, load_run
 from gristmill.agents.runs import Asked
 from gristmill.cli.elsewhere import Elsewhere
+from gristmill.cli.following import draw_question
 from gristmill.db import Database
 from gristmill.ids import RunId
 from gristmill.scopes import Scope
@@ -101,6 +102,33 @@ def test_questions_are_asked_in_the_terminal_and_each_answer_goes_to_its_own(
     assert said.err.index("Which letters?") < said.err.index("Push it?"), "the first one is asked first"
     answers = {one.kind: (one.choice, one.answer) for one in within(url, lambda tx: list_questions(tx, is_open=False))}
     assert answers == {"clarify": (None, "Harrow’s"), "push": ("refuse", "")}
+
+
+def test_a_question_in_the_terminal_shows_all_of_a_commit_and_of_a_call(cli, url: str) -> None:
+    changes = {"branch": "agent/run-1", "files": ["main.py", "new.py"], "diff": "+import os\n+os.remove('x')\x1b[2K"}
+    call = {
+        "tool": "send_mail",
+        "arguments": {"to": ["anna@acme.example"], "text": "x" * 900 + "\nthe end"},
+        "origins": [{"argument": "to", "value": "anna@acme.example", "sentence": "nobody said it", "who": "nobody"}],
+        "reasons": ["It changes something outside."],
+    }
+    asked = (
+        Asked("commit", "commit", "Commit it?", ("commit", "leave"), changes),
+        Asked("push:1", "push", "Send it?", ("approve", "refuse"), call),
+    )
+
+    async def work(db: Database) -> None:
+        await (await until_begun(db)).wait_for(*asked)
+
+    with working(url, work):
+        cli("run", "Push it.")
+    for question in within(url, lambda tx: list_questions(tx)):
+        shown = "\n".join(str(line) for line in draw_question(question))
+        listed = cli("question", "show", question.id).out
+        wanted = ["new.py", "+import os", "⟨U+001B⟩[2K"] if question.kind == "commit" else ["nobody said it", "the end"]
+        for one in wanted:
+            assert one in shown
+            assert one in listed
 
 
 def test_without_a_terminal_a_run_that_waits_says_how_to_answer(cli, url: str) -> None:

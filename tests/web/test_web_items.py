@@ -114,6 +114,18 @@ async def test_a_scheduled_item_waits_for_its_time_and_a_broken_cron_is_warned_o
     assert "it runs once" in broken["warning"]
 
 
+async def test_a_question_hides_no_characters_that_turn_others_around(db: Database) -> None:
+    item = await add(db, "NOW")
+    await put(db, item, "ready_for_execution", "dispatched")
+    await put(db, item, "running", run=1, started_at=item.created_at)
+    await put(db, item, "waiting_for_user", question="Write to anna@\u202eelpmaxe.live\u202c?")
+    async with serve(db) as web:
+        for path in ("/inbox", f"/items/{item.id}"):
+            page = (await web.client("acme manager").get(path)).text
+            assert "anna@⟨U+202E⟩elpmaxe.live⟨U+202C⟩?" in page, path
+            assert "\u202e" not in page
+
+
 async def test_a_question_is_answered_over_http(db: Database) -> None:
     item = await add(db, "NOW")
     await put(db, item, "ready_for_execution", "dispatched")

@@ -48,6 +48,7 @@ from gristmill.agents.runs import (
     load_run,
     start_run,
 )
+from gristmill.agents.showing import list_facts
 from gristmill.agents.specialists import SPECIALISTS, check_agents
 from gristmill.agents.starting import begin_run
 from gristmill.agents.step_tree import nest_steps
@@ -104,6 +105,7 @@ __all__ = [
     "list_delegations",
     "list_effects",
     "list_entries",
+    "list_facts",
     "list_newest_effects",
     "list_procedures",
     "list_questions",

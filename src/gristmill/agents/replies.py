@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gristmill.agents.runs import Question
+from gristmill.agents.showing import list_facts
 
 NUMBERED = re.compile(r"^\s*(?:question\s+|#)?(\d+)\s*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
 # in English, German, Czech, Croatian, Spanish and French; each is one only if nothing else is said
@@ -20,6 +21,10 @@ BINDING = (*AGREEING, "not_done")  # something happens because of them, or is ta
 WORDED = ("change", "try again")  # they need words, and are asked about again
 COURTESY = re.compile(rf"[\s,.!]+(?:{'|'.join(map(re.escape, THANKS))})[\s.!]*", re.IGNORECASE)
 BREAK = re.compile(r"\s*[:,;.!–—]|\s*\n|\s+-\s")
+
+
+LONGEST_SHOWN = 12_000  # characters of a question that an item shows
+LONGEST_BEGINNING = 300  # characters of a question that it does not show
 
 
 class Reply(NamedTuple):
@@ -39,10 +44,29 @@ def describe_questions(questions: Sequence[Question]) -> str:
 
 
 def _describe(question: Question) -> str:
+    if not is_shown_whole(question):
+        return explain_length(question)
     if not question.choices:
-        return question.sentence
+        return "\n".join([question.sentence, *list_facts(question)])
     shown = " / ".join(one.replace("_", " ") for one in question.choices)
-    return f"{question.sentence} ({shown})\n{explain_choices(question.choices)}"
+    lines = [f"{question.sentence} ({shown})", *list_facts(question), explain_choices(question.choices)]
+    return "\n".join(lines)
+
+
+def is_shown_whole(question: Question) -> bool:
+    """Whether an item has room for everything that a person must see before agreeing."""
+    return len(question.sentence) + sum(len(line) for line in list_facts(question)) <= LONGEST_SHOWN
+
+
+def explain_length(question: Question) -> str:
+    """For a question that an item has no room for: where it is answered."""
+    begun = " ".join(question.sentence.split())[:LONGEST_BEGINNING]
+    return (
+        f"{begun} … This question is too long to be shown here. "
+        f"Read and answer it on the page /questions/{question.id}, "
+        f"or with gristmill question show {question.id} and gristmill question answer {question.id}. "
+        "Whoever agrees here is not heard."
+    )
 
 
 def explain_choices(choices: Sequence[str]) -> str:
@@ -71,8 +95,13 @@ def assign_answers(questions: Sequence[Question], text: str) -> Iterator[Reply]:
         if not question.choices:
             if words.strip():
                 yield Reply(question, None, words.strip())
-        elif (found := read_choice(question.choices, words)) is not None:
+        elif (found := read_choice(question.choices, words)) is not None and may_choose(question, found[0]):
             yield Reply(question, *found)
+
+
+def may_choose(question: Question, choice: str) -> bool:
+    """Nobody agrees at an item to what the item could not show."""
+    return choice not in BINDING or is_shown_whole(question)
 
 
 def _split(text: str, numbers: set[int]) -> dict[int, str]:

@@ -11,10 +11,10 @@ import typer
 from rich.status import Status
 from rich.text import Text
 
-from gristmill.agents import EffectLine, Question, Run, RunNews, StepLine
+from gristmill.agents import EffectLine, Question, Run, RunNews, StepLine, list_facts
 from gristmill.cli.output import err, shorten
 from gristmill.ids import StepId
-from gristmill.wording import format_count, format_span
+from gristmill.wording import format_count, format_span, show_unseen
 
 LONGEST_TITLE = 80  # characters of a step's title in a line
 SIGNS = {"done": ("✓", "green"), "failed": ("✗", "red"), "waits": ("?", "yellow")}
@@ -109,16 +109,8 @@ def draw_step(step: StepLine, depth: int) -> Text:
 
 def draw_question(question: Question) -> list[Text]:
     """A question with all that a person must know to answer it."""
-    details = question.details
-    lines = [Text.assemble((f"Question {question.id}: ", "bold yellow"), question.sentence)]
-    lines += [Text(f"  because {reason}", style="dim") for reason in details.get("reasons", [])]
-    lines += [
-        Text(f"  {origin['argument']} {origin['value']!r}: {origin['sentence']}")
-        for origin in details.get("origins", [])
-    ]
-    if "arguments" in details:
-        lines.append(Text(f"  {details.get('tool', '')} {shorten(details['arguments'], 400)}"))
-    return lines
+    first = Text.assemble((f"Question {question.id}: ", "bold yellow"), show_unseen(question.sentence))
+    return [first, *(Text(f"  {show_unseen(line)}") for line in list_facts(question))]
 
 
 def ask_person(question: Question) -> tuple[str | None, str]:

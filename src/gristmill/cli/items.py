@@ -49,7 +49,7 @@ from gristmill.qualifier import (
     say,
 )
 from gristmill.scopes import Scope
-from gristmill.wording import format_count
+from gristmill.wording import format_count, show_unseen
 
 app = typer.Typer(no_args_is_help=True)
 MOST_EVENTS = 10_000
@@ -369,7 +369,7 @@ def _show_details(found: Details) -> RenderableType:
             ("copy of", item.origin and f"item {item.origin}"),
             ("part of", item.parent and f"item {item.parent}"),
             ("joined", item.merged_into and f"item {item.merged_into}"),
-            ("question", item.question),
+            ("question", item.question and show_unseen(item.question)),
             ("warning", item.warning),
             ("error", item.error),
             ("remembered", found.memory and found.memory.summary),

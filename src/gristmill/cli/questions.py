@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from gristmill.agents import Question, answer_question, list_questions, load_question
-from gristmill.cli.output import Json, emit, make_facts, make_table, shorten
+from gristmill.agents import Question, answer_question, list_facts, list_questions, load_question
+from gristmill.cli.output import Json, emit, make_facts, make_table
 from gristmill.cli.session import name_user, run, session
 from gristmill.ids import QuestionId, RunId
+from gristmill.wording import show_unseen
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[int, typer.Argument(metavar="QUESTION", min=1, help="Its number.")]
@@ -82,17 +83,12 @@ def _describe(one: Question) -> dict[str, Any]:
 
 
 def _show(one: Question) -> RenderableType:
-    details = one.details
-    said = [f"{origin['argument']} {origin['value']!r}: {origin['sentence']}" for origin in details.get("origins", [])]
-    called = f"{details['tool']} {shorten(details['arguments'], 400)}" if "tool" in details else None
     return make_facts(
         [
-            ("question", one.sentence),
+            ("question", show_unseen(one.sentence)),
             ("run", one.run),
             ("state", one.state),
-            ("call", called),
-            ("who said it", "; ".join(said)),
-            ("asked because", "; ".join(details.get("reasons", []))),
+            ("about it", "\n".join(show_unseen(line) for line in list_facts(one))),
             ("answers", ", ".join(one.choices) or "in words: --text"),
             ("answered", f"{one.choice or one.answer} by {one.answered_by}" if one.answered_by else None),
         ]

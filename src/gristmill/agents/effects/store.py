@@ -27,7 +27,7 @@ async def intend(tx: Tx, run: RunId, effect: Effect) -> EffectRow:
         arguments=write_keepable(effect.arguments),
         hash=effect.hash,
         prepared=write_keepable(effect.prepared),
-        summary=clean_text(effect.summary)[:500],
+        summary=clean_text(effect.summary),  # whole: it names every target
         changes=effect.changes,
         repeatable=effect.repeatable,
         files=list(effect.files),

@@ -12,7 +12,7 @@ from gristmill.ids import EffectId, QuestionId, RunId, ScopeId
 
 SQL = queries("gristmill.agents.runs", "questions.sql")
 LONGEST_ANSWER = 20_000  # characters
-LONGEST_SENTENCE = 4_000
+LONGEST_SENTENCE = 50_000  # more than all recipients of a mail take: a target is never cut
 QuestionKind = Literal[
     "clarify",
     "commit",

@@ -1,7 +1,6 @@
 """What templates know besides their values: icons and colours of states, numbers, times, bars, charts."""
 
 import time
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,7 @@ from gristmill.durations import format_duration
 from gristmill.web.assets import link_asset
 from gristmill.web.console import charts
 from gristmill.web.limits import write_gap
-from gristmill.wording import format_count, format_span
+from gristmill.wording import format_count, format_span, show_unseen
 
 SPANS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (86_400 * 60, 86_400, "d"))
 
@@ -113,15 +112,6 @@ def format_compact(value: Any) -> str:
 
 def format_span_or(value: timedelta | None, otherwise: str = "–") -> str:
     return otherwise if value is None else format_span(value)
-
-
-def show_unseen(text: str) -> str:
-    """A text in which nothing hides: characters that are not seen, or that turn others around, by their numbers."""
-    return "".join(f"⟨U+{ord(one):04X}⟩" if _is_unseen(one) else one for one in str(text))
-
-
-def _is_unseen(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")
 
 
 def equip(environment: Environment) -> None:
