@@ -10,6 +10,8 @@ ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 endif
 install = $(UV) $(LOCKED) $(1) $(2) || $(PIP) $(LOCKED) $(1)
+# into an environment of its own, which has pip alone
+install_apart = $(BIN)/uv pip install -q --python $(1)/bin/python $(LOCKED) $(2) || $(1)/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) $(2)
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test lint types imports pytest docs corpora external fault-sources test-clients lock clean
@@ -82,17 +84,17 @@ $(VENV)/bench.stamp: requirements/bench.lock $(VENV)/run.stamp
 
 bench-router: $(VENV)/litellm.stamp
 
-$(VENV)/litellm.stamp: requirements/litellm.lock | $(VENV)/bin/python
+$(VENV)/litellm.stamp: requirements/litellm.lock | $(VENV)/uv.stamp
 	@$(PYTHON) -m venv $(VENV)/litellm
-	@$(VENV)/litellm/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/litellm.lock
+	@$(call install_apart,$(VENV)/litellm,-r requirements/litellm.lock)
 	@touch $@
 
 test-clients: $(VENV)/clients.stamp $(VENV)/run.stamp ## every Ollama and OpenAI client through the router, beside the backend itself
 	@$(VENV)/clients/bin/python -m pytest -q -c tests/clients/pytest.ini tests/clients
 
-$(VENV)/clients.stamp: requirements/clients.lock | $(VENV)/bin/python
+$(VENV)/clients.stamp: requirements/clients.lock | $(VENV)/uv.stamp
 	@$(PYTHON) -m venv $(VENV)/clients
-	@$(VENV)/clients/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/clients.lock
+	@$(call install_apart,$(VENV)/clients,-r requirements/clients.lock)
 	@touch $@
 
 lock: $(VENV)/bin/python ## resolve the dependencies anew, with hashes, naming no index
