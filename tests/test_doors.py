@@ -1,11 +1,14 @@
 """Closed doors: a name comes from its module, and nothing else is imported."""
 
+import gc
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from gristmill.doors import load_for_good
 
 SRC = Path(__file__).parents[1] / "src"
 HOUSE = {
@@ -142,3 +145,26 @@ print(checked)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert int(ended.stdout) > 300
+
+
+def test_the_collector_never_looks_through_what_was_loaded_for_good(house: Path) -> None:
+    code = """
+    import gc
+    from gristmill.doors import load_for_good
+    with load_for_good():
+        print("off" if not gc.isenabled() else "on")
+        from gristmill.barn import Cow
+        with load_for_good():
+            pass
+        print("off" if not gc.isenabled() else "on")
+    print("on" if gc.isenabled() else "off", gc.get_freeze_count() > 1000)
+    """
+    assert imported_by(house, code) == ["off", "off", "on", "True", "cow"]
+
+
+def test_where_doors_are_open_the_collector_only_pauses() -> None:
+    """A test, or a program of somebody else, has objects of its own."""
+    before = gc.get_freeze_count()
+    with load_for_good():
+        assert not gc.isenabled()
+    assert (gc.isenabled(), gc.get_freeze_count()) == (True, before)

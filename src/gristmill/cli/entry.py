@@ -11,6 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from gristmill.cli.output import Misused, fail, shorten
+from gristmill.doors import load_for_good
 from gristmill.errors import GristmillError
 
 COMMANDS = {
@@ -158,7 +159,8 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
     completing = "_GRISTMILL_COMPLETE" in os.environ  # noqa: TID251 how the shell asks Typer, no setting of ours
     for name, text in COMMANDS.items():
         if name == wanted or completing:
-            module = importlib.import_module(f"gristmill.cli.{MODULES.get(name, name)}")
+            with load_for_good():
+                module = importlib.import_module(f"gristmill.cli.{MODULES.get(name, name)}")
             cast(Callable[[typer.Typer, str], None], module.register)(app, text)
         else:
             app.command(name, help=text)(_unloaded)

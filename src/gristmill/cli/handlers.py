@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from gristmill.db import Database
+from gristmill.doors import load_for_good
 from gristmill.errors import GristmillError, Refused
 from gristmill.queue import Handler, Handlers
 from gristmill.settings import Settings
@@ -42,7 +43,8 @@ def _import_module(place: str) -> ModuleType:
     if (at := str(folder.resolve())) not in sys.path:
         sys.path.insert(0, at)
     try:
-        return importlib.import_module(name)
+        with load_for_good():
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(error.name + ".")):
             raise Refused(f"There is no module {error.name} here: {EXAMPLE}.") from error
@@ -69,6 +71,7 @@ def _check_handlers(found: Any, locator: str) -> Handlers:
 async def prepare_rooms_of(handlers: Handlers, db: Database, settings: Settings) -> None:
     """Called once before workers with these handlers begin: prepares the rooms whose letters they answer."""
     if any(handler.letter.__module__.startswith("gristmill.") for handler in handlers.values()):
-        from gristmill.app import prepare  # noqa: PLC0415 it loads every room, and workers of other programs need none
+        with load_for_good():
+            from gristmill.app import prepare  # noqa: PLC0415 it loads all rooms, and others' workers need none
 
         await prepare(db, settings, handlers)

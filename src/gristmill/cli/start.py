@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gristmill.doors import keep_doors_closed
+from gristmill.doors import keep_doors_closed, load_for_good
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -10,7 +10,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if argv is None:  # a process of its own
             keep_doors_closed()
-        from gristmill.cli import entry  # noqa: PLC0415 half a second, in which people change their minds
+        with load_for_good():
+            from gristmill.cli import entry  # noqa: PLC0415 half a second, in which people change their minds
 
         return entry.main(argv)
     except KeyboardInterrupt:
