@@ -10,12 +10,11 @@ import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from axe_playwright_python.async_playwright import Axe
+from axe_playwright_python.base import AXE_FILE_PATH, AXE_SCRIPT
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
 from gristmill.app import ROOMS
@@ -40,7 +39,15 @@ HINT = "there is no Chromium: apt-get install chromium (make test does so, as ro
 # in the loop of the session, to which the browser belongs that all tests of a process share
 needs_chromium = [pytest.mark.skipif(CHROMIUM is None, reason=HINT), pytest.mark.asyncio(loop_scope="session")]
 AWAY = ("ERR_CONNECTION_REFUSED", "htmx:sendError", "htmx:afterRequest")  # a server that is stopped on purpose
-SERIOUS = ("serious", "critical")
+# Axe gives what a rule finds the impact of the rule. It need not look for anything that is minor or moderate, and of
+# what it found only the lines that a person reads come back.
+FIND_BARRIERS = """async () => {
+  const isSlight = one => ["minor", "moderate"].includes(one.impact);
+  const rules = Object.fromEntries(axe._audit.rules.filter(isSlight).map(one => [one.id, {enabled: false}]));
+  const found = await axe.run({rules, resultTypes: ["violations"]});
+  return found.violations.filter(one => !isSlight(one))
+    .map(one => `${one.id}: ${one.help} (${one.nodes[0].html.slice(0, 160)})`);
+}"""
 
 
 @dataclass
@@ -174,14 +181,16 @@ async def start_browser() -> AsyncGenerator[Browser]:
             await browser.close()
 
 
+async def bring_axe(page: Page) -> None:
+    """From the next page on, axe is there from the beginning: the browser compiles it once, not for each page."""
+    await page.add_init_script(path=AXE_FILE_PATH)
+
+
 async def find_barriers(page: Page) -> list[str]:
-    """What axe finds serious on a page: one line for each, with the element."""
-    found: Any = await Axe().run(page)
-    return [
-        f"{page.url} {one['id']}: {one['help']} ({one['nodes'][0]['html'][:160]})"
-        for one in found.response["violations"]
-        if one["impact"] in SERIOUS
-    ]
+    """What axe finds serious or critical on a page: one line for each, with the element."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(AXE_SCRIPT)
+    return [f"{page.url} {one}" for one in await page.evaluate(FIND_BARRIERS)]
 
 
 async def overflows(page: Page) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browser import find_barriers, needs_chromium, open_browser, open_site, overflows
+from browser import bring_axe, find_barriers, needs_chromium, open_browser, open_site, overflows
 from furnishing import furnish, list_pages
 from playwright.async_api import Page, Response, expect
 
@@ -45,6 +45,7 @@ async def test_no_page_has_barriers_or_moves_sideways(db: Database, tmp_path: Pa
 
 async def look_for_barriers(page: Page, paths: Sequence[str]) -> list[str]:
     found: list[str] = []
+    await bring_axe(page)
     for path in paths:
         await go(page, path)
         found += await find_barriers(page)
