@@ -155,12 +155,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False  # and pytest would rewrite all tests anew, in each process
     open_nursery()
+    gc.disable()  # until all tests are loaded: what is loaded stays, and would be looked through again and again
 
 
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: each full collection would look through a million objects that are no garbage."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
