@@ -382,6 +382,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "sources/0004_lists": "c7726d3f328c",
     "sources/0005_listings": "9f643a18882c",
     "sources/0006_newest": "ad531a71fee5",
+    "sources/0007_declared_by": "967072087f55",
     "knowledge/0002_merges": "b935525887cf",
     "alarms/0001_tables": "2737fa2ccb71",
     "alarms/0002_lists": "d861491d7649",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from farm import Farm, a_farm, a_mail
+from structlog.testing import capture_logs
 
 from gristmill.db import Database
 from gristmill.errors import Refused, Unknown
@@ -14,10 +15,10 @@ from gristmill.ids import SourceId
 from gristmill.queue import list_schedules
 from gristmill.scopes import Scope
 from gristmill.settings import Settings, SourceSettings
-from gristmill.sources import Wanted, add_source, drop_source, find_source
+from gristmill.sources import Wanted, add_source, drop_source, find_source, pause_source
 from gristmill.sources.poller import list_key, poll_key
 from gristmill.sources.register import apply_declared, make_cron
-from gristmill.sources.status import Work, decide_status
+from gristmill.sources.status import Work, decide_status, find_stopped_sources
 from gristmill.sources.store import SQL
 from plans import count_rows
 
@@ -101,6 +102,51 @@ async def test_gristmill_toml_adds_changes_and_pauses_sources(farm: Farm) -> Non
     assert (moved.id, moved.options, moved.checkpoint) == (first.id, {"path": "/b"}, None)
     assert (gone.paused, gone.declared) == (True, False)
     assert (back.paused, back.declared, back.id) == (False, True, first.id)
+
+
+async def test_a_worker_whose_settings_name_no_sources_leaves_those_of_another_folder_alone(
+    farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = declared(work={"kind": "eml", "path": "/a"})
+    (tmp_path / "elsewhere").mkdir()
+    async with farm.db.transaction() as tx:
+        await apply_declared(tx, named)
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        await apply_declared(tx, declared())
+        assert not (await find_source(tx, "work")).paused
+        await apply_declared(tx, named)  # now both name it, and the last one counts
+        await apply_declared(tx, declared())
+        assert (await find_source(tx, "work")).paused
+
+
+async def test_a_worker_of_another_machine_leaves_the_sources_of_this_one_alone(
+    farm: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with farm.db.transaction() as tx:
+        await apply_declared(tx, declared(work={"kind": "eml", "path": "/a"}))
+        monkeypatch.setattr("socket.gethostname", lambda: "another")
+        await apply_declared(tx, declared())
+        assert not (await find_source(tx, "work")).paused
+
+
+@pytest.mark.parametrize("paused", [True, False], ids=["pauses", "resumes"])
+async def test_a_source_that_its_file_names_no_more_is_told_until_a_person_pauses_or_resumes_it(
+    farm: Farm, paused: bool
+) -> None:
+    async with farm.db.transaction() as tx:
+        await apply_declared(tx, declared(work={"kind": "eml", "path": "/a"}))
+        with capture_logs() as logs:
+            await apply_declared(tx, declared())
+        assert [(one["event"], one["log_level"], one["source"]) for one in logs] == [
+            ("source.paused", "warning", "work")
+        ]
+        (found,) = await find_stopped_sources(tx, farm.settings)
+        assert found.rule == "source-undeclared"
+        assert "gristmill.toml does not name it any more" in found.sentence
+        await apply_declared(tx, declared())  # the next worker says nothing new
+        assert len(await find_stopped_sources(tx, farm.settings)) == 1
+        await pause_source(tx, await find_source(tx, "work"), paused)
+        assert await find_stopped_sources(tx, farm.settings) == []
 
 
 @pytest.mark.parametrize(

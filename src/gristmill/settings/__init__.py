@@ -9,7 +9,7 @@ from gristmill.settings.explain import explain_reason
 from gristmill.settings.fetch import Delay, FetchSettings
 from gristmill.settings.knowledge import KnowledgeSettings
 from gristmill.settings.llm import LlmSettings
-from gristmill.settings.loading import load, unknown_names
+from gristmill.settings.loading import load, locate_file, unknown_names
 from gristmill.settings.log import LogSettings
 from gristmill.settings.mail_server import MailServer
 from gristmill.settings.qualifier import QualifierSettings
@@ -55,6 +55,7 @@ __all__ = [
     "environment",
     "explain_reason",
     "load",
+    "locate_file",
     "read_reference",
     "unknown_names",
 ]

@@ -1,5 +1,6 @@
 """Reads the settings from `GRISTMILL_*` and gristmill.toml, and refuses wrong ones with one sentence."""
 
+import socket
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ def load() -> Settings:
     except ValidationError as wrong:
         names = frozenset(name.upper() for name in environment())
         raise Refused(explain_error(wrong.errors()[0], Sources(names, file, map_variables(Settings)))) from wrong
+
+
+def locate_file() -> str:
+    """The machine and the path of the gristmill.toml that settings are read from here, whether or not there is one."""
+    return f"{socket.gethostname()}:{Path(FILE).absolute()}"
 
 
 def unknown_names() -> list[str]:

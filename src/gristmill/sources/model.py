@@ -165,6 +165,7 @@ class Source:
     kind: str
     options: Mapping[str, Any]
     declared: bool
+    declared_by: str | None
     paused: bool
     every: timedelta
     listing_every: timedelta

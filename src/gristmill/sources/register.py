@@ -15,13 +15,14 @@ from gristmill.errors import Refused, Unknown
 from gristmill.ids import ItemId, SourceId
 from gristmill.queue import Unique, add_schedule, enable_schedule, remove_schedule, send
 from gristmill.scopes import GLOBAL, Scope, scope_id
-from gristmill.settings import Settings, explain_reason
+from gristmill.settings import Settings, explain_reason, locate_file
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.letters import PollSource, SourceDue
 from gristmill.sources.model import Kind, Source
 from gristmill.sources.poller import list_key, poll_key
 from gristmill.sources.removal import Report, drop_document, lock_urn_of
 from gristmill.sources.store import SQL, load_source
+from gristmill.telemetry import log
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 MINUTES = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)  # what divides an hour …
@@ -147,6 +148,7 @@ async def list_sources(tx: Tx, client: str | None = None, project: str | None = 
 
 async def pause_source(tx: Tx, source: Source, paused: bool) -> None:
     """Let it rest, or go on; a poll that runs ends first."""
+    await tx.execute(SQL["forget_declarer"], id=source.id)
     if await tx.value(SQL["set_paused"], id=source.id, paused=paused) is None:
         return
     for key in (poll_key(source.id), list_key(source.id)):
@@ -208,19 +210,23 @@ def _add_up(total: dict[str, int], gone: Report) -> None:
 async def apply_declared(tx: Tx, settings: Settings) -> None:
     """Let the sources be as gristmill.toml names them.
 
-    One that it no longer names is paused, and keeps its items; when it is named again, it goes on.
+    One that it no longer names is paused, and keeps its items; when it is named again, it goes on. The file of another
+    machine or folder, or none, says nothing about the sources that this one has named.
     """
+    here = locate_file()
     wanted = [read_declared(name, dict(entry)) for name, entry in settings.sources.named.items()]
     known = {(Scope(one.client, one.project), one.name): one for one in await list_sources(tx)}
     for one in wanted:
         source = await add_source(tx, one, replace=True)
         before = known.pop((one.scope, one.name), None)
+        await tx.execute(SQL["note_declarer"], id=source.id, by=here)
         if before is not None and not before.declared:
             await pause_source(tx, source, False)
     for source in known.values():
-        if source.declared:
+        if source.declared and source.declared_by == here:
             await pause_source(tx, source, True)
             await tx.execute(SQL["undeclare"], id=source.id)
+            log.warning("source.paused", source=source.name, reason="it is not named any more", file=here)
 
 
 def read_declared(name: str, entry: dict[str, Any]) -> Wanted:

@@ -39,8 +39,16 @@ UPDATE source
        listing_failures = 0, listing_error = NULL, awaits_agreement = false
  WHERE id = %(id)s AND paused <> %(paused)s RETURNING id;
 
+-- name: note_declarer
+UPDATE source SET declared_by = %(by)s WHERE id = %(id)s AND declared_by IS DISTINCT FROM %(by)s;
+
 -- name: undeclare
+-- who named it last stays, so that people are told why it is paused
 UPDATE source SET declared = false WHERE id = %(id)s;
+
+-- name: forget_declarer
+-- a person has paused or resumed it, and knows
+UPDATE source SET declared_by = NULL WHERE id = %(id)s AND NOT declared AND declared_by IS NOT NULL;
 
 -- name: drop_source
 DELETE FROM source WHERE id = %(id)s;

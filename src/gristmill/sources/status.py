@@ -59,6 +59,8 @@ def decide_status(
     def say(status: Status, sentence: str) -> Standing:
         return Standing(status, sentence, lag, None if source.paused else next_at, next_listing_at, trouble)
 
+    if source.paused and is_undeclared(source):
+        return say("paused", f"It is paused, since {source.declared_by} does not name it any more.")
     if source.paused:
         return say("paused", "It is paused: gristmill source resume lets it go on.")
     if work and work.status == "processing":
@@ -79,6 +81,11 @@ def decide_status(
     if source.succeeded_at is None:
         return say("new", "It was not polled yet.")
     return say("active", f"It was polled {format_span(source.now - source.succeeded_at)} ago.")
+
+
+def is_undeclared(source: Source) -> bool:
+    """Whether a gristmill.toml has named it, and does not any more; nobody has paused or resumed it since."""
+    return source.declared_by is not None and not source.declared
 
 
 def is_overdue(source: Source) -> bool:
@@ -139,7 +146,8 @@ async def count_items(tx: Tx, sources: Sequence[SourceId]) -> dict[SourceId, dic
 SOURCE_STOPPED = "source-stopped"
 NOT_COMPARED = "source-not-compared"
 MOSTLY_GONE = "source-mostly-gone"
-RULES = (SOURCE_STOPPED, NOT_COMPARED, MOSTLY_GONE)
+UNDECLARED = "source-undeclared"
+RULES = (SOURCE_STOPPED, NOT_COMPARED, MOSTLY_GONE, UNDECLARED)
 
 
 async def find_stopped_sources(tx: Tx, settings: Settings) -> list[Finding]:
@@ -152,6 +160,9 @@ async def find_stopped_sources(tx: Tx, settings: Settings) -> list[Finding]:
 def judge_source(source: Source, standing: Standing) -> Finding | None:
     """What the alarms say of a source; of several troubles, the one that a person has to see first."""
     test = f"Run gristmill source test {source.name}."
+    if source.paused and is_undeclared(source):
+        advice = f"Name it there again, or run gristmill source resume {source.name}; pause or rm end this alarm, too."
+        return _tell(source, UNDECLARED, f"The source {source.name} rests. {standing.sentence}", advice)
     if source.awaits_agreement and not source.paused:
         sync = f"gristmill source sync {source.name} --full"
         advice = f"If they are gone, agree on its page, or run {sync} --agree. If not, mend it, and run {sync}."
