@@ -52,23 +52,36 @@ NEVER_V6 = tuple(map(IPv6Network, ("fe80::/10", "ff00::/8", "fd00:ec2::254/128",
 
 
 def read_address(text: str) -> Address:
-    """An address as the resolver writes it, with or without a zone; an embedded IPv4 address is taken out."""
-    return unwrap_address(ip_address(text.partition("%")[0]))
+    """An address as the resolver writes it, with or without a zone; a spelling of an IPv4 address is read as that."""
+    return list_reached(ip_address(text.partition("%")[0]))[0]
 
 
-def unwrap_address(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address carries and that a packet may reach in the end; or the address itself."""
+def list_reached(address: Address) -> list[Address]:
+    """All addresses that a packet to this one may reach: itself, and the IPv4 address at the end of a tunnel.
+
+    In some networks of IPv6 an address is only another spelling of an IPv4 address: that one is reached alone.
+    """
     if isinstance(address, IPv4Address) or address in (IPv6Address("::"), IPv6Address("::1")):
-        return address
-    embeds = any(address in network for network in EMBEDDING_V6)
-    if embeds or (int(address) >> 32) & 0xFFFFFFFF in ISATAP:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
+        return [address]
+    last = IPv4Address(int(address) & 0xFFFFFFFF)
+    if any(address in network for network in EMBEDDING_V6):
+        return [last]
+    reached: list[Address] = [address]
+    if (int(address) >> 32) & 0xFFFFFFFF in ISATAP:
+        reached.append(last)
+    if address.sixtofour is not None:
+        reached.append(address.sixtofour)
+    if address.teredo is not None:
+        reached.extend(address.teredo)
+    return reached
 
 
 def explain_special(address: Address) -> str | None:
-    """What a special address is; None for an address of the public Internet."""
-    address = unwrap_address(address)
+    """What a special address is; None for one of the public Internet. A tunnel is as special as its ends."""
+    return next((kind for one in list_reached(address) if (kind := _name_kind(one))), None)
+
+
+def _name_kind(address: Address) -> str | None:
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in SPECIAL_V4 if address in network), None)
     kind = next((kind for network, kind in SPECIAL_V6 if address in network), None)
@@ -77,7 +90,4 @@ def explain_special(address: Address) -> str | None:
 
 def is_never_called(address: Address) -> bool:
     """Metadata of clouds, link-local and multicast: no list of allowed hosts opens these."""
-    address = unwrap_address(address)
-    if isinstance(address, IPv4Address):
-        return any(address in network for network in NEVER)
-    return any(address in network for network in NEVER_V6)
+    return any(one in network for one in list_reached(address) for network in (*NEVER, *NEVER_V6))

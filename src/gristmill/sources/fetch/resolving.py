@@ -9,7 +9,7 @@ import psutil
 
 from gristmill.errors import Permanent, Transient, Unsafe
 from gristmill.settings import FetchSettings
-from gristmill.sources.fetch.addresses import Address, read_address
+from gristmill.sources.fetch.addresses import Address, list_reached, read_address
 from gristmill.sources.fetch.location import Location, advise, check_resolved, is_allowed
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ async def resolve(location: Location, settings: FetchSettings, look_up: LookUp) 
     for text in addresses:
         address = read_address(text)
         check_resolved(location, address, settings)
-        if address in own and not is_allowed(location, address, settings):
+        if own.intersection(list_reached(address)) and not is_allowed(location, address, settings):
             raise Unsafe(f"{location.host} ({address}) is this machine. {advise(location)}")
     return addresses
 
