@@ -1,18 +1,19 @@
 """Calls to a provider over HTTP: every way in which it can fail becomes one of our errors."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import aiohttp
 import orjson
 
 from gristmill.errors import Overloaded, Permanent, Transient, Unsent
+from gristmill.queue import Limit
 from gristmill.settings import FetchSettings
-from gristmill.sources.fetch import check_address
+from gristmill.sources.fetch import Fetcher, NotThere
 
 TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=15, sock_read=60)
 UNSAID = timedelta(minutes=1)  # until we come again, if the other side asks for a pause and does not say how long
@@ -70,11 +71,14 @@ class Answer:
 class Provider:
     """One server of a provider, with what every call to it carries."""
 
-    def __init__(self, session: aiohttp.ClientSession, base: str, headers: Mapping[str, str], max_bytes: int) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, base: str, headers: Mapping[str, str], max_bytes: int, abroad: Fetcher
+    ) -> None:
         self._session = session
         self._base = base.rstrip("/")
         self._headers = headers
         self._max_bytes = max_bytes
+        self._abroad = abroad  # for files that the provider keeps elsewhere
 
     @property
     def host(self) -> str:
@@ -92,12 +96,11 @@ class Provider:
         redirects: bool = False,
     ) -> Answer | None:
         """The answer; None where something may be `missing` and is not there, or not there any more."""
-        url = path if path.startswith(("http://", "https://")) else self._base + path
-        is_own = urlsplit(url).netloc == urlsplit(self._base).netloc
-        own = self._headers if is_own else dict[str, str]()  # keys stay with their server
+        url = find_own(path, self._base) or self._base + path
+        sent = {**self._headers, **(headers or {})}
         try:
             async with self._session.request(
-                method, url, params=params, data=data, headers={**own, **(headers or {})}, allow_redirects=False
+                method, url, params=params, data=data, headers=sent, allow_redirects=False
             ) as response:
                 body = await self._read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -129,18 +132,28 @@ class Provider:
     async def download(self, path: str) -> bytes | None:
         """The bytes of a file, wherever the provider keeps them; None if it is gone.
 
-        Keys stay with their server, and no redirect leads into a network of our own.
+        Keys stay with their server. Any other place is fetched as a stranger's address is: no name and no redirect
+        leads into a network of our own.
         """
         url = self._base + path if path.startswith("/") else path
         for _ in range(MOST_REDIRECTS):
-            answer = await self.call("GET", url, redirects=True)
+            own = find_own(url, self._base)
+            if own is None:
+                return await self._download_abroad(url)
+            answer = await self.call("GET", own, redirects=True)
             assert answer is not None  # only where it may be missing
             if answer.status not in REDIRECTS:
                 return None if answer.status in NOT_HERE else answer.body
-            url = urljoin(url, answer.headers.get("Location", ""))
-            if urlsplit(url).netloc != urlsplit(self._base).netloc:
-                check_address(url, FetchSettings())
+            url = urljoin(own, answer.headers.get("Location", ""))
         raise Permanent(f"{self.host} sends us from one address to the next.")
+
+    async def _download_abroad(self, url: str) -> bytes | None:
+        try:
+            return (await self._abroad.get(url, types=("*/*",))).body
+        except NotThere as error:
+            if error.status in NOT_HERE:
+                return None
+            raise
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         pieces, size = list[bytes](), 0
@@ -177,6 +190,27 @@ class Provider:
         if response.status not in taken:
             check_status(response.status, response.headers, self.host, body)
         return Answer(response.status, response.headers, body)
+
+
+def find_own(url: str, base: str) -> str | None:
+    """The address if it is one of the server at `base`: only such a one gets our keys.
+
+    A server behind a proxy may believe that it speaks http: it is asked by https as it was named.
+    """
+    try:
+        asked, own = urlsplit(url), urlsplit(base)
+        if _name_origin(asked) == _name_origin(own):
+            return url
+        upgraded = asked._replace(scheme="https")
+        is_plain = asked.scheme == "http" and asked.port is None
+        return upgraded.geturl() if is_plain and _name_origin(upgraded) == _name_origin(own) else None
+    except ValueError:  # an address with a port that is no number
+        return None
+
+
+def _name_origin(parts: SplitResult) -> tuple[str, str | None, int | None, bool]:
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, port, "@" in parts.netloc
 
 
 def _write_params(params: Mapping[str, str | int] | None) -> dict[str, str]:
@@ -247,9 +281,24 @@ def read_pause(said: str, date: str | None = None) -> timedelta:
     return max(until - now, timedelta(seconds=1))
 
 
+def _wait_for_nobody(name: str, limit: Limit | None, *, patience: timedelta) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+def open_abroad(max_bytes: int) -> Fetcher:
+    """Fetches files that a provider keeps elsewhere: it names them for us, so that no robots.txt is asked."""
+    timeout = timedelta(seconds=TIMEOUT.total or 300)
+    settings = FetchSettings(robots=False, timeout=timeout, max_bytes=max_bytes, max_unpacked=max_bytes)
+    return Fetcher(settings, take=_wait_for_nobody)
+
+
 @asynccontextmanager
 async def open_provider(
-    base: str, headers: Mapping[str, str] | None = None, *, max_bytes: int = LONGEST
+    base: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    max_bytes: int = LONGEST,
+    abroad: Fetcher | None = None,
 ) -> AsyncGenerator[Provider]:
     async with aiohttp.ClientSession(timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield Provider(session, base, headers or {}, max_bytes)
+        yield Provider(session, base, headers or {}, max_bytes, abroad or open_abroad(max_bytes))
