@@ -83,6 +83,14 @@ https://click.a.org/x https://track.a.org/x https://a.org/track/open.gif https:/
 https://u77.ct.sendgrid.net/ls/click?upn=1 https://a.org/redirect?to=x https://email.a.org/c/abc https://a.org/pixel.png
 https://a.org/setup.exe https://a.org/a.dmg https://a.org/run.ps1 https://a.org/x.apk https://a.org/a.iso
 https://a.org/%73etup.EXE
+https://a.org/x?action=unsubscribe&id=7 https://a.org/x?do=delete https://a.org/x?cmd=accept https://a.org/?page=logout
+https://a.org/x?resetToken=1 https://a.org/x?confirm_token=1 https://a.org/x?access-token=1 https://a.org/x?user[token]=1
+https://a.org/x?user%5Btoken%5D=1 https://a.org/x?invitation_token=1 https://a.org/x;token=1 https://a.org/x;jsessionid=1?a=2
+https://a.org/x?a=1;token=2 https://a.org/x?t=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI3In0.c2lnbmF0dXJl
+https://a.org/v/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI3In0.c2lnbmF0dXJl https://a.org/user/token/abc https://a.org/x?apiKey=1
+https://a.org/acceptInvitation https://a.org/confirmEmail https://a.org/ResetPassword https://a.org/a/optOut/7
+https://a.org/confirm-your-email-address https://a.org/click-here-to-unsubscribe https://a.org/verifyYourEmailAddress/7
+https://a.org/désabonner https://a.org/d%C3%A9sabonner https://a.org/abmeldung https://a.org/bestätigen https://a.org/kündigen
 https://pаypal.com/a https://xn--pypal-4ve.com/a https://аррӏе.com/ https://xn--80ak6aa92e.com/ https://gооgle.com/
 """
 
@@ -101,12 +109,34 @@ https://a.org/ https://a.org/blog/how-to-cancel-a-contract-with-your-provider ht
 https://a.org/2026/11/the-order-of-the-phoenix-and-other-stories https://a.org/docs/report.pdf https://a.org/x?page=2&lang=en
 https://a.org/wiki/Login_(disambiguation_page_of_the_wiki) https://bücher.example/a https://пример.рф/ https://a.org/tracks/7
 https://example.com/a https://a.org/clicker https://a.org/keyboard?model=7 https://müller.de/kontakt
+https://a.org/blog/how-to-accept-payments-online https://a.org/docs/token-based-auth https://a.org/blog/how-to-accept-payments?page=2
+https://a.org/blog/how-to-cancel https://a.org/the-best-way-to-accept-payments-in-2026 https://a.org/x?country_code=de&sortOrder=up
+https://a.org/news/2026/why-people-cancel-their-orders https://a.org/search?q=unsubscribe https://a.org/PayPal https://a.org/JavaScript
+https://a.org/questions/4711/how-do-i-delete-a-branch https://a.org/docs/tokens https://a.org/docs/token/overview
+https://a.org/x?user[name]=ada https://a.org/x?lang=en&view=full https://a.org/a;v=2/b https://a.org/wie-man-einen-vertrag-kuendigt
+https://a.org/d/9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d https://a.org/Universität https://a.org/aktuelles/einladung-zum-sommerfest
+"""
+
+DOUBTFUL = """
+https://a.org/accept-payments-online-with-our-widget https://a.org/blog/how-to-cancel-a-contract/4711 https://a.org/x?tab=payment
+https://a.org/blog/how-to-accept-payments-online?user=7 https://a.org/how-to-accept-payments-online-3f2a9c1b7d https://a.org/x?doDelete=1
+https://a.org/x?invite_code=7 https://a.org/x?session-id=7 https://a.org/x?state=confirm https://a.org/x?confirmEmail=1
 """
 
 
 @pytest.mark.parametrize("url", GOOD.split())
 def test_an_ordinary_page_is_not_suspected(url: str) -> None:
-    assert find_unsafe_pattern(canonicalise(url)) is None
+    location = canonicalise(url)
+    assert find_unsafe_pattern(location) is None
+    assert decide(url, LinkRule(1, "allow", location.host, "")).verdict == "safe"
+
+
+@pytest.mark.parametrize("url", DOUBTFUL.split())
+def test_a_link_that_may_do_something_waits_for_a_person_even_where_its_domain_is_allowed(url: str) -> None:
+    decision = decide(url, LinkRule(1, "allow", "a.org", ""))
+    assert (decision.verdict, decision.state) == ("uncertain", "waiting")
+    assert decision.reason.endswith("a person decides.")
+    assert decide(url, LinkRule(1, "deny", "a.org", "")).verdict == "unsafe"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +149,7 @@ def test_an_ordinary_page_is_not_suspected(url: str) -> None:
         ("[https://bank.example/account](https://a.org/x7)", "shows bank.example, but it leads to a.org"),
         ('<a href="https://a.org/x7">www.bank.example</a>', "shows www.bank.example"),
         ("[Abmelden](https://a.org/x7)", "ends a subscription"),
+        ("[Désabonner](https://a.org/x7)", "ends a subscription"),
     ],
 )
 def test_what_people_read_before_they_click_counts(text: str, reason: str) -> None:

@@ -7,7 +7,7 @@ from gristmill.settings import FetchSettings
 from gristmill.sources.fetch.location import Location, check_address
 from gristmill.sources.link.canonical import list_domains
 from gristmill.sources.link.model import Decision, FoundLink, LinkRule
-from gristmill.sources.link.patterns import find_unsafe_pattern
+from gristmill.sources.link.patterns import find_doubtful_pattern, find_unsafe_pattern
 
 
 def decide_link(
@@ -18,7 +18,10 @@ def decide_link(
     rules: Sequence[LinkRule],
     settings: FetchSettings,
 ) -> Decision:
-    """Already indexed → skip; unsafe pattern → blocked; allowed → safe; denied → unsafe; else a person decides."""
+    """Already indexed → skip; unsafe pattern → blocked; allowed → safe, unless in doubt; denied → unsafe.
+
+    Otherwise a person decides.
+    """
     if is_indexed:
         return Decision("skip", "It is indexed already.")
     if reason := find_unsafe_pattern(location, found):
@@ -26,6 +29,9 @@ def decide_link(
     if reason := _find_unsafe_address(location, settings):
         return Decision("blocked", reason)
     rule = choose_rule(location, rules)
+    doubt = find_doubtful_pattern(location)
+    if doubt and (rule is None or rule.effect == "allow"):
+        return Decision("uncertain", doubt)
     if rule is None:
         return Decision("uncertain", f"Nobody has decided about {location.host} yet.")
     if rule.effect == "allow":
