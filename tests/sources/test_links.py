@@ -404,6 +404,36 @@ async def test_a_redirect_to_a_place_that_nobody_allowed_is_not_followed(
     assert "leads here" in places[0].context
 
 
+async def test_a_redirect_by_a_wrapper_is_judged_by_the_place_that_would_be_called(
+    db: Database, site: WebServer, processes: ProcessPool
+) -> None:
+    wrapped = site.at("/mill", "a.org")
+    site.redirect("/x", site.at(f"/url?q={wrapped}", "www.google.com"))
+    site.redirect("/url", wrapped)
+    site.serve("/mill", ARTICLE)
+    _, link = await fetch(db, make_link_fetcher(db, site, processes), site.at("/x", "a.org"))
+    assert site.paths == ["/x"]
+    assert link.state == "failed"
+    assert "www.google.com" in (link.error or "")
+    async with db.transaction() as tx:
+        meant = await find_link(tx, wrapped, ACME)
+    assert meant is not None
+    assert meant.state == "queued"
+
+
+async def test_a_redirect_that_tells_who_came_is_not_followed_as_it_is(
+    db: Database, site: WebServer, processes: ProcessPool
+) -> None:
+    site.redirect("/x", site.at("/mill?mkt_tok=7&lang=en", "a.org"))
+    site.serve("/mill", ARTICLE)
+    _, link = await fetch(db, make_link_fetcher(db, site, processes), site.at("/x", "a.org"))
+    assert (site.paths, link.state) == (["/x"], "failed")
+    async with db.transaction() as tx:
+        meant = await find_link(tx, site.at("/mill?lang=en", "a.org"), ACME)
+    assert meant is not None
+    assert meant.state == "queued"
+
+
 async def test_a_redirect_inside_is_refused(db: Database, site: WebServer, processes: ProcessPool) -> None:
     site.redirect("/x", "http://169.254.169.254/latest")
     _, link = await fetch(db, make_link_fetcher(db, site, processes), site.at("/x", "a.org"))

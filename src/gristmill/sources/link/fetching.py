@@ -14,12 +14,12 @@ from gristmill.queue import Done, Skip, current
 from gristmill.scopes import Scope
 from gristmill.settings import FetchSettings
 from gristmill.sources.fetch import Fetched, Fetcher
-from gristmill.sources.fetch.location import read_location
+from gristmill.sources.fetch.location import Location, read_location
 from gristmill.sources.link.canonical import canonicalise, name_urn
 from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.deciding import choose_rule, decide_link
 from gristmill.sources.link.letters import FetchLink
-from gristmill.sources.link.model import Fetchable, FoundLink, LinkRule, Place
+from gristmill.sources.link.model import Decision, Fetchable, FoundLink, LinkRule, Place
 from gristmill.sources.link.noting import add_found
 from gristmill.sources.link.patterns import is_same_site
 from gristmill.sources.link.rules import find_rules
@@ -82,15 +82,23 @@ class LinkFetcher:
             raise
 
     async def _check_redirect(self, link: Fetchable, url: str) -> None:
-        """A page may send us on within its own site; any other place must be allowed like a link."""
-        location = canonicalise(url)
+        """A page may send us on within its own site; any other place must be allowed like a link.
+
+        The place is judged as it would be called, and as a link to it would be: a wrapper leads to an allowed place by
+        one that nobody allowed.
+        """
+        meant = canonicalise(url)
+        for location in dict.fromkeys((read_location(url), meant)):
+            decision = await self._decide(link, location)
+            if decision.verdict != "safe":
+                raise RedirectedAway(f"It leads to {location.shown}. {decision.reason}", meant.url)
+
+    async def _decide(self, link: Fetchable, location: Location) -> Decision:
         async with self.db.reading() as tx:
             rules = await find_rules(tx, Scope(link.client, link.project), [location])
         if choose_rule(location, rules) is None and is_same_site(location.host, read_location(link.url).host):
             rules = [LinkRule(0, "allow", location.host, "")]
-        decision = decide_link(location, found=None, is_indexed=False, rules=rules, settings=self.settings)
-        if decision.verdict != "safe":
-            raise RedirectedAway(f"It leads to {location.shown}. {decision.reason}", location.url)
+        return decide_link(location, found=None, is_indexed=False, rules=rules, settings=self.settings)
 
     async def _make_item(self, link: Fetchable, page: Fetched) -> Item:
         if page.content_type not in HTML:
