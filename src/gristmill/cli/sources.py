@@ -38,6 +38,7 @@ from gristmill.sources import (
     note_listing,
     pause_source,
     retry_set_aside,
+    show_options,
 )
 from gristmill.wording import format_count
 
@@ -292,7 +293,7 @@ def _make_shown(source: Source, standing: Standing, items: Mapping[str, int]) ->
         scope=format_scope(source.client, source.project),
         status=standing.status,
         sentence=standing.sentence,
-        options=source.options,
+        options=show_options(source.options),
         every=source.every,
         last_success=source.succeeded_at,
         lag=standing.lag,

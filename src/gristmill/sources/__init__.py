@@ -58,6 +58,7 @@ from gristmill.sources.register import (
     pause_source,
 )
 from gristmill.sources.sending import find_sent
+from gristmill.sources.site import show_options
 from gristmill.sources.status import Standing, count_items, find_stopped_sources, load_standings
 from gristmill.sources.threads import join_thread, lock_threads
 from gristmill.sources.tracker.changing import Made, Tracker, open_tracker
@@ -141,5 +142,6 @@ __all__ = [
     "retry_set_aside",
     "send_mail",
     "set_rule",
+    "show_options",
     "watch_folder",
 ]

@@ -2,13 +2,36 @@
 
 import asyncio
 from base64 import b64encode
-from typing import Annotated, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from gristmill.hosts import is_loopback
 from gristmill.settings import Reference, Slice, read_reference
+
+
+def check_plain(url: str) -> str:
+    """An address without a secret: it is stored, and shown in lists, logs and errors."""
+    parts = urlsplit(url)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("it holds more than an address: write user=… and token=env:NAME instead")
+    return url
+
+
+def show_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a source for people: whatever stands behind an address or the name of a program is left out."""
+    shown = dict(options)
+    if command := str(shown.get("token_command") or ""):
+        program, _, more = command.strip().partition(" ")
+        shown["token_command"] = f"{program} …" if more else program
+    if "://" in (url := str(shown.get("url") or "")):
+        parts = urlsplit(url)
+        name, _, host = parts.netloc.rpartition("@")
+        login = f"{name.partition(':')[0]}@" if name and parts.scheme == "ssh" else ""
+        shown["url"] = parts._replace(netloc=login + host, query="", fragment="").geturl()
+    return shown
 
 
 class Site(Slice):
@@ -22,10 +45,7 @@ class Site(Slice):
     @field_validator("url")
     @classmethod
     def check_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("it holds more than an address: write user=… and token=env:NAME instead")
-        return url.rstrip("/")
+        return check_plain(url).rstrip("/")
 
     @model_validator(mode="after")
     def check_line(self) -> Self:

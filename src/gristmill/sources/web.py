@@ -29,6 +29,7 @@ from gristmill.sources.items import NEWEST, ItemRow, list_items, load_item, load
 from gristmill.sources.model import Source, State
 from gristmill.sources.poller import ask_for_poll
 from gristmill.sources.register import get_source, list_sources, pause_source
+from gristmill.sources.site import show_options
 from gristmill.sources.status import Standing, Status, count_items, load_standings
 
 ROUTES = APIRouter(prefix="/sources", tags=["sources"])
@@ -117,7 +118,7 @@ def show_source(caller: Caller, source: Source, standing: Standing, items: Mappi
         status=standing.status,
         sentence=standing.sentence,
         workspace=name_workspace(source) if source.kind == "git" else None,
-        options=source.options if caller.is_operator or source.client else {},
+        options=show_options(source.options) if caller.is_operator or source.client else {},
         every_seconds=source.every.total_seconds(),
         last_success=source.succeeded_at,
         lag_seconds=None if standing.lag is None else standing.lag.total_seconds(),

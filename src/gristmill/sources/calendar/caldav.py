@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from gristmill.errors import Permanent, Transient
 from gristmill.hosts import is_loopback
@@ -18,6 +18,7 @@ from gristmill.settings import Reference, Slice, read_reference
 from gristmill.sources.calendar.events import describe_event
 from gristmill.sources.http import Answer, Provider, open_provider
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
+from gristmill.sources.site import check_plain
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
@@ -40,6 +41,11 @@ class CalDavOptions(Slice):
     url: str = Field(pattern="^https?://", description="The address of the calendar.")
     user: str = Field(min_length=1, description="The name to sign in with.")
     password: Reference = Field(description="The password: env:NAME or file:/path.")
+
+    @field_validator("url")
+    @classmethod
+    def check_url(cls, url: str) -> str:
+        return check_plain(url)
 
     @model_validator(mode="after")
     def check_line(self) -> Self:

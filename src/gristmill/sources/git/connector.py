@@ -21,6 +21,7 @@ from gristmill.sources.git.commits import Commit, read_commits
 from gristmill.sources.git.index import describe_commit
 from gristmill.sources.git.program import Git, make_header
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
+from gristmill.sources.site import check_plain
 from gristmill.wording import format_count
 
 PORTION = 200  # commits that are read and kept together
@@ -43,8 +44,10 @@ class GitOptions(Slice):
     @classmethod
     def check_url(cls, url: str) -> str:
         parts = urlsplit(url)
-        if parts.password or (parts.scheme in ("http", "https") and parts.username):
-            raise ValueError("it holds a password or a name: write token=env:NAME and user=… instead")
+        if parts.scheme in ("http", "https"):
+            check_plain(url)
+        if parts.password:
+            raise ValueError("it holds a password: write ssh_key=/path instead")
         if parts.scheme in ("https", "http", "ssh", "file") or SCP.fullmatch(url) or url.startswith("/"):
             return url
         raise ValueError("it is no address that is allowed: write https://…, ssh://…, user@host:path or /folder")
