@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from time import process_time
 
+import orjson
 import pytest
 from calendar_server import Radicale
 from farm import Farm, a_farm
@@ -10,7 +12,9 @@ from farm import Farm, a_farm
 from gristmill.db import Database
 from gristmill.errors import Permanent
 from gristmill.sources.calendar.caldav import CalDavOptions
-from gristmill.sources.calendar.events import describe_event, divide_calendar
+from gristmill.sources.calendar.dividing import LARGEST_ZONES, divide_calendar
+from gristmill.sources.calendar.events import describe_event
+from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Fetched
 
 EVENT = """BEGIN:VEVENT
@@ -64,6 +68,84 @@ def test_the_exceptions_of_a_series_stay_with_it() -> None:
 def test_what_is_no_calendar_is_refused(data: bytes) -> None:
     with pytest.raises(Permanent):
         describe_event(Fetched("one", "1", {}, data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"garbage",
+        b"BEGIN:VCALENDAR\r\nEND:VEVENT\r\n",
+        b"BEGIN:VEVENT\r\nEND:VEVENT\r\n",
+        b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\n",
+        b"BEGIN:VCALENDAR\r\nBEGIN:VCALENDAR\r\nEND:VCALENDAR\r\nEND:VCALENDAR\r\n",
+    ],
+)
+def test_what_is_no_calendar_is_not_divided(data: bytes) -> None:
+    with pytest.raises(Permanent):
+        divide_calendar(data)
+
+
+def test_a_file_with_two_calendars_has_the_events_of_both() -> None:
+    first, second = (a_calendar(EVENT.format(uid=n, title=f"Event {n}")) for n in (1, 2))
+    whole = (first + second).encode()
+    assert set(divide_calendar(whole)) == {"1", "2"}
+    assert describe_event(Fetched("one", "x", {}, whole)).title == "Event 1"
+
+
+def test_an_event_keeps_the_time_zone_that_it_names() -> None:
+    zones = [
+        f"BEGIN:VTIMEZONE\nTZID:{name}\nBEGIN:STANDARD\nDTSTART:19701025T030000\n"
+        f"TZOFFSETFROM:+0500\nTZOFFSETTO:+0400\nEND:STANDARD\nEND:VTIMEZONE\n"
+        for name in ("Mill/Here", "Mill/There")
+    ]
+    event = EVENT.format(uid="z", title="Zoned").replace(
+        "DTSTART:20260302T100000Z", "DTSTART;TZID=Mill/Here:20260302T100000"
+    )
+    (divided,) = divide_calendar(a_calendar(*zones, event).encode()).values()
+    assert b"TZID:Mill/Here" in divided
+    assert b"TZID:Mill/There" not in divided
+    found = describe_event(Fetched("one", "z", {}, divided))
+    assert found.written_at is not None
+    assert found.written_at.isoformat() == "2026-03-02T10:00:00+04:00"
+
+
+def test_time_zones_do_not_multiply_a_file() -> None:
+    zone = "BEGIN:VTIMEZONE\nTZID:Z\n" + f"X-A:{'a' * 60}\n" * (LARGEST_ZONES // 60) + "END:VTIMEZONE\n"
+    events = [EVENT.format(uid=n, title="x").replace("DTSTART:", "DTSTART;TZID=Z:") for n in range(50)]
+    whole = a_calendar(zone, *events).encode()
+    assert sum(map(len, divide_calendar(whole).values())) < len(whole)
+
+
+def test_a_uid_that_goes_on_in_the_next_line_is_read_whole() -> None:
+    event = EVENT.format(uid="first-\n half\n \n  and rest", title="Folded")
+    assert set(divide_calendar(a_calendar(event).encode())) == {"first-half and rest"}
+
+
+def test_no_file_keeps_a_worker_busy() -> None:
+    """Nested events take the library a time that grows with the square of their number; dividing does not look."""
+    nested = "BEGIN:VEVENT\nUID:n\n" * 20_000 + "END:VEVENT\n" * 20_000
+    many = "".join(EVENT.format(uid=n, title=f"Event {n}") for n in range(3_000))
+    started = process_time()
+    assert len(divide_calendar(a_calendar(nested).encode())) == 1
+    assert len(divide_calendar(a_calendar(many).encode())) == 3_000
+    assert process_time() - started < 3  # 0.1 s; the library took minutes
+
+
+async def test_the_checkpoint_of_many_files_stays_small(farm: Farm, tmp_path: Path) -> None:
+    folder = tmp_path / "calendars"
+    folder.mkdir()
+    for n in range(1_500):
+        (folder / f"calendar-of-somebody-{n}.ics").write_text(a_calendar(EVENT.format(uid=n, title=f"Event {n}")))
+    source = await farm.add("ics", path=str(folder))
+    hands = farm.by_hand(KINDS)
+    await hands.poll(source)
+    looked = await farm.look(source)
+    assert len(orjson.dumps(looked.checkpoint)) < 10_000
+    assert looked.step < 300
+    (folder / "calendar-of-somebody-7.ics").write_text(a_calendar(EVENT.format(uid=7, title="Changed")))
+    await hands.poll(source)
+    assert sorted(item.version for item in await farm.items(source)) == [1] * 1_499 + [2]
 
 
 async def test_a_file_of_many_events_is_many_items_and_only_the_changed_one_is_new(farm: Farm, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Events of a calendar: divided into one item each, and written as a page."""
+"""Events of a calendar, each written as a page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
@@ -14,19 +14,10 @@ MOST_PEOPLE = 200  # attendees that are named
 LONGEST_TEXT = 200_000  # characters of a description
 
 
-def divide_calendar(data: bytes) -> dict[str, bytes]:
-    """The events of a file by their UID, each as a calendar of its own: exceptions of a series stay with it."""
-    calendar = _parse(data)
-    events: dict[str, list[Any]] = {}
-    for event in calendar.walk("VEVENT"):
-        events.setdefault(_find_uid(event), []).append(event)
-    return {uid: _write_calendar([*calendar.walk("VTIMEZONE"), *some]) for uid, some in events.items()}
-
-
-def _parse(data: bytes) -> Any:
-    """The library has no types of its own, and raises whatever its parts raise."""
+def _parse(data: bytes) -> list[Any]:
+    """The calendars of a file. The library has no types of its own, and raises whatever its parts raise."""
     try:
-        return Calendar.from_ical(data)
+        return cast(list[Any], Calendar.from_ical(data, multiple=True))
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise Permanent(f"It is no calendar ({error}).") from error
 
@@ -36,18 +27,9 @@ def _find_uid(event: Any) -> str:
     return said if said and len(said) <= 300 else sha256(event.to_ical()).hexdigest()[:40]
 
 
-def _write_calendar(components: Sequence[Any]) -> bytes:
-    calendar: Any = Calendar()
-    calendar.add("prodid", "-//gristmill//EN")
-    calendar.add("version", "2.0")
-    for one in components:
-        calendar.add_component(one)
-    return calendar.to_ical()
-
-
 def describe_event(item: Fetched) -> Description:
     """A page of an event, whether it came from a file or from a server."""
-    events: list[Any] = _parse(item.content).walk("VEVENT")
+    events = [event for calendar in _parse(item.content) for event in calendar.walk("VEVENT")]
     if not events:
         raise Permanent("It has no event.")
     main = next((one for one in events if one.get("RECURRENCE-ID") is None), events[0])

@@ -1,6 +1,7 @@
 """Calendars in files of this machine: every event of every `.ics` file is an item."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ from pydantic import Field
 
 from gristmill.errors import Permanent
 from gristmill.settings import Slice
-from gristmill.sources.calendar.events import describe_event, divide_calendar
+from gristmill.sources.calendar.dividing import divide_calendar
+from gristmill.sources.calendar.events import describe_event
 from gristmill.sources.folder.connector import FolderConnector, Found, find_by_suffix, read_item
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
 PORTION = 200  # events that are handed over together
+SHELVES = 256
+BESIDE = re.compile("#")  # between the name of a file and the UID of an event
 
 
 class IcsOptions(Slice):
@@ -28,7 +32,10 @@ class IcsOptions(Slice):
 
 @dataclass(frozen=True)
 class IcsConnector:
-    """The checkpoint holds the mark of each file: one that has not changed is not opened."""
+    """The checkpoint holds one digest for each shelf of files: a shelf on which nothing has changed is not opened.
+
+    It does not grow with the files: each of them stands on the shelf that its name chooses.
+    """
 
     files: FolderConnector
     bench: Bench
@@ -40,29 +47,58 @@ class IcsConnector:
         return await asyncio.to_thread(self.files.find_all)
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
-        marks: dict[str, str | None] = dict(checkpoint.get("files", {}))
-        found = await self._find()
-        for file in found:
-            if file.mark is not None and marks.get(file.external) == file.mark:
+        before: dict[str, str] = dict(checkpoint.get("shelves", {}))
+        shelves = fill_shelves(await self._find())
+        done = {name: digest for name, digest in before.items() if name in shelves}
+        for name, files in shelves.items():
+            digest = digest_files(files)
+            if before.get(name) == digest:
                 continue
-            items = await asyncio.to_thread(_divide_file, file, self.bench.max_bytes)
-            for start in range(0, len(items), PORTION):
-                yield Batch(checkpoint if not marks else {"files": dict(marks)}, items[start : start + PORTION])
-            marks[file.external] = file.mark
-        there = {file.external for file in found}
-        yield Batch({"files": {name: mark for name, mark in marks.items() if name in there}})
+            async for items in self._divide(files):
+                unlike = await self.bench.known.find_unlike([Listed(one.external, one.mark) for one in items])
+                wanted = {one.external for one in unlike}
+                if fresh := [item for item in items if item.external in wanted]:
+                    yield Batch({"shelves": dict(done)} if done else checkpoint, fresh)
+            done[name] = digest
+        yield Batch({"shelves": done})
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
-        for file in await self._find():
-            items = await asyncio.to_thread(_divide_file, file, self.bench.max_bytes)
+        async for items in self._divide(await self._find()):
             yield [Listed(item.external, item.mark) for item in items]
 
     async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
         wanted = set(ids)
-        for file in await self._find():
-            for item in await asyncio.to_thread(_divide_file, file, self.bench.max_bytes):
+        # a UID may have the same sign in it: every beginning could be the name of a file
+        names = {one[: found.start()] for one in ids for found in BESIDE.finditer(one)} | wanted
+        async for items in self._divide([file for file in await self._find() if file.external in names]):
+            for item in items:
                 if item.external in wanted:
                     yield item
+
+    async def _divide(self, files: Sequence[Found]) -> AsyncIterator[list[RawItem]]:
+        """The events of these files, in portions."""
+        some = list[RawItem]()
+        for file in files:
+            some += await asyncio.to_thread(_divide_file, file, self.bench.max_bytes)
+            while len(some) >= PORTION:
+                yield some[:PORTION]
+                some = some[PORTION:]
+        if some:
+            yield some
+
+
+def fill_shelves(files: Sequence[Found]) -> dict[str, list[Found]]:
+    """Files by the shelf that their names choose."""
+    shelves = dict[str, list[Found]]()
+    for file in files:
+        shelf = int.from_bytes(sha256(file.external.encode()).digest()[:4], "big") % SHELVES
+        shelves.setdefault(str(shelf), []).append(file)
+    return shelves
+
+
+def digest_files(files: Sequence[Found]) -> str:
+    marks = "\0".join(f"{file.external}\0{file.mark}" for file in files)
+    return sha256(marks.encode()).hexdigest()[:16]
 
 
 def _divide_file(file: Found, max_bytes: int) -> list[RawItem]:
