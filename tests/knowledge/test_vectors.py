@@ -13,7 +13,6 @@ from gristmill.db import Database, Vector
 from gristmill.errors import Refused
 from gristmill.knowledge import Embedders, search, terms_of, vectors
 from gristmill.knowledge.letters import FillVectors
-from gristmill.knowledge.vectors import PORTION, PORTIONS
 from gristmill.models import Embedder, FakeEmbedder
 from gristmill.queue import Done, Envelope, Skip, Worker, bind, on
 from gristmill.scopes import GLOBAL, Scope, scope_id
@@ -23,6 +22,14 @@ class Renamed(FakeEmbedder):
     """The same embedder under another name."""
 
     name = "another"
+
+
+@pytest.fixture
+def portions(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many chunks one letter fills: some portions of a few, that few need be made."""
+    monkeypatch.setattr(vectors, "PORTION", 8)
+    monkeypatch.setattr(vectors, "PORTIONS", 4)
+    return 32
 
 
 async def test_the_first_model_is_current_and_a_second_waits_until_it_is_filled(db: Database) -> None:
@@ -70,20 +77,20 @@ async def test_a_vector_is_known_by_the_text_it_was_made_of_bit_for_bit(db: Data
     assert found == {chunk.hash: vector}
 
 
-async def test_another_model_is_filled_in_the_background_and_then_takes_over(db: Database) -> None:
+async def test_another_model_is_filled_in_the_background_and_then_takes_over(db: Database, portions: int) -> None:
     old, new = FakeEmbedder(), Renamed()
-    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
+    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(portions + 1)))
     async with db.transaction() as tx:
         second = await vectors.register(tx, new)
         assert await vectors.register(tx, new) == second
         assert await tx.value("SELECT count(*) FROM task WHERE kind = 'knowledge.fill'") == 1
-    letter, portions = FillVectors(new.name), 0
+    letter, letters = FillVectors(new.name), 0
     while (letter := await filled_on(db, new, letter)) is not None:
         hits = await search(db, [new, old], "mill", alpha=1.0)
         assert hits[0].similarity  # from the old vectors, until the new ones are complete
         assert f"{new.name} takes the place of {old.name}" in (hits.note or "")
-        portions += 1
-    assert portions == 1  # one letter fills all portions but the last chunk
+        letters += 1
+    assert letters == 1  # one letter fills all portions but the last chunk
     async with db.transaction() as tx:
         assert await vectors.current_model(tx) == replace(second, current=True)
         assert await tx.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'embedding_near%%'") == 1
@@ -91,9 +98,11 @@ async def test_another_model_is_filled_in_the_background_and_then_takes_over(db:
     assert (await search(db, new, "mill", alpha=1.0)).note is None
 
 
-async def test_filling_goes_on_where_it_stopped_and_sees_in_the_end_to_what_was_written_behind_it(db: Database) -> None:
+async def test_filling_goes_on_where_it_stopped_and_sees_in_the_end_to_what_was_written_behind_it(
+    db: Database, portions: int
+) -> None:
     old, new = FakeEmbedder(), Renamed()
-    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
+    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(portions + 1)))
     letter = await filled_on(db, new, FillVectors(new.name))
     assert letter is not None
     async with db.transaction() as tx:
@@ -112,15 +121,15 @@ async def test_filling_goes_on_where_it_stopped_and_sees_in_the_end_to_what_was_
     assert await models_of_chunks(db) == {(new.name,)}
 
 
-async def test_a_worker_fills_portion_after_portion_and_ends(db: Database) -> None:
+async def test_a_worker_fills_portion_after_portion_and_ends(db: Database, portions: int) -> None:
     old, new = FakeEmbedder(), Renamed()
-    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(PORTION * PORTIONS + 1)))
+    await stored(db, old, *("The mill. " * 60 + str(n) for n in range(portions + 1)))
     async with db.transaction() as tx:
         await vectors.choose_model(tx, new.name)
     handlers = bind(on(FillVectors, partial(vectors.fill_vectors, db=db, embedder=new)))
     await Worker(db, handlers, until_idle=True, maintenance=False).run()
     assert await models_of_chunks(db) == {(new.name,)}
-    assert len(new.embedded) == PORTION * PORTIONS + 1
+    assert len(new.embedded) == portions + 1
 
 
 async def test_going_back_to_a_model_before_the_other_took_over_leaves_no_chunk_without_a_vector(db: Database) -> None:
