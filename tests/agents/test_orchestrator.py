@@ -11,6 +11,8 @@ from workbench import PROJECT, Workbench, run_git
 
 from gristmill.agents import answer_question
 from gristmill.agents.checkpoints import measure_checkpoints
+from gristmill.agents.effects import list_effects
+from gristmill.agents.orchestrator.git_operations import describe_changes
 from gristmill.agents.orchestrator.goals import correct_steps
 from gristmill.agents.orchestrator.intake import correct_category
 from gristmill.agents.orchestrator.state import PlannedStep, StepKind
@@ -228,6 +230,35 @@ async def test_changes_are_committed_and_pushed_after_two_questions(bench: Workb
     assert await carry(bench, script) is not None
     assert f"agent/run-{bench.run}" in run_git(bench.repository, "branch", "--list", "agent/*")
     assert script.order.count("act") == 2
+
+
+async def test_whoever_is_asked_about_a_commit_sees_new_files_and_what_is_left_out(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench.begin("Mend add in main.py.")
+    files = await bench.bench.files()
+    await files.write("new folder/new.py", "import os\nos.system('evil')\n")
+    await files.write("main.py", "def add(a, b):\n    return a + b\n")
+    (bench.folder / "README.md").unlink()
+    shown: dict[str, Any] = await describe_changes(bench.desk(), "agent/x")
+    assert sorted(shown["files"]) == ["README.md", "main.py", "new folder/new.py"]
+    assert "+os.system('evil')" in shown["diff"]
+    assert "+    return a + b" in shown["diff"]
+    assert "-# Mill" in shown["diff"]
+    assert "left_out" not in shown
+    with monkeypatch.context() as small:
+        small.setattr("gristmill.agents.tools.git_commit.MOST_SHOWN", 1)
+        small.setattr("gristmill.agents.tools.git_commit.LONGEST_DIFF", 7)
+        left_out = str((await describe_changes(bench.desk(), "agent/x"))["left_out"])
+    assert left_out.startswith("Not shown: 2 files and ")
+    assert left_out.endswith(" characters more. Look at the workspace before you agree.")
+    await bench.call("git_branch", "1#0", branch="agent/x")
+    await bench.call("git_commit", "1#1", message="Mend", paths=["main.py"])
+    async with bench.db.reading() as tx:
+        prepared = (await list_effects(tx, bench.run))[-1].prepared["data"]
+    assert "+    return a + b" in prepared["diff"]
+    assert "evil" not in prepared["diff"], "only what is committed"
+    assert run_git(bench.folder, "show", "--name-only", "--format=").split() == ["main.py"]
 
 
 async def test_changes_that_a_person_leaves_stay_in_the_workspace(bench: Workbench) -> None:

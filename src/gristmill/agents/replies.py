@@ -10,11 +10,15 @@ from gristmill.agents.showing import list_facts
 
 NUMBERED = re.compile(r"^\s*(?:question\s+|#)?(\d+)\s*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
 # in English, German, Czech, Croatian, Spanish and French; each is one only if nothing else is said
-YES = ("yes", "y", "ok", "okay", "agreed", "ja", "einverstanden", "ano", "souhlasím", "da", "slažem se")
-YES += ("sí", "si", "de acuerdo", "oui", "d'accord")
+YES = (
+    *("yes", "y", "ok", "okay", "agreed", "ja", "einverstanden", "ano", "souhlasím", "da", "slažem se"),
+    *("sí", "si", "de acuerdo", "oui", "d'accord"),
+)
 NO = ("no", "n", "nein", "ne", "nie", "nesouhlasím", "non")
-THANKS = ("please", "thanks", "thank you", "bitte", "danke", "prosím", "díky", "děkuji", "molim", "hvala")
-THANKS += ("por favor", "gracias", "s'il vous plaît", "s'il te plaît", "merci")
+THANKS = (
+    *("please", "thanks", "thank you", "bitte", "danke", "prosím", "díky", "děkuji", "molim", "hvala"),
+    *("por favor", "gracias", "s'il vous plaît", "s'il te plaît", "merci"),
+)
 AGREEING = ("approve", "commit", "use", "done", "accept")
 REFUSING = ("refuse", "leave", "stay", "stop", "leave it out")
 BINDING = (*AGREEING, "not_done")  # something happens because of them, or is taken for done: no condition fits beside

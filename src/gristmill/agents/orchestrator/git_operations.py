@@ -5,12 +5,10 @@ from gristmill.agents.orchestrator.state import State, Update
 from gristmill.agents.policy import load_policy
 from gristmill.agents.runs import Asked, Stepping
 from gristmill.agents.tools import Calls
-from gristmill.agents.tools.git_commit import find_changes
+from gristmill.agents.tools.git_commit import find_changes, show_difference
 from gristmill.errors import Refused
 
 COMMIT, LEAVE = "commit", "leave"
-MOST_SHOWN = 50  # files that a person is shown
-LONGEST_DIFF = 20_000  # characters
 LONGEST_SUBJECT = 72
 
 
@@ -41,9 +39,7 @@ async def may_commit(state: State, desk: Desk, branch: str) -> bool:
 
 async def describe_changes(desk: Desk, branch: str) -> dict[str, object]:
     files = await desk.toolbox.bench.files()
-    changed = await find_changes(files)
-    diff = await files.ask_git("diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD")
-    return {"branch": branch, "files": changed[:MOST_SHOWN], "diff": diff[:LONGEST_DIFF]}
+    return {"branch": branch, **await show_difference(files, await find_changes(files))}
 
 
 async def commit(state: State, calls: Calls, branch: str) -> list[str]:

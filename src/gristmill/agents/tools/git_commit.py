@@ -1,12 +1,18 @@
 """The tool that commits the changes of the workspace."""
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
 from gristmill.agents.workspaces import Workspace, name_author
 from gristmill.errors import Refused
+from gristmill.wording import format_count
 
 TRAILER = "Gristmill-Effect"
+BY_PATHS = ("--pathspec-from-file=-", "--pathspec-file-nul")
+MOST_SHOWN = 1_000  # files that a person is shown
+LONGEST_DIFF = 200_000  # characters
 MOST_LOOKED_AT = 50  # commits among which an earlier attempt is looked for
 
 
@@ -27,6 +33,30 @@ async def find_changes(files: Workspace) -> list[str]:
     return [entry[3:] for entry in said.split("\0") if len(entry) > 3 and not entry.endswith("/")]
 
 
+async def show_difference(files: Workspace, changed: Sequence[str]) -> dict[str, object]:
+    """The changes of these files as a person is shown them; what was left out is said."""
+    new = (await files.ask_git("ls-files", "-z", "--others", "--exclude-standard")).split("\0")
+    if unknown := [one for one in new if one in set(changed)]:
+        # git shows the text of a new file only if the index knows its name
+        await files.ask_git("add", "--intent-to-add", *BY_PATHS, given=write_paths(unknown))
+    plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+    paths = [f":(top,literal){one}" for one in changed[:MOST_SHOWN]]
+    diff = await files.ask_git("diff", *plain, "HEAD", "--", *paths) if paths else ""
+    shown: dict[str, object] = {"files": list(changed[:MOST_SHOWN]), "diff": diff[:LONGEST_DIFF]}
+    if left_out := name_left_out(len(changed) - MOST_SHOWN, len(diff) - LONGEST_DIFF):
+        shown["left_out"] = left_out
+    return shown
+
+
+def name_left_out(files: int, characters: int) -> str:
+    parts = [format_count(n, thing) for n, thing in ((files, "file"), (characters, "character")) if n > 0]
+    return f"Not shown: {' and '.join(parts)} more. Look at the workspace before you agree." if parts else ""
+
+
+def write_paths(paths: Sequence[str]) -> str:
+    return "".join(f":(top,literal){one}\0" for one in paths)
+
+
 async def prepare(arguments: GitCommit, bench: Bench) -> Prepared:
     """Which files on which branch: that is what the policy judges, and what is committed."""
     branch = (await (await bench.files()).ask_git("rev-parse", "--abbrev-ref", "HEAD")).strip()
@@ -35,7 +65,8 @@ async def prepare(arguments: GitCommit, bench: Bench) -> Prepared:
     if not wanted:
         raise Refused("There is nothing to commit: no such file has changed.")
     parent = (await (await bench.files()).ask_git("rev-parse", "HEAD")).strip()
-    return Prepared({"parent": parent, "files": wanted}, wanted, branch)
+    shown = await show_difference(await bench.files(), wanted)
+    return Prepared({**shown, "parent": parent, "files": wanted}, wanted, branch)
 
 
 async def git_commit(arguments: GitCommit, bench: Bench) -> ToolResult:
@@ -45,11 +76,11 @@ async def git_commit(arguments: GitCommit, bench: Bench) -> ToolResult:
     branch = (await files.ask_git("rev-parse", "--abbrev-ref", "HEAD")).strip()
     if branch != prepared["branch"]:
         raise Refused(f"The workspace is on the branch {branch} now, and no longer on {prepared['branch']}.")
-    paths = "".join(f":(top,literal){one}\0" for one in prepared["data"]["files"])
-    spec = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    await files.ask_git("add", "--all", *spec, given=paths)
+    paths = write_paths(prepared["data"]["files"])
+    await files.ask_git("add", "--all", *BY_PATHS, given=paths)
     message = f"{arguments.message.strip()}\n\n{TRAILER}: {bench.begun.key}\n"
-    await files.ask_git(*name_author(), "commit", "--quiet", "--no-verify", "--only", "-m", message, *spec, given=paths)
+    words = (*name_author(), "commit", "--quiet", "--no-verify", "--only", "-m", message)
+    await files.ask_git(*words, *BY_PATHS, given=paths)
     commit = (await files.ask_git("rev-parse", "HEAD")).strip()
     return ToolResult(f"Committed as {commit}.", {"commit": commit})
 
