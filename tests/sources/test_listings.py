@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from farm import Farm, a_farm, a_mail
-from feed import FEED, FeedServer, a_feed
+from feed import FEED, FeedConnector, FeedServer, a_feed
 
 from gristmill.db import Database
 from gristmill.queue import Skip, Snooze
@@ -195,3 +195,91 @@ async def test_the_next_listing_is_known(farm: Farm, feed: FeedServer) -> None:
     now = (await farm.look(source)).now
     assert seen.next_listing_at is not None
     assert 0 < (seen.next_listing_at - now).total_seconds() <= 60
+
+
+async def twenty_posts(farm: Farm, feed: FeedServer) -> Source:
+    for n in range(20):
+        feed.put(f"k{n}", "v1")
+    source = await farm.add("feed", url=feed.url)
+    await farm.work()
+    return source
+
+
+def once_while_fetching(monkeypatch: pytest.MonkeyPatch, id_: str, happen: Any) -> None:
+    """Let something happen when a listing has fetched this item, and has not kept it yet."""
+    done: list[str] = []
+    fetch = FeedConnector.fetch
+
+    async def and_then(self: FeedConnector, ids: Any) -> Any:
+        async for item in fetch(self, ids):
+            yield item
+            if item.external == id_ and not done:
+                done.append(id_)
+                await happen()
+
+    monkeypatch.setattr(FeedConnector, "fetch", and_then)
+
+
+async def test_what_comes_back_while_a_listing_fetches_is_not_removed(
+    farm: Farm, feed: FeedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = await twenty_posts(farm, feed)
+    feed.drop("k3")
+    feed.put("late", "It was missed.", at="000001")
+
+    async def come_back() -> None:
+        feed.put("k3", "It is back.")
+        await poll(farm, source)
+
+    once_while_fetching(monkeypatch, "late", come_back)
+    await compare(farm, source)
+    await farm.work()
+    assert (await farm.states(source))["k3"] == "INDEXED"
+    assert "feed::k3" in await farm.documents()
+
+
+async def test_what_comes_back_while_a_listing_asks_for_it_is_not_removed(
+    farm: Farm, feed: FeedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks for k3, which is gone, and then for k4, which the listing left out: meanwhile k3 comes back."""
+    source = await twenty_posts(farm, feed)
+    feed.drop("k3")
+    left_out = feed.posts.pop("k4")
+
+    def give_by_id(request: web.Request, call: int) -> web.StreamResponse | None:
+        if not request.path.endswith("k4"):
+            return None
+        return web.json_response({"id": "k4", "updated": left_out.updated, "body": left_out.body.decode()})
+
+    async def come_back() -> None:
+        feed.put("k3", "It is back.")
+        await poll(farm, source)
+
+    feed.fault = give_by_id
+    once_while_fetching(monkeypatch, "k4", come_back)
+    await compare(farm, source)
+    await farm.work()
+    assert {(await farm.states(source))[one] for one in ("k3", "k4")} == {"INDEXED"}
+
+
+async def test_a_listing_does_not_put_an_older_version_over_one_that_a_poll_has_brought(
+    farm: Farm, feed: FeedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = await twenty_posts(farm, feed)
+    for key in ("k3", "k4"):
+        feed.put(key, "v2", at="000001")  # behind the cursor: only a listing sees it
+
+    async def change_again() -> None:
+        feed.put("k3", "v3, the newest")
+        await poll(farm, source)
+
+    once_while_fetching(monkeypatch, "k3", change_again)
+    await compare(farm, source)
+    await farm.work()
+    marks = await farm.rows("SELECT external, mark FROM source_item WHERE external IN ('k3', 'k4') ORDER BY 1")
+    assert [row.mark for row in marks] == [feed.posts["k3"].updated, "000001"]
+    text = await farm.rows(
+        "SELECT convert_from(p.bytes, 'utf8') AS text FROM source_item i JOIN document d ON d.id = i.document"
+        " JOIN blob b ON b.hash = d.hash JOIN blob_piece p ON p.blob = b.id WHERE i.external = 'k3'"
+    )
+    assert "v3, the newest" in text[0].text

@@ -1,6 +1,6 @@
 """The full listing: compares all ids there with those here, fetches what is missing, removes what is gone."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
@@ -28,8 +28,6 @@ DOUBTED = Skip("most of its source seemed gone: it waits until somebody agrees, 
 class _Living(NamedTuple):
     id: ItemId
     external: str
-    mark: str | None
-    version: int
     state: str
 
 
@@ -109,6 +107,28 @@ def is_too_much(there: int, here: int, most: float) -> bool:
     return here - there > FEW and here - there > here * most
 
 
+class _Version(NamedTuple):
+    """What an item is here, as far as a poll would change it."""
+
+    number: int
+    mark: str | None
+    deleted: bool
+
+
+_Versions = Mapping[str, _Version]
+
+
+async def _load_versions(tx: Tx, source: Source, ids: Sequence[str]) -> _Versions:
+    rows = await tx.all(SQL["known_items"], store.KnownItem, source=source.id, externals=list(ids))
+    return {row.external: _Version(row.version, row.mark, row.state == "DELETED") for row in rows}
+
+
+def divide(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Ids in portions that are fetched or removed together."""
+    for start in range(0, len(ids), PORTION):
+        yield ids[start : start + PORTION]
+
+
 @dataclass(frozen=True)
 class Lister:
     """Runs full listings beside the polls."""
@@ -133,11 +153,10 @@ class Lister:
             found = await compare_ids(db, source, connector)
             if not agreed and is_too_much(found.there, found.here, self.most_gone):
                 return await self._doubt(source, found)
-            # what the listing left out while its pages moved is there when it is asked for by its id
-            back = await self._fetch(source, connector, found.surplus)
-            await self._fetch(source, connector, [*found.missing, *found.stale])
-            await self._remove(source, [one for one in found.surplus if one not in back])
-        found.surplus = [one for one in found.surplus if one not in back]
+            for ids in divide([*found.missing, *found.stale]):
+                await self._fetch(source, connector, ids, await self._look_up(source, ids))
+            # last: what only got another id is indexed under it before the old one goes
+            found.surplus = [*await self._remove(source, connector, found.surplus)]
         await self._note(source, found)
         written = partial(store.note_listing_success, source=source.id)
         return Done(written, result={"there": found.there, "removed": len(found.surplus)})
@@ -151,22 +170,40 @@ class Lister:
             await store.note_doubt(tx, source, doubt)
         return Skip(doubt)
 
-    async def _fetch(self, source: Source, connector: Connector, ids: Sequence[str]) -> set[str]:
-        """Keep those of these that are there."""
+    async def _look_up(self, source: Source, ids: Sequence[str]) -> _Versions:
+        async with self.poller.opener.db.reading() as tx:
+            return await _load_versions(tx, source, ids)
+
+    async def _fetch(self, source: Source, connector: Connector, ids: Sequence[str], before: _Versions) -> set[str]:
+        """Keep those of these that are there; their ids. What a poll has changed meanwhile is newer, and stays."""
         db, seen = self.poller.opener.db, set[str]()
-        for start in range(0, len(ids), PORTION):
-            async for items in gather_items(connector.fetch(ids[start : start + PORTION])):
-                async with db.transaction() as tx:
-                    await tx.one(SQL["lock_source"], id=source.id)
-                    await store.keep_items(tx, source, items)
-                seen.update(item.external for item in items)
-                current().progress(len(seen), len(ids), "fetching what is missing")
+        async for items in gather_items(connector.fetch(ids)):
+            seen.update(item.external for item in items)
+            async with db.transaction() as tx:
+                await tx.one(SQL["lock_source"], id=source.id)
+                now = await _load_versions(tx, source, [item.external for item in items])
+                same = [item for item in items if now.get(item.external) == before.get(item.external)]
+                await store.keep_items(tx, source, same)
+            current().progress(len(seen), len(ids), "fetching what is missing")
         return seen
 
-    async def _remove(self, source: Source, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), PORTION):
+    async def _remove(self, source: Source, connector: Connector, ids: Sequence[str]) -> Sequence[str]:
+        """Remove those of these that are gone indeed; their ids.
+
+        What the listing left out while its pages moved is there when it is asked for by its id. It is removed right
+        after that, unless a poll has seen it meanwhile.
+        """
+        gone: list[str] = []
+        for some in divide(ids):
+            before = await self._look_up(source, some)
+            back = await self._fetch(source, connector, some, before)
             async with self.poller.opener.db.transaction() as tx:
-                await store.forget_ids(tx, source, ids[start : start + PORTION])
+                await tx.one(SQL["lock_source"], id=source.id)
+                now = await _load_versions(tx, source, some)
+                lost = [one for one in some if one not in back and now.get(one) == before.get(one)]
+                await store.forget_ids(tx, source, lost)
+            gone += lost
+        return gone
 
     async def _note(self, source: Source, found: Comparison) -> None:
         async with self.poller.opener.db.transaction() as tx:

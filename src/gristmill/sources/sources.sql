@@ -169,7 +169,7 @@ SELECT i.id, i.external, substr(r.bytes, 1, %(head)s) AS head
 
 -- name: living_items
 -- all that are taken for living, portion by portion, as they were when the comparison began
-SELECT id, external, mark, version, state FROM source_item
+SELECT id, external, state FROM source_item
  WHERE source = %(source)s AND id > %(after)s AND id <= %(last)s AND state <> 'DELETED' ORDER BY id LIMIT %(limit)s;
 
 -- name: last_item
