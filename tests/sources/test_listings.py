@@ -1,5 +1,6 @@
 """Full listings beside the polls: their failures are their own, and what looks like a mistake waits for a person."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from aiohttp import web
 from farm import Farm, a_farm, a_mail
 from feed import FEED, FeedConnector, FeedServer, a_feed
+from worlds import EmlWorld, IcsWorld, MaildirWorld
 
 from gristmill.db import Database
 from gristmill.queue import Skip, Snooze
@@ -283,3 +285,32 @@ async def test_a_listing_does_not_put_an_older_version_over_one_that_a_poll_has_
         " JOIN blob b ON b.hash = d.hash JOIN blob_piece p ON p.blob = b.id WHERE i.external = 'k3'"
     )
     assert "v3, the newest" in text[0].text
+
+
+@pytest.mark.parametrize("kind", ["eml", "maildir", "ics"])
+async def test_a_folder_that_cannot_be_read_for_a_moment_loses_nothing(
+    farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    world = {"eml": EmlWorld, "maildir": MaildirWorld, "ics": IcsWorld}[kind]
+    outer, inner = world(tmp_path / "a"), world(tmp_path / "a" / "inner")
+    await outer.put("here")
+    await inner.put("deep")
+    source = await farm.add(kind, path=str(tmp_path / "a"))
+    await farm.work()
+    assert set((await farm.states(source)).values()) == {"INDEXED"}
+    scan = os.scandir
+
+    def fail(path: Any = ".") -> Any:
+        if "inner" in str(path):
+            raise OSError(5, "Input/output error", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", fail)
+    await outer.put("new")
+    await farm.compare(source)
+    assert "inner cannot be read (Input/output error)" in str((await farm.look(source)).listing_error)
+    await farm.poll(source)  # what can be read goes on
+    assert list((await farm.states(source)).values()) == ["INDEXED"] * 3
+    monkeypatch.undo()
+    await farm.compare(source)
+    assert (await farm.look(source)).listing_error is None

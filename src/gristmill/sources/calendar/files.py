@@ -48,7 +48,7 @@ class IcsConnector:
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
         before: dict[str, str] = dict(checkpoint.get("shelves", {}))
-        shelves = fill_shelves(await self._find())
+        shelves = fill_shelves(await asyncio.to_thread(self.files.find_readable))
         done = {name: digest for name, digest in before.items() if name in shelves}
         for name, files in shelves.items():
             digest = digest_files(files)

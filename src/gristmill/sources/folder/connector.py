@@ -29,7 +29,8 @@ class Found:
     note: dict[str, Any]
 
 
-Find = Callable[[Path], Iterator[Found]]
+Complain = Callable[[OSError], None]  # told of folders that cannot be read
+Find = Callable[[Path, Complain], Iterator[Found]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class FolderConnector:
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
         """Files whose time or size is another than before; the folder itself is the checkpoint."""
-        async for files in self._portions():
+        async for files in self._portions(everything=False):
             listed = {file.external: file for file in files}
             unlike = await self.bench.known.find_unlike([Listed(one.external, one.mark) for one in files])
             async for items in self._read([listed[one.external] for one in unlike]):
@@ -64,15 +65,23 @@ class FolderConnector:
                 for item in items:
                     yield item
 
-    async def _portions(self) -> AsyncIterator[Sequence[Found]]:
-        files = iter(await asyncio.to_thread(self.find_all))
+    async def _portions(self, *, everything: bool = True) -> AsyncIterator[Sequence[Found]]:
+        files = iter(await asyncio.to_thread(self.find_all if everything else self.find_readable))
         while some := list(islice(files, PORTION)):
             yield some
 
     def find_all(self) -> list[Found]:
+        """All files, or an error: what lies in a folder that cannot be read is not gone."""
+        return self._find(refuse_unreadable)
+
+    def find_readable(self) -> list[Found]:
+        """Without what lies in folders that cannot be read: others do not wait for it, and the listing tells of it."""
+        return self._find(lambda error: None)
+
+    def _find(self, complain: Complain) -> list[Found]:
         if not self.root.is_dir():
             raise Transient(f"There is no folder {self.root}: is it mounted?")
-        return list(self.find(self.root))
+        return list(self.find(self.root, complain))
 
     async def _read(self, files: Sequence[Found]) -> AsyncIterator[list[RawItem]]:
         some, size = list[RawItem](), 0
@@ -125,8 +134,8 @@ def mark_file(path: Path) -> str | None:
 def find_by_suffix(*suffixes: str) -> Find:
     """Files with one of these endings, at any depth; hidden ones are left out."""
 
-    def find(root: Path) -> Iterator[Found]:
-        for folder, inner, names in os.walk(root):
+    def find(root: Path, complain: Complain) -> Iterator[Found]:
+        for folder, inner, names in os.walk(root, onerror=complain):
             inner[:] = sorted(name for name in inner if not name.startswith("."))
             for name in sorted(names):
                 if name.lower().endswith(suffixes) and not name.startswith("."):
@@ -134,6 +143,11 @@ def find_by_suffix(*suffixes: str) -> Find:
                     yield Found(path, name_within(path, root), mark_file(path), {})
 
     return find
+
+
+def refuse_unreadable(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):  # it went while we looked
+        raise Transient(f"The folder {error.filename} cannot be read ({error.strerror}).") from error
 
 
 def name_within(path: Path, root: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from gristmill.settings import Slice
-from gristmill.sources.folder.connector import Found, find_by_suffix, name_within, open_folder
+from gristmill.sources.folder.connector import Complain, Found, find_by_suffix, name_within, open_folder
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
 from gristmill.sources.model import Bench, Connector, Kind
 
@@ -27,9 +27,9 @@ def open_maildir(options: MailFolderOptions, bench: Bench) -> AbstractAsyncConte
     return open_folder(options.path, find_maildir, bench)
 
 
-def find_maildir(root: Path) -> Iterator[Found]:
+def find_maildir(root: Path, complain: Complain) -> Iterator[Found]:
     """The mails of a Maildir and of the folders in it; a mail keeps its id when it is read, flagged or moved to cur."""
-    for folder, inner, _ in os.walk(root):
+    for folder, inner, _ in os.walk(root, onerror=complain):
         place = Path(folder)
         if not {"cur", "new"} <= set(inner):
             inner.sort()
@@ -38,11 +38,19 @@ def find_maildir(root: Path) -> Iterator[Found]:
         name = name_within(place, root).lstrip(".") or "INBOX"
         note = {"folder": name, **({"sent": True} if is_sent_folder(name) else {})}
         for part in ("cur", "new"):
-            for file in sorted(os.scandir(place / part), key=lambda one: one.name):
+            for file in _scan(place / part, complain):
                 if not file.name.startswith("."):
                     path = Path(file.path)
                     external = name_within(place / file.name.partition(":")[0], root)
                     yield Found(path, external, None, note)
+
+
+def _scan(folder: Path, complain: Complain) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(folder), key=lambda one: one.name)
+    except OSError as error:
+        complain(error)
+        return []
 
 
 EML = Kind("eml", "A folder of .eml files.", MailFolderOptions, open_eml, describe_mail)
