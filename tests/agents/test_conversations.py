@@ -9,6 +9,7 @@ from evidence import store_page
 
 from gristmill.agents import Answerer, Speaker, Talker
 from gristmill.agents.ask import conversations as store
+from gristmill.agents.ask import talking
 from gristmill.agents.ask.conversations import ConversationId, StoredMessage
 from gristmill.agents.ask.memory import sum_up_by_rule
 from gristmill.agents.memory import list_entries
@@ -283,3 +284,49 @@ async def test_a_removed_document_takes_its_quotation_along(db: Database, make_t
         await tx.execute("DELETE FROM document")
     (sentence,) = ((await read(db, conversation))[1].answer or {})["sentences"]
     assert sentence["citations"][0]["quote"] is None
+
+
+async def test_words_that_changed_on_their_page_are_shown_as_no_quotation(
+    db: Database, make_talker: MakeTalker
+) -> None:
+    talker, conversation = make_talker(FakeLlm([REPLY])), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await wait_for_end(talker, conversation)
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE page SET text = 'Beware: ' || text")
+    (sentence,) = ((await read(db, conversation))[1].answer or {})["sentences"]
+    assert sentence["citations"][0]["quote"] is None
+
+
+async def test_the_words_of_a_draft_are_told_without_the_database(
+    db: Database, make_talker: MakeTalker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model says hundreds of words in a row: neither followers nor the sign of life may write or read for each."""
+    monkeypatch.setattr(talking, "BEAT", 60.0)
+    monkeypatch.setattr(talking, "LOOK", 60.0)
+    looks: list[str] = []
+    for name in ("note_life", "list_messages"):
+        monkeypatch.setattr(store, name, count_calls(name, getattr(store, name), looks))
+    talker, conversation = make_talker(Chatterbox()), await begin(db)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    drafts = [draft async for _, draft in talker.follow(OPERATOR, conversation) if draft]
+    assert len(drafts) > 100
+    assert len(looks) < 20, looks
+
+
+class Chatterbox:
+    """A model that says many words and never ends its sentence."""
+
+    async def stream_text(self, question: str | Sequence[Message], **_: Any) -> AsyncGenerator[str]:
+        for n in range(200):
+            yield f"word{n} "
+            for _ in range(10):
+                await asyncio.sleep(0)  # followers have their turn
+
+
+def count_calls(name: str, function: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
+    def call(*given: Any, **more: Any) -> Any:
+        calls.append(name)
+        return function(*given, **more)
+
+    return call

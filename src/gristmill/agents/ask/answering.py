@@ -181,7 +181,8 @@ class Answerer:
         marked = read_marks(text, len(known.passages))
         sentence = await self._judge(known, marked.text, marked.numbers)
         known.sentences.append(sentence)
-        shown = show_sentence(sentence, self._settings.unsupported) if not admits_ignorance(sentence.text) else ""
+        is_answer = not admits_ignorance(sentence.text, sentence.verdict)
+        shown = show_sentence(sentence, self._settings.unsupported) if is_answer else ""
         if shown:
             known.shown.append(shown)
         return Said(sentence, shown)

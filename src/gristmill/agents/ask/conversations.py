@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple, NewType
 from uuid import UUID
 
@@ -247,10 +248,16 @@ def describe_place(one: Citation | Passage) -> dict[str, Any]:
         "page": one.page,
         "start": one.start,
         "stop": one.stop,
+        "digest": digest_quote(one.text if isinstance(one, Passage) else one.quote),
         "name": one.name,
         "title": one.title,
         "record": one.record,
     }
+
+
+def digest_quote(text: str) -> str:
+    """Tells whether a page still has the words that were cited; the words themselves are kept with the page alone."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 async def _add_quotations(tx: Tx, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -260,7 +267,9 @@ async def _add_quotations(tx: Tx, messages: Sequence[StoredMessage]) -> list[Sto
     texts = await load_texts(tx, sorted(pages)) if pages else {}
     for place in cited:
         text = texts.get((place["document"], place["page"]))
-        place["quote"] = text[place["start"] : place["stop"]] if text is not None else None
+        quote = text[place["start"] : place["stop"]] if text is not None else None
+        is_same = quote is not None and digest_quote(quote) == place.get("digest", digest_quote(quote))
+        place["quote"] = quote if is_same else None
     return [replace(one) for one in messages]
 
 

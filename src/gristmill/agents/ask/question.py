@@ -27,7 +27,27 @@ SPOKEN = {
     "cs": split_words("kdo co kdy kde proc jak kolik jaky jaka ktery ktera je jsou byl byla se na v a pro"),
     "hr": split_words("tko sto kada gdje zasto kako koliko koji koja je su bio bila se na u za i"),
     "pl": split_words("kto co kiedy gdzie dlaczego jak ile jaki ktory jest sa byl byla sie na w i"),
+    "nl": split_words("wat wie wanneer waar waarom hoe hoeveel welke welk de het een is zijn van voor op te en wordt"),
+    "pt": split_words("quem quando onde quanto quantos qual quais o os as e sao foi do da uma por em um nao"),
+    "sv": split_words("vad vem nar var varfor hur vilken vilket vilka ar och att det den ett som av pa for manga"),
+    "da": split_words("hvad hvem hvornar hvor hvorfor hvordan hvilken hvilket er og at det den et som af pa mange"),
 }
+# Scripts of one language, or mostly of one. Kana are looked for before the signs that Chinese has, too.
+SCRIPTS = {
+    "ja": re.compile("[\u3040-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "zh": re.compile("[\u4e00-\u9fff]"),
+    "el": re.compile("[\u0370-\u03ff]"),
+    "he": re.compile("[\u0590-\u05ff]"),
+    "hi": re.compile("[\u0900-\u097f]"),
+    "th": re.compile("[\u0e00-\u0e7f]"),
+    "fa": re.compile("[\u067e\u0686\u0698\u06af\u06cc]"),
+    "ar": re.compile("[\u0600-\u06ff]"),
+    "uk": re.compile("[\u0454\u0456\u0457\u0491]"),
+    "bg": re.compile(r"\b(?:какво|кога|къде|защо|коя|кои|колко)\b", re.IGNORECASE),
+    "ru": re.compile("[\u0430-\u044f]", re.IGNORECASE),
+}
+HALF = 0.5  # the share of letters that must be of a script
 CLOSE = {"sr": "hr", "bs": "hr", "nb": "no", "nn": "no"}  # one is taken for the other
 
 
@@ -37,7 +57,8 @@ class Asked:
 
     text: str  # as it was written
     complete: str  # with what the conversation says of it
-    language: str
+    language: str  # in doubt English, whose words are the commonest here …
+    is_language_known: bool  # … but an answer is in the language of the question, whatever it is
     names: tuple[Name, ...]  # in the complete text
     terms: tuple[Term, ...]  # its telling words, names and values included
 
@@ -49,9 +70,11 @@ class Asked:
 def read_question(text: str, before: Sequence[str] = (), language: str | None = None) -> Asked:
     """The question; `before` are the questions before it, the last one last, `language` that of the conversation."""
     plain = " ".join(text.split())[:LONGEST]
-    spoken = recognise_language(plain) or language or "en"
+    known = recognise_language(plain) or language
+    spoken = known or "en"
     complete = complete_question(plain, before, spoken)
-    return Asked(plain, complete, spoken, find_names(complete, spoken), find_telling(complete, spoken))
+    names, terms = find_names(complete, spoken), find_telling(complete, spoken)
+    return Asked(plain, complete, spoken, known is not None, names, terms)
 
 
 def find_telling(text: str, language: str | None) -> tuple[Term, ...]:
@@ -61,6 +84,8 @@ def find_telling(text: str, language: str | None) -> tuple[Term, ...]:
 
 def recognise_language(text: str) -> str | None:
     """The language of a text, or of a short one by its commonest words; None if it is not clear."""
+    if found := recognise_script(text):
+        return found
     words = [fold(word) for word in re.findall(r"[^\W\d_]+", text)]
     counts = {code: sum(word in known for word in words) for code, known in SPOKEN.items()}
     best = max(counts, key=lambda code: counts[code])
@@ -69,6 +94,16 @@ def recognise_language(text: str) -> str | None:
         return best
     found = language_of(text)
     return CLOSE.get(found, found) if found else None
+
+
+def recognise_script(text: str) -> str | None:
+    """The language of a text that is mostly written in other letters than the Latin ones."""
+    letters = [char for char in text if char.isalpha()]
+    foreign = [char for char in letters if char > "\u036f" and not "\u1e00" <= char <= "\u1eff"]
+    if len(foreign) <= HALF * len(letters):
+        return None
+    found = next((code for code, script in SCRIPTS.items() if script.search(text)), None)
+    return language_of(text) or found if found == "ru" else found  # six languages are written in these letters
 
 
 def complete_question(text: str, before: Sequence[str], language: str) -> str:

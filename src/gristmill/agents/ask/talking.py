@@ -50,9 +50,17 @@ class Telling:
 
     draft: str = ""
     waits: bool = False  # the draft says what is waited for: the model has said nothing yet
+    stored: int = 0  # how often rows have changed: a draft is in none
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: asyncio.Event = field(default_factory=asyncio.Event)  # a question came
 
     def tell(self, draft: str = "", *, waits: bool = False) -> None:
+        """Rows have changed."""
+        self.stored += 1
+        self.tell_draft(draft, waits=waits)
+
+    def tell_draft(self, draft: str, *, waits: bool = False) -> None:
+        """Only the sentence at hand has changed; this happens with every word of a model."""
         self.draft, self.waits = draft, waits
         self.changed.set()
         self.changed = asyncio.Event()  # those who wait have the old one
@@ -121,6 +129,7 @@ class Talker:
             await store.load_conversation(tx, conversation, speaker.owner)
             question = await store.add_question(tx, conversation, text)
         self._telling(conversation).tell(self._telling(conversation).draft)
+        self._telling(conversation).asked.set()
         await self.wake(speaker, conversation)
         return question
 
@@ -153,7 +162,7 @@ class Talker:
         known: dict[MessageId, tuple[Any, ...]] = {}
         while True:
             telling = self._telling(conversation)
-            changed = telling.changed
+            changed, stored = telling.changed, telling.stored
             async with self._db.reading(seen_from=speaker.bound_to) as tx:
                 now = await store.load_conversation(tx, conversation, speaker.owner)
                 messages = await store.list_messages(tx, conversation, after=after)
@@ -167,9 +176,12 @@ class Talker:
                 return
             if not now.is_writing:
                 await self.wake(speaker, conversation)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK):
-                    await changed.wait()
+            writing = next((one for one in messages if one.state == "writing"), None)
+            async with aclosing(_follow_drafts(telling, changed, stored)) as drafts:
+                async for draft in drafts:
+                    if writing is not None:
+                        known[writing.id] = (*known[writing.id][:3], draft)
+                        yield writing, draft
 
     def is_waiting(self, conversation: ConversationId) -> bool:
         """Whether the draft at hand says what is waited for."""
@@ -240,7 +252,7 @@ class Talker:
                     case Found():
                         writing.found = event
                     case Draft(text) | Waits(text):
-                        telling.tell(text, waits=isinstance(event, Waits))
+                        telling.tell_draft(text, waits=isinstance(event, Waits))
                         continue
                     case Said(sentence, shown):
                         writing.sentences.append(sentence)
@@ -265,6 +277,7 @@ class Talker:
         """Say every second that we live; ends when the answer should."""
         telling = self._telling(writing.conversation.id)
         while True:
+            telling.asked.clear()
             async with self._db.transaction(seen_from=speaker.bound_to) as tx:
                 life = await store.note_life(tx, writing.conversation.id, writer, writing.taken)
             if life is None or life.stop_asked:
@@ -273,7 +286,7 @@ class Talker:
                 raise Superseded
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT):
-                    await telling.changed.wait()
+                    await telling.asked.wait()
 
     async def _end(
         self,
@@ -318,6 +331,19 @@ class Talker:
             summary = await sum_up(now.summary, forgotten, self._llm, self._answerer.model)
             async with self._db.transaction(seen_from=speaker.bound_to) as tx:
                 await store.keep_summary(tx, conversation, summary, forgotten[-1].id)
+
+
+async def _follow_drafts(telling: Telling, changed: asyncio.Event, stored: int) -> AsyncGenerator[str]:
+    """The drafts that are told until a row changes, or until it is time to look at the rows again."""
+    until = asyncio.get_running_loop().time() + LOOK
+    with suppress(TimeoutError):
+        while True:
+            async with asyncio.timeout_at(until):
+                await changed.wait()
+            if telling.stored != stored:
+                return
+            changed = telling.changed
+            yield telling.draft
 
 
 def _judge_end(answer: Ending | BaseException, *, is_closing: bool) -> tuple[Ending | None, dict[str, Any]]:
