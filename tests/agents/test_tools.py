@@ -306,6 +306,31 @@ async def test_a_mail_that_was_taken_is_sent_however_the_server_says_goodbye(ben
 
 
 @pytest.mark.parametrize(
+    "second",
+    [
+        {"to": ["anna@acme.example"], "subject": "Figures", "text": "42 "},
+        {"to": ["Anna@acme.example"], "subject": "Figures", "text": "43"},
+        {"to": ["bob@acme.example"], "cc": ["anna@acme.example"], "subject": "Other", "text": "44"},
+    ],
+)
+async def test_a_second_mail_to_somebody_for_the_same_work_is_asked_about(bench: Workbench, second: dict) -> None:
+    await bench.allow(recipients=("*@acme.example",))
+    await bench.begin("Send the figures.")
+    calls = bench.box.at("goal 1.1")
+    await calls.call("send_mail", {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"})
+    await bench.box.at("goal 1.2").call("send_mail", {"to": ["anna@acme.example"], "subject": "Other", "text": "43"})
+    await calls.call("send_mail", {"to": ["carl@acme.example"], "subject": "Figures", "text": "42"})
+    assert len(bench.mail.mails) == 3
+    with pytest.raises(Waiting):
+        await calls.call("send_mail", second)
+    assert len(bench.mail.mails) == 3
+    (question,) = await questions(bench.db, bench.run)
+    assert question.details["reasons"] == [
+        "The same tool has reached the same target before, for the same piece of work."
+    ]
+
+
+@pytest.mark.parametrize(
     "to", ["anna@acme.example\nBcc: eve@evil.example", "Anna <anna@acme.example>", "a@b@c", "a", "änna@acme.example"]
 )
 async def test_a_recipient_is_a_bare_address(bench: Workbench, to: str) -> None:

@@ -74,6 +74,7 @@ class Proposal:
     files: Sequence[str] = ()  # of the workspace that it changes
     branch: str | None = None  # that it writes
     pushes: bool = False
+    is_second: bool = False  # the same tool reached the same targets before, for the same piece of work
 
 
 def judge(proposal: Proposal, policy: Policy, changed_before: Sequence[str] = ()) -> Verdict:
@@ -83,6 +84,8 @@ def judge(proposal: Proposal, policy: Policy, changed_before: Sequence[str] = ()
     reasons = [*_ask_about_targets(proposal, policy), *_ask_about_files(proposal, policy, changed_before)]
     if proposal.changes == "outside" and not is_permitted(proposal, policy):
         reasons.append("It changes something outside, and the policy does not name exactly this.")
+    if proposal.is_second:
+        reasons.append("The same tool has reached the same target before, for the same piece of work.")
     return Ask(tuple(reasons)) if reasons else Allow()
 
 

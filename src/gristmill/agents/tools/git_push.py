@@ -60,6 +60,7 @@ TOOL = Tool(
     GitPush,
     git_push,
     changes="outside",
+    sets_state=True,
     targets={"branch": "branch"},
     summarise=lambda arguments: f"Push the branch {arguments.branch} to its repository.",
     prepare=prepare,

@@ -109,6 +109,7 @@ class Tool(Generic[A]):
     changes: Changes = "nothing"
     targets: Mapping[str, TargetKind] = field(default_factory=dict[str, TargetKind])
     repeatable: bool = True
+    sets_state: bool = False  # a state, a version or a branch outside: two calls leave no more behind than the last one
     summarise: Callable[[A], str] = say_nothing  # one sentence for a person who is asked
     prepare: Callable[[A, Bench], Awaitable[Prepared]] = prepare_nothing
 

@@ -29,6 +29,7 @@ TOOL = Tool(
     MoveIssue,
     move_issue,
     changes="outside",
+    sets_state=True,
     targets={"tracker": "name", "issue": "name"},
     summarise=lambda arguments: f"Let {arguments.issue} at {arguments.tracker} be {arguments.state}.",
 )

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gristmill.agents.effects import Allow, Begun, Effect, EffectFailed, EffectRow, Ledger, Result, Verdict
 from gristmill.agents.policy import Policy, Proposal, Target, is_named, judge, load_policy
-from gristmill.agents.provenance import Origin, Words, find_origin
+from gristmill.agents.provenance import Origin, Words, find_origin, lower_ascii
 from gristmill.agents.runs import ReadText, keep_text
 from gristmill.agents.tools.model import AnyTool, Arguments, Bench, Prepared, ToolResult
 from gristmill.errors import Permanent, Refused, Transient, Unreachable
@@ -109,13 +109,15 @@ class Toolbox:
         prepared = _prepared_before(known) if known else await tool.prepare(arguments, self._bench)
         async with self._bench.db.reading() as tx:
             policy = await load_policy(tx, self._bench.place)
+        targets = await self._find_targets(tool, arguments, policy)
         proposal = Proposal(
             tool.name,
             tool.changes,
-            await self._find_targets(tool, arguments, policy),
+            targets,
             prepared.files,
             prepared.branch,
             prepared.pushes,
+            await self._has_reached(tool, targets, key),
         )
         if known is None and tool.changes == "nothing" and isinstance(judge(proposal, policy), Allow):
             return await tool.call(arguments, self._bench)
@@ -143,6 +145,25 @@ class Toolbox:
                 is_policys = not target.origin.is_trusted and is_named(target, policy)
                 found.append(Target(name, kind, value, Origin("policy")) if is_policys else target)
         return found
+
+    async def _has_reached(self, tool: AnyTool, targets: Sequence[Target], key: str) -> bool:
+        """Whether another call at the same place of the plan has reached, or may have reached, the same targets."""
+        if tool.changes != "outside" or tool.sets_state:
+            return False
+        place = key.rpartition("#")[0]
+        rows = [row for row in await self._ledger.list_calls(place) if row.key != key and row.tool == tool.name]
+        begun = [row for row in rows if row.state not in ("intended", "failed")]
+        return any(are_same_targets(tool, targets, row) for row in begun)
+
+
+def are_same_targets(tool: AnyTool, targets: Sequence[Target], row: EffectRow) -> bool:
+    """Whether a call would reach what an effect of the same tool has reached; one recipient of several is enough."""
+    now = {(one.argument, lower_ascii(one.value.strip())) for one in targets}
+    before = {(one["argument"], lower_ascii(str(one["value"]).strip())) for one in row.origins}
+    recipients = [name for name, kind in tool.targets.items() if kind == "recipient"]
+    if recipients:
+        return bool({value for name, value in now if name in recipients} & {value for name, value in before})
+    return now == before
 
 
 class Calls:

@@ -40,6 +40,7 @@ TOOL = Tool(
     UpdatePage,
     update_page,
     changes="outside",
+    sets_state=True,
     targets={"wiki": "name", "page": "name"},
     summarise=lambda arguments: f"Rewrite the page {arguments.page} at {arguments.wiki}.",
     prepare=prepare,
