@@ -42,8 +42,11 @@ def outside() -> Outside:
         ("intended", False, Allow(), "approve"),
         ("intended", True, Ask(("why",)), "ask"),
         ("intended", True, Refusing("no"), "refuse"),
-        ("approved", False, Refusing("no"), "start"),
+        ("approved", False, Refusing("no"), "refuse"),
+        ("approved", False, Ask(("why",)), "start"),
         ("executing", True, Allow(), "start"),
+        ("executing", True, Ask(("why",)), "start"),
+        ("executing", True, Refusing("no"), "doubt"),
         ("executing", False, Allow(), "doubt"),
         ("unknown", True, Allow(), "wait"),
         ("done", False, Refusing("no"), "replay"),
@@ -52,6 +55,11 @@ def outside() -> Outside:
 )
 def test_what_becomes_of_an_effect_follows_from_its_state(state, repeatable, verdict, move) -> None:
     assert choose_move(state, repeatable=repeatable, verdict=verdict) == move
+
+
+@pytest.mark.parametrize(("verdict", "move"), [(Allow(), "start"), (Ask(("why",)), "ask"), (Refusing("no"), "refuse")])
+def test_what_the_policy_alone_had_approved_is_judged_again(verdict, move) -> None:
+    assert choose_move("approved", repeatable=False, verdict=verdict, by_policy=True) == move
 
 
 @pytest.mark.parametrize(
@@ -148,6 +156,35 @@ async def test_a_policy_that_is_widened_meanwhile_withdraws_the_question(db: Dat
         await ledger.perform(make_effect(), outside.act, ask_first)
     await ledger.perform(make_effect(), outside.act, allow)
     assert await questions(db, run) == []
+
+
+async def test_a_policy_that_is_taken_back_holds_for_what_has_not_begun(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    with pytest.raises(Waiting):  # a question that is withdrawn is not the one that is asked later
+        await ledger.perform(make_effect(), outside.act, ask_first)
+    outside.before = Unsent("not reached")
+    with pytest.raises(Unsent):
+        await ledger.perform(make_effect(), outside.act, allow)
+    assert await states(db, run) == ["approved"]
+    outside.before = None
+    with pytest.raises(Waiting):
+        await ledger.perform(make_effect(), outside.act, ask_first)
+    assert (await states(db, run), outside.seen) == (["intended"], [])
+    await answer(db, run, "approve")
+    await ledger.perform(make_effect(), outside.act, ask_first)
+    assert (await states(db, run), len(outside.seen)) == (["done"], 1)
+
+
+async def test_a_policy_that_forbids_counts_more_than_an_approval_of_before(db: Database, outside: Outside) -> None:
+    run, fence = await begin_run(db)
+    ledger = Ledger(db, run, fence)
+    with pytest.raises(Waiting):
+        await ledger.perform(make_effect(), outside.act, ask_first)
+    await answer(db, run, "approve")
+    with pytest.raises(EffectFailed, match="The policy forbids it"):
+        await ledger.perform(make_effect(), outside.act, refuse)
+    assert (await states(db, run), outside.seen) == (["failed"], [])
 
 
 async def test_an_other_side_that_was_not_reached_is_asked_again_and_no_person(db: Database, outside: Outside) -> None:

@@ -33,21 +33,29 @@ Verdict = Allow | Ask | Refuse
 Move = Literal["approve", "start", "ask", "refuse", "replay", "wait", "doubt"]
 
 
-def choose_move(state: EffectState, *, repeatable: bool, verdict: Verdict) -> Move:
-    """What is to be done with an effect that a run comes to, new or after a restart."""
+def choose_move(state: EffectState, *, repeatable: bool, verdict: Verdict, by_policy: bool = False) -> Move:
+    """What is to be done with an effect that a run comes to, new or after a restart.
+
+    The policy of now counts: what it forbids does not begin, whoever had approved it, and what it only allowed before
+    (`by_policy`) is asked about if it does not allow it any more.
+    """
     match state:
         case "done" | "failed":
             return "replay"
         case "approved":
-            return "start"
+            return "refuse" if isinstance(verdict, Refuse) else "ask" if by_policy and _asks(verdict) else "start"
         case "executing":  # by a worker that is gone: the run is ours
-            return "start" if repeatable else "doubt"
+            return "start" if repeatable and not isinstance(verdict, Refuse) else "doubt"
         case "unknown":
             return "wait"
         case "intended":
             return _apply(verdict)
         case _:
             assert_never(state)
+
+
+def _asks(verdict: Verdict) -> bool:
+    return isinstance(verdict, Ask)
 
 
 def _apply(verdict: Verdict) -> Move:

@@ -87,10 +87,15 @@ UPDATE agent_effect SET state = 'approved', error = %(error)s
 UPDATE agent_effect SET error = %(error)s
  WHERE id = %(id)s AND attempt = %(attempt)s AND state = 'executing' RETURNING id;
 
+-- name: take_back_effect
+-- approved by the policy -> intended: the policy has changed before it was begun
+UPDATE agent_effect SET state = 'intended', approved_by = NULL, approved_at = NULL
+ WHERE id = %(id)s AND state = 'approved' AND approved_by = %(policy)s;
+
 -- name: refuse_effect
--- intended -> failed; by a person, or by the policy alone
+-- intended -> failed, by a person or by the policy; approved -> failed, by the policy alone
 UPDATE agent_effect SET state = 'failed', error = %(error)s, refused_by = %(by)s, settled_at = clock()
- WHERE id = %(id)s AND state = 'intended' RETURNING id;
+ WHERE id = %(id)s AND (state = 'intended' OR state = 'approved' AND %(by)s::text IS NULL) RETURNING id;
 
 -- name: redo_effect
 -- unknown -> approved: a person says that it was not done

@@ -107,7 +107,8 @@ class Ledger:
 
     async def _move(self, tx: Tx, row: EffectRow, verdict: Verdict) -> Begun | Result | Exception:
         """What is written is kept also where an error is to be raised: the errors are returned."""
-        move = choose_move(row.state, repeatable=row.repeatable, verdict=verdict)
+        by_policy = row.approved_by == store.POLICY
+        move = choose_move(row.state, repeatable=row.repeatable, verdict=verdict, by_policy=by_policy)
         match move:
             case "replay":
                 return _replay(row)
@@ -120,6 +121,7 @@ class Ledger:
             case "ask":
                 reasons = list(verdict.reasons) if isinstance(verdict, Ask) else []
                 await store.note_reasons(tx, row, reasons)
+                await store.take_back(tx, row)
                 question = await ask(tx, self._run, store.make_approval_question(row, reasons))
                 return Waiting(f"Question {question.id} waits for a person: {question.sentence}")
             case "refuse":

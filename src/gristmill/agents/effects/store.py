@@ -91,6 +91,12 @@ async def approve(tx: Tx, row: EffectRow, by: str) -> bool:
     return await tx.value(SQL["approve_effect"], id=row.id, by=by) is not None
 
 
+async def take_back(tx: Tx, row: EffectRow) -> None:
+    """The policy had approved it, and does not any more."""
+    if row.state == "approved":
+        await tx.execute(SQL["take_back_effect"], id=row.id, policy=POLICY)
+
+
 async def refuse(tx: Tx, row: EffectRow, error: str, by: str | None = None) -> bool:
     """`by` is the person who said no; none: the policy did."""
     said = clean_text(error)[:LONGEST_ERROR]
@@ -151,7 +157,7 @@ async def redo(tx: Tx, row: EffectRow, by: str) -> bool:
 def make_approval_question(row: EffectRow, reasons: list[str]) -> Asked:
     """What a person must know to agree: what would happen, why it is asked, and who said the values that it acts on."""
     return Asked(
-        f"effect:{row.key}:approve",
+        f"effect:{row.key}:approve{f':{row.attempt}' if row.attempt else ''}",  # not one that was withdrawn before
         KINDS.get(row.tool, "approve_effect"),
         f"May this be done? {row.summary}",
         (APPROVE, REFUSE),
