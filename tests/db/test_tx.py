@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import pytest
+from psycopg.errors import UniqueViolation
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.db import tx as module
 
 TABLE = "CREATE TEMP TABLE said (word text, n int) ON COMMIT DROP"
@@ -71,3 +72,20 @@ async def test_a_field_without_a_column_is_refused(db: Database) -> None:
     async with db.reading() as tx:
         with pytest.raises(TypeError, match="the statement selects no word for Word, but n, more"):
             await tx.all("SELECT 1 AS n, true AS more", Word)
+
+
+async def add_behind_a_savepoint(tx: Tx, *ids: int) -> None:
+    async with tx.savepoint():
+        for id_ in ids:
+            await tx.execute("INSERT INTO field VALUES (%(id)s)", id=id_)  # sent at the end of the savepoint
+
+
+async def test_what_fails_behind_a_savepoint_is_undone_and_the_rest_is_kept(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.execute("CREATE TABLE field (id int PRIMARY KEY)")
+        await tx.execute("INSERT INTO field VALUES (1)")
+        with pytest.raises(UniqueViolation):
+            await add_behind_a_savepoint(tx, 2, 1)
+        await add_behind_a_savepoint(tx, 3)
+    async with db.transaction() as tx:
+        assert await tx.values("SELECT id FROM field ORDER BY id", int) == [1, 3]

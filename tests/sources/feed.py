@@ -1,6 +1,7 @@
 """A provider that fails on purpose, and the connector for it: what trackers and wikis look like from here."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -131,11 +132,20 @@ async def open_feed(options: FeedOptions, bench: Bench) -> AsyncGenerator[Connec
 
 def describe_post(item: Fetched) -> Description:
     try:
-        found = orjson.loads(item.content)
-    except orjson.JSONDecodeError as error:
+        found = json.loads(item.content)
+    except ValueError as error:
         raise Permanent("It is no JSON.") from error
     body = f"{found['key']}\n\n{found['text']}".encode()
-    return Description(f"feed::{found['key']}", "bugtracker", found["key"], found["text"], reading="text", content=body)
+    return Description(
+        f"feed::{found['key']}",
+        "bugtracker",
+        found["key"],
+        found["text"],
+        title=found.get("title"),
+        reading="text",
+        content=body,
+        messages=found.get("messages", ()),
+    )
 
 
 FEED = Kind("feed", "A provider for tests.", FeedOptions, open_feed, describe_post)

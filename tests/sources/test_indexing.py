@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from farm import Farm, a_farm, a_mail
+from feed import FEED, a_feed
 
 from gristmill.db import Database
 from gristmill.documents import Limits
@@ -112,3 +113,39 @@ async def test_an_item_is_blamed_only_if_its_process_dies_every_time(
     assert isinstance(answer, kind)
     if isinstance(answer, Skip):
         assert answer.reason == "It ended the process that looked into it: its process was killed by SIGKILL."
+
+
+async def test_names_that_the_database_cannot_keep_are_written_in_another_way(
+    farm: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEED_KEY", "good")
+    monkeypatch.setitem(KINDS, "feed", FEED)  # pyright: ignore[reportArgumentType]
+    async with a_feed() as feed:
+        feed.put("a", body=rb'{"key": "a\u0000b", "text": "", "title": "T\u0000"}')
+        source = await farm.add("feed", url=feed.url)
+        await farm.work()
+    (item,) = await farm.items(source)
+    assert (item.state, item.urn, item.title) == ("INDEXED", r"feed::a\0b", r"T\0")
+
+
+@pytest.mark.parametrize("half", [rb"x\u0000", rb"\ud800"], ids=["nul", "surrogate"])
+async def test_an_item_that_the_database_rejects_is_set_aside_alone(
+    farm: Farm, monkeypatch: pytest.MonkeyPatch, half: bytes
+) -> None:
+    monkeypatch.setenv("FEED_KEY", "good")
+    monkeypatch.setitem(KINDS, "feed", FEED)  # pyright: ignore[reportArgumentType]
+    async with a_feed() as feed:
+        feed.put("a", "Hello.")
+        feed.put("bad", body=b'{"key": "bad", "text": "", "messages": ["%s"]}' % half)
+        feed.put("c", "Hello.")
+        source = await farm.add("feed", url=feed.url)
+        await farm.work()
+        items = {item.external: item for item in await farm.items(source)}
+        assert {name: item.state for name, item in items.items()} == {
+            "a": "INDEXED",
+            "bad": "SET_ASIDE",
+            "c": "INDEXED",
+        }
+        assert "A value cannot be kept" in items["bad"].error
+        assert items["bad"].raw is not None
+        assert set(await farm.documents()) == {"feed::a", "feed::c"}

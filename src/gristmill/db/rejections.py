@@ -1,7 +1,7 @@
 """What the database rejects because of the values that it was given, in one sentence for the person who gave them."""
 
 from psycopg import DataError
-from psycopg.errors import InsufficientPrivilege
+from psycopg.errors import InsufficientPrivilege, ProgramLimitExceeded
 
 from gristmill.errors import GristmillError, Permanent, Refused
 
@@ -11,7 +11,7 @@ def explain_rejection(error: Exception) -> GristmillError | None:
     match error:
         case InsufficientPrivilege():
             return Refused("This belongs to somebody else: it can be seen from here, but not changed.")
-        case DataError():
+        case DataError() | ProgramLimitExceeded():
             return Permanent("A value cannot be kept: it holds a zero byte, or is too large or too far away.")
         case _:
             return None

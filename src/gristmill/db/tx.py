@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
@@ -121,6 +122,18 @@ class Tx:
         async with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
             for row in rows:
                 await copy.write_row(row)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncGenerator[None]:
+        """What fails within is undone, and the transaction goes on without it."""
+        await self.flush()
+        try:
+            async with self._connection.transaction():
+                yield
+                await self.flush()
+        except BaseException:
+            self._collected.clear()
+            raise
 
     async def flush(self) -> None:
         """Send the collected statements."""

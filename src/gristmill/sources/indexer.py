@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from gristmill import documents
-from gristmill.db import Database, Tx, array
+from gristmill.db import Database, Tx, array, explain_rejection
 from gristmill.documents import (
     Limits,
     ReadAhead,
@@ -167,9 +167,24 @@ class Indexer:
         """What its document is made of: small bytes go with it, large ones are staged before."""
         body = content if found.found.content is None else found.found.content
         staged = body if len(body) <= store.PIECE else await stage(self.db, _cut(body))
-        return _Ready(item, found.found, staged, found.ahead, of_arrival(place))
+        return _Ready(item, make_names_keepable(found.found), staged, found.ahead, of_arrival(place))
 
     async def _hand_on(self, tx: Tx, parts: Sequence["_Ready"]) -> None:
+        """Hand these items on. If one of them cannot be written, each is tried alone, and that one is set aside."""
+        if len(parts) > 1:
+            await self._write(tx, parts)
+            return
+        try:
+            async with tx.savepoint():
+                await self._write(tx, parts)
+        except Exception as error:
+            half = "A value cannot be kept: it holds one half of a surrogate pair."
+            reason = half if isinstance(error, UnicodeEncodeError) else explain_rejection(error)
+            if reason is None:
+                raise
+            await _set_aside(tx, item=parts[0].item, error=str(reason))
+
+    async def _write(self, tx: Tx, parts: Sequence["_Ready"]) -> None:
         """Make documents of these items, and write their links down: they are tasks of their own."""
         wanted = await _hold(tx, parts)
         linked: list[LinkedDocument] = []
@@ -205,6 +220,13 @@ def divide_by_urn(parts: Sequence[_Ready]) -> list[list[_Ready]]:
         rounds[seen[key]].append(one)
         seen[key] += 1
     return rounds
+
+
+def make_names_keepable(found: Description) -> Description:
+    """With a URN, a name and a title that the database takes, whatever its source put into them."""
+    names = {"urn": found.urn, "name": found.name, "title": found.title}
+    kept = {what: name and store.make_keepable(name) for what, name in names.items()}
+    return found if kept == names else replace(found, **kept)
 
 
 async def _cut(body: bytes) -> AsyncIterator[bytes]:
