@@ -48,7 +48,7 @@ class CleanupRun(BaseModel):
     seconds: float
 
 
-def check_cron(request: Request) -> None:
+async def check_cron(request: Request) -> None:
     """Whoever calls knows the secret; without one, this machine alone may call a server that it alone reaches."""
     settings = services_of(request).settings
     secret = find_secret(settings)

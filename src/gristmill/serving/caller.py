@@ -1,6 +1,6 @@
 """Who calls: a key or a session with a role, bound to a client, to one of its projects, or to nothing."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -74,10 +74,13 @@ class Caller:
         return self.choose_scope(client, project)
 
 
-def require(role: Role, *, operator: bool = False) -> Callable[[Request], Caller]:
-    """A dependency: the caller, if it has at least this role; with `operator`, only one that is bound to no client."""
+def require(role: Role, *, operator: bool = False) -> Callable[[Request], Awaitable[Caller]]:
+    """A dependency: the caller, if it has at least this role; with `operator`, only one that is bound to no client.
 
-    def find_caller(request: Request) -> Caller:
+    It waits for nothing, and is a coroutine all the same: FastAPI would call a function in a thread, for each request.
+    """
+
+    async def find_caller(request: Request) -> Caller:
         caller: Caller | None = getattr(request.state, "caller", None)
         if caller is None:
             raise Problem(401, "This needs a key: send it as “Authorization: Bearer …”, or sign in.")

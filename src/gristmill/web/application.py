@@ -88,10 +88,9 @@ def build_surface(rooms: tuple[str, ...]) -> Surface:
 
 
 def include_parts(tree: APIRouter, parts: Sequence[WebPart]) -> None:
-    api = APIRouter(prefix="/api")
+    # each at the first level: FastAPI looks through all routes once for each level on the way to one
     for router in (router for part in parts for router in part.api):
-        api.include_router(router)
-    tree.include_router(api)
+        tree.include_router(router, prefix="/api")
     for router in (router for part in parts for router in (*part.console, *part.foreign)):
         tree.include_router(router, include_in_schema=False)
 

@@ -50,12 +50,12 @@ async def _check_database(app: FastAPI, db: Database) -> None:
     app.state.fits_until = now + REMEMBERED
 
 
-def allow_metrics(request: Request) -> None:
+async def allow_metrics(request: Request) -> None:
     """Programs on the same machine need no key; what came through a proxy may come from anywhere."""
     is_direct = "x-forwarded-for" not in request.headers and "forwarded" not in request.headers
     settings = services_of(request).settings.web
     if not (is_loopback(settings.host) and is_direct and not settings.proxies):
-        require("viewer", operator=True)(request)
+        await require("viewer", operator=True)(request)
 
 
 @ROUTES.get("/metrics", summary="Metrics, as Prometheus reads them", response_class=Response)
