@@ -27,6 +27,7 @@ class Office(WebServer):
         self.events: dict[str, bytes] = {}
         self.cloud = False
         self.cut_off = False
+        self.gateway: int | None = None  # the status that a gateway answers with after the change was taken
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(request)
@@ -35,6 +36,8 @@ class Office(WebServer):
         if self.cut_off and request.method != "GET":
             assert request.transport is not None
             request.transport.close()
+        if self.gateway is not None and request.method != "GET":
+            return web.Response(status=self.gateway, headers={"Retry-After": "1"})
         return response
 
     def _take(self, request: web.Request, body: bytes) -> web.Response:

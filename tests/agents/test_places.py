@@ -11,6 +11,7 @@ from workbench import Workbench, open_workbench
 
 from gristmill.agents.runs import Waiting
 from gristmill.db import Database
+from gristmill.errors import Overloaded
 from gristmill.sources.wiki.changing import write_storage
 
 
@@ -122,6 +123,35 @@ async def test_what_can_be_repeated_is_and_what_cannot_is_asked(bench: Workbench
     assert len(office.events) == 1
     (question,) = await questions(bench.db, bench.run)
     assert question.kind == "unknown_effect"
+
+
+@pytest.mark.parametrize("status", [303, 502, 503, 504])
+async def test_a_gateway_that_gives_up_does_not_let_an_issue_be_opened_twice(
+    bench: Workbench, office: Office, status: int
+) -> None:
+    await bench.begin(REQUEST)
+    office.gateway = status
+    calls = [
+        ("create_issue", {"tracker": "hub", "project": "acme/mill", "title": "Millstones", "text": "They are worn."}),
+        ("comment_on_issue", {"tracker": "jira", "issue": "MILL-7", "text": "Mended."}),
+        ("create_page", {"wiki": "wiki", "space": "MILL", "title": "Stones", "text": "700 kg"}),
+    ]
+    for _ in range(2):
+        for n, (tool, arguments) in enumerate(calls):
+            with pytest.raises(Waiting):
+                await bench.call(tool, f"1#{n}", **arguments)
+        await bench.again()
+    assert len(office.made) == 3
+    assert await states(bench.db, bench.run) == ["unknown"] * 3
+    assert {one.kind for one in await questions(bench.db, bench.run)} == {"unknown_effect"}
+
+
+async def test_a_provider_that_asks_to_come_later_has_taken_nothing(bench: Workbench, office: Office) -> None:
+    await bench.begin(REQUEST)
+    office.gateway = 429
+    with pytest.raises(Overloaded):
+        await bench.call("create_issue", tracker="hub", project="acme/mill", title="Millstones", text="Worn.")
+    assert await states(bench.db, bench.run) == ["approved"]
 
 
 async def test_an_event_is_put_into_a_calendar_once(bench: Workbench, office: Office) -> None:

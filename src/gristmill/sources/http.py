@@ -20,6 +20,8 @@ UNSAID = timedelta(minutes=1)  # until we come again, if the other side asks for
 LONGEST_PAUSE = timedelta(days=30)  # that is believed
 LONGEST = 64 << 20  # bytes of one answer
 BUSY = (429, 503)
+# answers to a change that may have been made: a gateway gave up behind which it went on, or the new thing is elsewhere
+UNSURE = (303, 503)
 NOT_HERE = (301, 404, 410)  # never there, gone, or moved away for good: an issue that belongs to another repository now
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 5  # of one download
@@ -187,6 +189,10 @@ class Provider:
             raise Unsent(f"{self.host} cannot be reached ({type(error).__name__}).") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Transient(f"{self.host} did not answer ({type(error).__name__}).") from error
+        except Permanent as error:  # its answer was too long: what it did before, it did
+            raise Transient(str(error)) from error
+        if response.status in UNSURE and response.status not in taken:
+            raise Transient(f"{self.host} did not say whether it was done ({response.status}).")
         if response.status not in taken:
             check_status(response.status, response.headers, self.host, body)
         return Answer(response.status, response.headers, body)
