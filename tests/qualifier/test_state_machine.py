@@ -18,7 +18,7 @@ from gristmill.ids import WorkItemId
 from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say
 from gristmill.qualifier.execution import Run, _ask, _end_in_error, _finish, begin_run, claim_item, put_back
 from gristmill.qualifier.executor import Checkpoint, Question, Result
-from gristmill.qualifier.model import STATES, ChildItem, Item, Route
+from gristmill.qualifier.model import STATES, ChildItem, Event, Item, Route
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.routing import apply_route
 from gristmill.qualifier.scheduler import dispatch_item
@@ -39,6 +39,16 @@ class Known:
     decided: bool = False  # it was executed once, or is a part
     children: list[int] = field(default_factory=list)
     copies: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the database says after a step, of one moment."""
+
+    items: list[Item]
+    events: dict[int, list[Event]]  # of the newest items
+    counted: list[Any]
+    in_line: list[Any]
 
 
 RANK = {"info_only": 1, "handled": 1, "later": 2, "now": 3, "decompose": 3}
@@ -63,9 +73,12 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.model: dict[int, Known] = {}
         self.runs: dict[int, Run] = {}
+        self._seen: Seen | None = None
         self.do(self._clear)
 
     def do(self, action: Any, *given: Any, **more: Any) -> Any:
+        self._seen = None
+
         async def call() -> Any:
             async with self.db.transaction() as tx:
                 return await action(tx, *given, **more)
@@ -242,29 +255,44 @@ class Machine(RuleBasedStateMachine):
 
     # --- what always holds
 
+    @property
+    def seen(self) -> Seen:
+        """All invariants look at the same rows: a transaction for each of them would take longer than the rules."""
+        return self._seen or self._look()
+
+    def _look(self) -> Seen:
+        newest = list(self.model)[-3:]
+
+        async def look(tx: Any) -> Seen:
+            events = {id_: await list_events(tx, WorkItemId(id_), limit=1000) for id_ in newest}
+            return Seen(await list_items(tx, limit=500), events, await count_states(tx), await open_tasks(tx))
+
+        found: Seen = self.do(look)
+        self._seen = found
+        return found
+
     @invariant()
     def agrees_with_the_model(self) -> None:
-        found = {item.id: item.state for item in self.do(list_items, limit=500)}
+        found = {item.id: item.state for item in self.seen.items}
         assert found == {id_: known.state for id_, known in self.model.items()}
 
     @invariant()
     def every_change_has_its_event(self) -> None:
-        for id_, known in list(self.model.items())[-3:]:
-            events = self.do(list_events, WorkItemId(id_), limit=1000)
+        for id_, events in self.seen.events.items():
             assert events[0].was is None
-            assert events[-1].state == known.state
+            assert events[-1].state == self.model[id_].state
             assert all(one.state == two.was for one, two in pairwise(events))
 
     @invariant()
     def counters_are_exact(self) -> None:
         counted = Counter[str]()
-        for row in self.do(count_states):
+        for row in self.seen.counted:
             counted[row.state] += row.n
         assert +counted == Counter(known.state for known in self.model.values())
 
     @invariant()
     def an_item_in_line_has_an_open_task_of_its_own(self) -> None:
-        rows = self.do(open_tasks)
+        rows = self.seen.in_line
         assert all(row.open for row in rows), rows
 
 
