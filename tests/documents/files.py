@@ -168,12 +168,24 @@ def pdf(pages: Sequence[str | Image.Image], info: str = "", more: Sequence[bytes
     return assembled(objects)
 
 
+class Packed(bytes):
+    """Bytes that need not be packed any more."""
+
+
+def pack_zeros(megabytes: int) -> Packed:
+    """So many zeros, packed without packing each of them: one megabyte is, and repeated."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    one = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = (megabytes << 20) % 65521 << 16 | 1  # Adler-32
+    return Packed(b"\x78\xda" + one * megabytes + b"\x03\x00" + checksum.to_bytes(4, "big"))
+
+
 def attached(files: Sequence[tuple[str, bytes]]) -> bytes:
     """A PDF of one page with files in it, packed."""
     objects = [b"", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>"]
     names: list[bytes] = []
     for name, content in files:
-        data = zlib.compress(content, 9)
+        data = content if isinstance(content, Packed) else zlib.compress(content, 9)
         head = b"<</Type/EmbeddedFile/Filter/FlateDecode/Length %d>>" % len(data)
         objects.append(head + b"stream\n" + data + b"\nendstream")
         file = b"<</Type/Filespec/F(%b)/UF(%b)/EF<</F %d 0 R>>>>" % (name.encode(), name.encode(), len(objects))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from documents.files import attached
+from documents.files import attached, pack_zeros
 from documents.grindstone import Mill, a_mill
 from gristmill.db import Database
 from gristmill.documents import Progress, add_again, list_failures, remove
@@ -148,7 +148,7 @@ async def test_an_attachment_that_ends_its_reader_keeps_neither_the_pages_nor_th
     db: Database, models: ModelPool, tmp_path: Path
 ) -> None:
     mill = a_mill(db, tmp_path, models, memory=512 << 20)
-    files = [("plan.md", PLAN), ("log.txt", bytes(700 << 20)), ("plan-b.md", PLAN)]
+    files = [("plan.md", PLAN), ("log.txt", pack_zeros(700)), ("plan-b.md", PLAN)]
     pdf = await mill.ground("a.pdf", attached(files))
     assert (pdf.status, pdf.summary) == ("completed", "1 page without text")
     cannot = "The attachment cannot be unpacked within 2 minutes and 512 MB of memory: it is too large, or damaged."
