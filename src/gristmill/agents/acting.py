@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import orjson
@@ -102,11 +103,16 @@ class Round(BaseModel):
 
 def make_shape(tools: Mapping[str, AnyTool]) -> type[Round]:
     """The shape of a round in which the model may use these tools."""
-    chosen = {name: tool.arguments for name, tool in tools.items()} | {ANSWER: AnswerText}
+    return _make_shape(tuple((name, tool.arguments) for name, tool in tools.items()))
+
+
+# a shape takes longer to make than all else in a round, and each agent has a few
+@lru_cache(maxsize=128)
+def _make_shape(tools: tuple[tuple[str, type[BaseModel]], ...]) -> type[Round]:
     make: Any = create_model  # a type that is made here is none that a type checker knows
     moves: list[Any] = [
         make(f"Use_{name}", __base__=Move, tool=(Literal[name], ...), arguments=(arguments, ...))
-        for name, arguments in chosen.items()
+        for name, arguments in (*tools, (ANSWER, AnswerText))
     ]
     either = moves[0]
     for other in moves[1:]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -44,7 +45,7 @@ class Thinker:
         self, messages: Sequence[Message], shape: type[S], *, step: Stepping, budget: int, coding: bool = False
     ) -> S:
         """An answer in this shape. A wrong or empty one is asked for again, with the complaint; then BadAnswer."""
-        schema = simplify_schema(make_schema(shape))
+        schema = describe_shape(shape)
         llm = self.llm
 
         async def ask_once(turns: Sequence[Message]) -> S:
@@ -160,6 +161,12 @@ def read_shape(found: Any, shape: type[S]) -> S:
             f"{'.'.join(map(str, one['loc'])) or 'it'}: {explain_reason(one)}" for one in wrong.errors()[:5]
         )
         raise BadAnswer(f"The answer is wrong: {said}.") from wrong
+
+
+@lru_cache(maxsize=128)  # making it takes longer than all else in a round, and the shapes are few
+def describe_shape(shape: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a shape, as models are given it; nobody changes it."""
+    return simplify_schema(make_schema(shape))
 
 
 def simplify_schema(schema: Any) -> Any:

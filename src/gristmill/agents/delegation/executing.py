@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, Protocol, assert_never
 
 from pydantic import Field, create_model
@@ -272,10 +273,8 @@ class Delegator:
             data = {"delegation": done.delegation, "success": done.success}
             return ToolResult(done.summary, data, f"the agent {done.agent}", is_error=done.state == "failed")
 
-        make: Any = create_model  # a type that is made here is none that a type checker knows
-        task = (str, Field(min_length=1, max_length=4_000, description="What it shall do, complete in itself."))
-        shape = make("Delegate", __base__=Arguments, agent=(Literal[tuple(helpers)], ...), task=task)
         described = "; ".join(f"{name}: {self._capabilities[name].description}" for name in helpers)
+        shape = make_arguments(tuple(helpers))
         tool = Tool[Any](DELEGATE, f"Let another agent do a part of the task. {described}", shape, delegate)
         return replace(self._desk, toolbox=self._desk.toolbox.add(tool))
 
@@ -292,6 +291,14 @@ class Delegator:
     async def _list_parts(self, delegation: str) -> list[Delegation]:
         async with self._desk.db.reading() as tx:
             return [one for one in await list_delegations(tx, self._desk.run.id) if one.parent == delegation]
+
+
+@lru_cache(maxsize=64)  # the same agents give parts to the same helpers, in run after run
+def make_arguments(helpers: tuple[str, ...]) -> type[Arguments]:
+    """The arguments of the tool that gives a part of a task to one of these agents."""
+    make: Any = create_model  # a type that is made here is none that a type checker knows
+    task = (str, Field(min_length=1, max_length=4_000, description="What it shall do, complete in itself."))
+    return make("Delegate", __base__=Arguments, agent=(Literal[helpers], ...), task=task)
 
 
 async def _catch_waiting(work: Any) -> Delegation | Waiting:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
@@ -57,8 +58,13 @@ class PlanDraft(BaseModel):
 
 def make_shape(agents: Agents) -> type[PlanDraft]:
     """The shape of a plan for these agents: a grammar then knows no others."""
+    return _make_shape(tuple(agents))
+
+
+@lru_cache(maxsize=16)
+def _make_shape(agents: tuple[str, ...]) -> type[PlanDraft]:
     make: Any = create_model  # a type that is made here is none that a type checker knows
-    one = make("Delegation", __base__=DelegationDraft, agent=(Literal[tuple(agents)], ...))
+    one = make("Delegation", __base__=DelegationDraft, agent=(Literal[agents], ...))
     most = Field(min_length=1, max_length=MOST_DELEGATIONS)
     return make("Plan", __base__=PlanDraft, delegations=(list[one], most))
 

