@@ -10,7 +10,7 @@ from gristmill.agents.effects import Allow, Ask, Changes, Refuse, Verdict
 from gristmill.agents.provenance import Origin, TargetKind, lower_ascii
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
-from gristmill.scopes import GLOBAL, Scope, find_scope, scope_id
+from gristmill.scopes import Scope, find_scope, scope_id
 
 SQL = queries("gristmill.agents", "policy.sql")
 MOST_ENTRIES = 200
@@ -205,9 +205,8 @@ async def load_policy(tx: Tx, scope: Scope) -> Policy:
     """The policy of a project: what it permits is its own, else its client's, else everybody's; what any of them
     forbids is forbidden.
     """
-    levels = [GLOBAL, *([Scope(scope.client)] if scope.client else []), *([scope] if scope.project else [])]
-    rows = [await tx.one(SQL["load_policy"], Policy, client=one.client, project=one.project) for one in levels]
-    return combine_policies([_freeze(row) for row in rows if row is not None])
+    rows = await tx.all(SQL["load_policies"], Policy, client=scope.client, project=scope.project)
+    return combine_policies([_freeze(row) for row in rows])
 
 
 def combine_policies(levels: Sequence[Policy]) -> Policy:

@@ -4,6 +4,13 @@
 SELECT branches, forbidden_files, max_files, auto_push, recipients, domains, commands, tools
   FROM agent_policy p JOIN scope s ON s.id = p.scope WHERE s.client = %(client)s AND s.project = %(project)s;
 
+-- name: load_policies
+-- everybody's, the client's, the project's own
+SELECT branches, forbidden_files, max_files, auto_push, recipients, domains, commands, tools
+  FROM agent_policy p JOIN scope s ON s.id = p.scope
+ WHERE s.client IN ('', %(client)s) AND s.project IN ('', %(project)s) AND (s.client <> '' OR s.project = '')
+ ORDER BY s.client <> '', s.project <> '';
+
 -- name: set_policy
 INSERT INTO agent_policy (scope, branches, forbidden_files, max_files, auto_push, recipients, domains, commands, tools,
                           updated_at, updated_by)

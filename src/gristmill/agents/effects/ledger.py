@@ -201,11 +201,12 @@ class Ledger:
         for n in range(SETTLE_TRIES):
             try:
                 async with self._db.transaction() as tx:
-                    await lock_run(tx, self._run)
+                    held = await lock_run(tx, self._run)
                     settled = await write(tx)
                     if settled and not asks:
                         await withdraw_questions(tx, self._run, begun.row.id)
-                        await continue_run(tx, self._run)
+                        if held.state == "waiting_for_user":
+                            await continue_run(tx, self._run)
                 return settled
             except Unreachable:
                 if n == SETTLE_TRIES - 1:
