@@ -1,9 +1,12 @@
 """A workbench for tests: a run with all of its tools on real things: a repository, a mail server, pages of the web."""
 
+import shutil
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +39,14 @@ def run_git(folder: Path, *words: str) -> str:
 
 
 def make_repository(folder: Path) -> Path:
-    """A bare repository with one commit, as a server has it."""
-    work, bare = folder / "upstream-work", folder / "upstream.git"
+    """A bare repository with one commit, as a server has it: a copy of one that is made once, by five processes."""
+    return shutil.copytree(make_first_repository(), folder / "upstream.git")
+
+
+@cache
+def make_first_repository() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="upstream-"))  # it goes with all files of the tests
+    work, bare = folder / "work", folder / "upstream.git"
     work.mkdir()
     run_git(work, "init", "--quiet")
     (work / "main.py").write_text("def add(a, b):\n    return a - b\n")
