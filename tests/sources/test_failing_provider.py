@@ -14,7 +14,8 @@ from gristmill.db import Database
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.listing import compare_ids
 from gristmill.sources.model import Listed, Source
-from gristmill.sources.status import find_stopped_sources, load_standings
+from gristmill.sources.status import Standing, find_stopped_sources, load_standings
+from gristmill.telemetry import Finding
 
 MANY = [f"k{n:03}" for n in range(4 * PAGE)]
 
@@ -161,6 +162,34 @@ async def test_a_source_that_stops_raises_an_alarm_when_two_intervals_have_passe
     assert sentence.startswith("The source one has stopped. It has not succeeded for 11 min:")
     assert "in trouble (500)" in sentence
     assert source.every == timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_provider_that_puts_us_off_for_ever_is_told_though_it_is_no_failure(
+    farm: Farm, feed: FeedServer, status: int
+) -> None:
+    source = await added(farm, feed)
+    feed.fault = lambda request, call: web.Response(status=status)
+    await farm.poll(source)
+    looked = await farm.look(source)
+    assert (looked.failures, (await standing(farm, looked)).status) == (0, "waiting")
+
+    async def alarms(after: str) -> list[Finding]:
+        async with farm.db.transaction() as tx:
+            await tx.execute(f"SET LOCAL gristmill.clock_offset = '{after}'")  # pyright: ignore[reportArgumentType]
+            await tx.execute("UPDATE source SET waits_until = clock() + interval '1 minute'")  # it is put off again
+            return await find_stopped_sources(tx, farm.settings)
+
+    assert await alarms("9 minutes") == []
+    (found,) = await alarms("11 minutes")
+    assert found.rule == "source-waiting"
+    assert f"asks us to come again later ({status})" in found.sentence
+    assert found.lasting == timedelta(hours=1)  # many providers count by the hour: that is no reason to wake anybody
+
+
+async def standing(farm: Farm, source: Source) -> Standing:
+    async with farm.db.transaction() as tx:
+        return (await load_standings(tx, [source]))[source.id]
 
 
 async def test_a_hundred_thousand_unchanged_items_make_no_write_at_all(farm: Farm, feed: FeedServer) -> None:

@@ -1,7 +1,7 @@
 """How a source is: a pure decision from its row, so that a source in line is never shown as broken."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -147,7 +147,9 @@ SOURCE_STOPPED = "source-stopped"
 NOT_COMPARED = "source-not-compared"
 MOSTLY_GONE = "source-mostly-gone"
 UNDECLARED = "source-undeclared"
-RULES = (SOURCE_STOPPED, NOT_COMPARED, MOSTLY_GONE, UNDECLARED)
+KEPT_WAITING = "source-waiting"
+RULES = (SOURCE_STOPPED, NOT_COMPARED, MOSTLY_GONE, UNDECLARED, KEPT_WAITING)
+LONG_WAIT = timedelta(hours=1)  # many providers count what they allow by the hour
 
 
 async def find_stopped_sources(tx: Tx, settings: Settings) -> list[Finding]:
@@ -169,6 +171,13 @@ def judge_source(source: Source, standing: Standing) -> Finding | None:
         return _tell(source, MOSTLY_GONE, f"{source.listing_error}", advice)
     if standing.status == "stopped" and is_overdue(source):
         return _tell(source, SOURCE_STOPPED, f"The source {source.name} has stopped. {standing.sentence}", test)
+    if source.waits_for and is_overdue(source) and not source.paused:
+        since = source.now - (source.succeeded_at or source.expected_from)
+        waits = f"The source {source.name} is kept waiting, and has not succeeded for {format_span(since)}"
+        advice = (
+            "If it stays so, poll it less often, or ask its provider for more: many allow more to those who sign in."
+        )
+        return replace(_tell(source, KEPT_WAITING, f"{waits}: {source.waits_for}", advice), lasting=LONG_WAIT)
     if standing.listing_trouble and is_listing_overdue(source):
         return _tell(
             source, NOT_COMPARED, f"What is gone at {source.name} stays here. {standing.listing_trouble}", test
