@@ -104,6 +104,32 @@ async def test_gristmill_toml_adds_changes_and_pauses_sources(farm: Farm) -> Non
     assert (back.paused, back.declared, back.id) == (False, True, first.id)
 
 
+MAILBOX = {"kind": "imap", "host": "mail.test", "user": "anna", "password": "env:OLD"}
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({"password": "env:NEW"}, True),
+        ({"idle": False}, True),
+        ({"password": None, "token_command": "print-token"}, True),
+        ({"security": "starttls"}, True),
+        ({"folders": "INBOX,Letters"}, True),
+        ({"every": "30min"}, True),
+        ({"host": "other.test"}, False),
+        ({"user": "bob"}, False),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+async def test_a_source_begins_anew_only_if_it_is_another_place(farm: Farm, change: dict[str, Any], kept: bool) -> None:
+    changed = {name: value for name, value in {**MAILBOX, **change}.items() if value is not None}
+    async with farm.db.transaction() as tx:
+        await apply_declared(tx, declared(work=dict(MAILBOX)))
+        await tx.execute("UPDATE source SET checkpoint = '{\"folders\": {}}'")
+        await apply_declared(tx, declared(work=changed))
+        assert (await find_source(tx, "work")).checkpoint == ({"folders": {}} if kept else None)
+
+
 async def test_a_worker_whose_settings_name_no_sources_leaves_those_of_another_folder_alone(
     farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 MINUTES = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)  # what divides an hour …
 HOURS = (1, 2, 3, 4, 6, 8, 12)  # … and a day
 PORTION = 200  # items removed in one transaction
+# options that leave a place what it is: a mailbox is not fetched once more for a new password (a folder of it that was
+# not read before has no checkpoint yet)
+WAYS_IN = frozenset({"password", "token", "token_command", "ssh_key", "ca", "security", "idle", "folders"})
 HOW_OFTEN = "write 1min, 5min, 15min, 30min, 1h, 6h, 12h or 1d"
 
 
@@ -106,9 +109,15 @@ async def add_source(tx: Tx, wanted: Wanted, *, replace: bool = False) -> Source
 
 async def _change_source(tx: Tx, wanted: Wanted, row: Mapping[str, Any]) -> Source:
     known = await find_source(tx, wanted.name, wanted.scope.client, wanted.scope.project)
-    if await tx.value(SQL["change_source"], id=known.id, **row) is not None:
+    same_place = known.kind == wanted.kind and name_place(known.options) == name_place(orjson.loads(row["options"]))
+    if await tx.value(SQL["change_source"], id=known.id, same_place=same_place, **row) is not None:
         await _schedule(tx, await get_source(tx, known.id))
     return await get_source(tx, known.id)
+
+
+def name_place(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say what is there; the others only say how we get in."""
+    return {name: value for name, value in options.items() if name not in WAYS_IN}
 
 
 async def _schedule(tx: Tx, source: Source) -> None:

@@ -6,10 +6,10 @@ VALUES (%(scope)s, %(name)s, %(kind)s, %(options)s::jsonb, %(every)s, %(listing_
 ON CONFLICT (scope, name) DO NOTHING RETURNING id;
 
 -- name: change_source
--- other options may mean another place: it is read from its beginning, and what is known stays known
+-- another place is read from its beginning, and what is known stays known
 UPDATE source
    SET kind = %(kind)s, options = %(options)s::jsonb, every = %(every)s, listing_every = %(listing_every)s, declared = %(declared)s,
-       checkpoint = CASE WHEN (kind, options) = (%(kind)s, %(options)s::jsonb) THEN checkpoint END, step = step + 1,
+       checkpoint = CASE WHEN %(same_place)s THEN checkpoint END, step = step + 1,
        failures = 0, error = NULL, waits_until = NULL, waits_for = NULL, expected_from = clock(),
        listing_failures = 0, listing_error = NULL, awaits_agreement = false
  WHERE id = %(id)s
