@@ -13,9 +13,10 @@ from worlds import EmlWorld, IcsWorld, MaildirWorld
 
 from gristmill.db import Database
 from gristmill.queue import Skip, Snooze
+from gristmill.sources.items import retry_set_aside
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Source
-from gristmill.sources.poller import list_key
+from gristmill.sources.poller import ask_for_poll, list_key
 from gristmill.sources.status import Standing, find_stopped_sources, load_standings
 from gristmill.telemetry import Finding
 
@@ -314,3 +315,23 @@ async def test_a_folder_that_cannot_be_read_for_a_moment_loses_nothing(
     monkeypatch.undo()
     await farm.compare(source)
     assert (await farm.look(source)).listing_error is None
+
+
+@pytest.mark.parametrize("kind", ["eml", "maildir"])
+async def test_an_item_that_was_too_large_comes_when_the_limit_is_raised_and_a_person_syncs(
+    farm: Farm, tmp_path: Path, kind: str
+) -> None:
+    world = {"eml": EmlWorld, "maildir": MaildirWorld}[kind](tmp_path / "a")
+    await world.put("large", "x\r\n" * 5_000)
+    await world.put("small")
+    source = await farm.add(kind, **world.options)
+    narrow = farm.settings.documents.model_copy(update={"max_bytes": 4_000})
+    before = Farm(farm.db, farm.settings.model_copy(update={"documents": narrow}), farm.models)
+    await before.work()
+    assert sorted((await farm.states(source)).values()) == ["INDEXED", "SET_ASIDE"]
+    for mill, state in ((before, "SET_ASIDE"), (farm, "INDEXED")):  # still too large; and then no more
+        async with farm.db.transaction() as tx:
+            assert await retry_set_aside(tx, source) == 1
+            await ask_for_poll(tx, source)
+        await mill.work()
+        assert sorted((await farm.states(source)).values()) == ["INDEXED", state]

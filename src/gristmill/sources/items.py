@@ -8,9 +8,10 @@ from typing import Any, get_args
 from gristmill.db import Tx
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import DocumentId, ItemId, SourceId
-from gristmill.queue import Envelope, send_many
-from gristmill.sources.letters import IndexItem
+from gristmill.queue import Envelope, Unique, send, send_many
+from gristmill.sources.letters import IndexItem, ListSource
 from gristmill.sources.model import Source, State
+from gristmill.sources.poller import list_key
 from gristmill.sources.store import SQL, load_raw
 
 NEWEST = 2**62
@@ -64,7 +65,15 @@ async def load_item_bytes(tx: Tx, item: ItemId) -> bytes:
 
 
 async def retry_set_aside(tx: Tx, source: Source) -> int:
-    """Try the items again that were set aside though their bytes are here; how many there are."""
+    """Try the items again that were set aside; how many there are.
+
+    Those whose bytes could not be had (they were too large) are fetched again. Not every source gives old items to a
+    poll: a listing finds all of them.
+    """
     rows = await tx.all(SQL["retry_set_aside"], source=source.id)
     await send_many(tx, [Envelope(IndexItem(row.id, row.version), scope=source.scope) for row in rows])
-    return len(rows)
+    refused = await tx.all(SQL["ask_again"], source=source.id)
+    if refused:
+        key = Unique(list_key(source.id), "replace")
+        await send(tx, ListSource(source.id), unique=key, foreground=True, scope=source.scope)
+    return len(rows) + len(refused)

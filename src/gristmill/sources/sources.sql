@@ -236,6 +236,10 @@ UPDATE source_item SET state = 'SET_ASIDE', error = %(error)s, changed_at = cloc
 UPDATE source_item SET state = 'NEW', error = NULL, version = version + 1
  WHERE source = %(source)s AND state = 'SET_ASIDE' AND hash IS NOT NULL RETURNING id, version;
 
+-- name: ask_again
+-- those whose bytes could not be had: with a mark that nothing has, the next poll or listing takes them for changed
+UPDATE source_item SET mark = 'ask again' WHERE source = %(source)s AND state = 'SET_ASIDE' AND hash IS NULL RETURNING id;
+
 -- name: hold_gone
 -- nothing if it was seen again meanwhile
 SELECT i.id, i.urn, i.document, p.client, p.project
