@@ -383,6 +383,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "sources/0005_listings": "9f643a18882c",
     "sources/0006_newest": "ad531a71fee5",
     "sources/0007_declared_by": "967072087f55",
+    "sources/0008_forgotten": "46a1b71991df",
     "knowledge/0002_merges": "b935525887cf",
     "alarms/0001_tables": "2737fa2ccb71",
     "alarms/0002_lists": "d861491d7649",

@@ -335,3 +335,22 @@ async def test_an_item_that_was_too_large_comes_when_the_limit_is_raised_and_a_p
             await ask_for_poll(tx, source)
         await mill.work()
         assert sorted((await farm.states(source)).values()) == ["INDEXED", state]
+
+
+async def test_a_mail_that_is_gone_leaves_no_word_of_it(farm: Farm, tmp_path: Path) -> None:
+    world = MaildirWorld(tmp_path / "a")
+    (tmp_path / "a" / "new" / "x").write_bytes(a_mail("x", Subject="Diagnosis of Mrs Novak"))
+    await world.put("y")
+    source = await farm.add("maildir", **world.options)
+    await farm.work()
+    (tmp_path / "a" / "new" / "x").unlink()
+    await farm.compare(source)
+    gone, here = await farm.rows("SELECT * FROM source_item ORDER BY external")
+    assert (gone.state, gone.title, gone.note, gone.thread) == ("DELETED", None, {}, None)
+    assert (gone.external, gone.urn, gone.removed["documents"]) == ("x", "email::x@acme.test", 1)  # the proof stays
+    assert (here.state, here.title) == ("INDEXED", "Subject y")
+    assert "Novak" not in str(gone)
+    (tmp_path / "a" / "new" / "x").write_bytes(a_mail("x", Subject="Diagnosis of Mrs Novak"))
+    await farm.poll(source)
+    back, _ = await farm.items(source)
+    assert (back.state, back.title, back.thread) == ("INDEXED", "Diagnosis of Mrs Novak", "x@acme.test")

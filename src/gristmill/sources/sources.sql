@@ -254,8 +254,10 @@ SELECT EXISTS (SELECT FROM source_item WHERE scope = (SELECT scope FROM source_i
                                          AND state <> 'DELETED' AND id <> %(id)s);
 
 -- name: finish_removal
--- any state -> DELETED: the row stays as the proof
-UPDATE source_item SET state = 'DELETED', error = NULL, document = NULL, leaving = false, removed = %(report)s::jsonb, changed_at = clock()
+-- any state -> DELETED: the row stays as the proof, without the words that people wrote
+UPDATE source_item
+   SET state = 'DELETED', error = NULL, document = NULL, leaving = false, removed = %(report)s::jsonb, changed_at = clock(),
+       title = NULL, note = '{}', thread = NULL
  WHERE id = %(id)s AND state <> 'DELETED';
 
 -- name: lock_threads
