@@ -1,5 +1,8 @@
 """The tools of agents on real things: files, git, commands, mails, pages and documents."""
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email import message_from_bytes
 from pathlib import Path
 
@@ -12,8 +15,45 @@ from gristmill.agents.tools import TOOLS
 from gristmill.agents.workspaces import read_text, write_text
 from gristmill.errors import Refused
 from gristmill.scopes import Scope
+from gristmill.sources import RepositoryLocked
 
 NEW = "def add(a, b):\n    return a + b\n"
+
+
+# --- git that was killed
+
+
+async def test_a_lock_of_a_git_that_was_killed_goes_with_the_next_worker(bench: Workbench) -> None:
+    await bench.begin("Mend main.py.")
+    await bench.call("write_file", "1#0", path="main.py", text=NEW)
+    await bench.call("git_branch", "1#1", branch="agent/mend")
+    lock = bench.folder / ".git" / "index.lock"
+    lock.touch()
+    with pytest.raises(RepositoryLocked, match="git add found a lock of another git"):
+        await bench.call("git_commit", "1#2", message="Mend")
+    await bench.again()
+    with running_git(bench.folder):
+        with pytest.raises(RepositoryLocked):
+            await bench.call("git_commit", "1#2", message="Mend")
+        assert lock.exists(), "a git that lives needs it"
+    await bench.again()
+    assert not (await bench.call("git_commit", "1#2", message="Mend")).is_error
+    assert await states(bench.db, bench.run) == ["done", "done", "done"]
+    assert run_git(bench.folder, "log", "--format=%s", "-1").strip() == "Mend"
+
+
+@contextmanager
+def running_git(folder: Path) -> Iterator[None]:
+    """A git that waits in a folder."""
+    with subprocess.Popen(["git", "cat-file", "--batch"], cwd=folder, stdin=subprocess.PIPE):
+        yield
+
+
+async def test_a_complaint_of_git_names_its_command(bench: Workbench) -> None:
+    await bench.begin("Look.")
+    files = await bench.bench.files()
+    with pytest.raises(Refused, match="git rev-parse failed"):
+        await files.ask_git("rev-parse", "--verify", "nothing")
 
 
 # --- the registry

@@ -11,11 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import psutil
+
 from gristmill.agents.runs import Run
 from gristmill.db import Tx
 from gristmill.errors import Permanent, Refused, Transient, Unknown
 from gristmill.ids import RunId
-from gristmill.sources import Git, GitOptions, Source, list_sources, open_repository, prepare_clone
+from gristmill.sources import Git, GitOptions, RepositoryLocked, Source, list_sources, open_repository, prepare_clone
+from gristmill.telemetry import log
 
 # git asks a repository within the workspace by another git, which obeys the settings of that repository
 APART = ("-c", "diff.ignoreSubmodules=all", "-c", "status.submoduleSummary=false")
@@ -43,6 +46,8 @@ class Workspace:
         """What git says of this folder alone; its complaint is a refusal, for nothing outside was asked."""
         try:
             return (await self.git.run(*APART, *words, given=given)).decode(errors="replace")
+        except RepositoryLocked:
+            raise  # it passes: the other git ends, or the next worker removes what it left
         except Transient as error:
             raise Refused(str(error)) from error
 
@@ -188,9 +193,28 @@ async def open_workspace(data: Path, run: Run, source: Source | None) -> Workspa
             await Git(folder).run("init", "--quiet", "--initial-branch=main", str(unfinished))
             await _commit_nothing(Git(unfinished))
         await asyncio.to_thread(unfinished.rename, place)
+    await asyncio.to_thread(_remove_left_locks, place)
     if options is None:
         return Workspace(place, Git(place))
     return Workspace(place, await open_repository(options, place), options.url)
+
+
+def _remove_left_locks(place: Path) -> None:
+    """A git that was killed leaves its locks, and no other would work here any more; one that lives needs them."""
+    locks = [*(place / ".git").glob("*.lock"), *(place / ".git" / "refs").rglob("*.lock")]
+    if not locks or _has_living_git(place):
+        return
+    for lock in locks:
+        lock.unlink(missing_ok=True)
+    log.warning("workspace.locks_removed", folder=str(place), locks=len(locks))
+
+
+def _has_living_git(place: Path) -> bool:
+    for process in psutil.process_iter(["name", "cwd"]):
+        name, folder = process.info["name"] or "", process.info["cwd"]
+        if name.startswith("git") and folder and Path(folder).is_relative_to(place.resolve()):
+            return True
+    return False
 
 
 async def _commit_nothing(git: Git) -> None:

@@ -12,7 +12,7 @@ from gristmill.sources.folder import (
     watch_folder,
 )
 from gristmill.sources.git.connector import GitOptions, open_repository, prepare_clone
-from gristmill.sources.git.program import Git
+from gristmill.sources.git.program import Git, RepositoryLocked
 from gristmill.sources.items import ItemRow, list_items, load_item, load_item_bytes, retry_set_aside
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.link import STATES as LINK_STATES
@@ -91,6 +91,7 @@ __all__ = [
     "Place",
     "Posted",
     "Reporter",
+    "RepositoryLocked",
     "ShownRule",
     "Source",
     "Standing",

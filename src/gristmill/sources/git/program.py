@@ -49,6 +49,7 @@ HARMLESS = {
 PROTOCOLS = "https:http:ssh:file"
 TOO_LARGE = ("file size limit exceeded", "file too large", "signal 25")
 DENIED = ("authentication failed", "permission denied", "could not read username", "403", "401", "access denied")
+LOCKED = (".lock': file exists", "another git process seems to be running")
 MOVED = ("returned error: 301", "returned error: 302", "returned error: 307", "returned error: 308")
 REJECTED = ("[rejected]", "[remote rejected]")
 MISSING = ("not found", "does not exist", "does not appear to be a git repository")
@@ -71,11 +72,14 @@ class Git:
             async for piece in pieces:
                 said += piece
                 if len(said) > most:
-                    raise Permanent(f"git {words[0]} said more than {format_bytes(most)}: the repository is too large.")
+                    raise Permanent(
+                        f"git {name_command(words)} said more than {format_bytes(most)}: the repository is too large."
+                    )
         return bytes(said)
 
     async def stream(self, *words: str, given: str = "", patience: float = PATIENCE) -> AsyncGenerator[bytes]:
         """What git says, piece by piece: nobody knows how much it is, but it ends in time."""
+        command = name_command(words)
         process = await self._start(words)
         assert process.stdout is not None
         talking = asyncio.create_task(_tell(process, given.encode()))
@@ -87,9 +91,9 @@ class Git:
                 yield piece
             complaint = await _within(until, listening)
             if await _within(until, process.wait()):
-                raise explain(words[0], complaint.decode(errors="replace"))
+                raise explain(command, complaint.decode(errors="replace"))
         except TimeoutError as error:
-            raise Transient(f"git {words[0]} did not end within {patience:g} s.") from error
+            raise Transient(f"git {command} did not end within {patience:g} s.") from error
         finally:
             talking.cancel()
             listening.cancel()
@@ -138,6 +142,21 @@ def make_header(user: str, secret: str) -> str:
     return "Authorization: Basic " + b64encode(f"{user}:{secret}".encode()).decode()
 
 
+def name_command(words: Sequence[str]) -> str:
+    """The command of git among its words: options for all commands come before it."""
+    rest = iter(words)
+    for word in rest:
+        if word == "-c":
+            next(rest, None)  # its value
+        elif not word.startswith("-"):
+            return word
+    return words[0]
+
+
+class RepositoryLocked(Transient):
+    """Another git writes to the same repository, or was killed and left its lock behind."""
+
+
 def explain(command: str, complaint: str) -> Exception:
     """The error that git's complaint means, in its last words."""
     lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith("hint:")]
@@ -147,6 +166,8 @@ def explain(command: str, complaint: str) -> Exception:
         return Permanent(f"The repository is too large: git {command} brought more than it may write.")
     if "git: not found" in low:
         return Permanent("git is not installed on this machine: apt-get install git.")
+    if any(sign in low for sign in LOCKED):
+        return RepositoryLocked(f"git {command} found a lock of another git, which is at work there, or was killed.")
     if any(sign in low for sign in DENIED):
         return Permanent(f"The server does not let us in: {words}")
     if any(sign in low for sign in MOVED):
