@@ -45,8 +45,8 @@ async def keep(farm: Farm, source: Source, item: RawItem) -> None:
 
 async def two_trackers(farm: Farm) -> tuple[Source, Source]:
     """Both have the issues of one repository; nobody polls them."""
-    how = {"url": "http://127.0.0.1:9", "repositories": "a/b"}
-    first, second = [await farm.add("github", name=name, **how) for name in ("one", "two")]
+    url = "http://127.0.0.1:9"
+    first, second = [await farm.add("github", name=name, url=url, repositories="a/b") for name in ("one", "two")]
     await farm.work()
     return first, second
 

@@ -42,14 +42,12 @@ class Listed:
 class Batch:
     """Some items, and the checkpoint that is right once they are kept: both are written together.
 
-    `moved` are items that got another id at their source, by their old one. `gone` are ids that the source says are
-    deleted.
+    `moved` are items that got another id at their source, by their old one.
     """
 
     checkpoint: Checkpoint
     items: Sequence[RawItem] = ()
     moved: Mapping[str, str] = field(default_factory=dict[str, str])
-    gone: Sequence[str] = ()
 
 
 class Known(Protocol):

@@ -96,7 +96,7 @@ class Poller:
         return Done(partial(store.note_success, source=source.id), result={"items": seen})
 
     async def _keep(self, source: Source, batch: Batch, place: Place) -> tuple[Place, BatchTally]:
-        if not batch.items and not batch.moved and not batch.gone and batch.checkpoint == place.checkpoint:
+        if not batch.items and not batch.moved and batch.checkpoint == place.checkpoint:
             return place, BatchTally()
         async with self.opener.db.transaction() as tx:
             return await store.keep_batch(tx, source, batch, place)

@@ -87,13 +87,12 @@ async def keep_batch(tx: Tx, source: Source, batch: Batch, place: Place) -> tupl
     Whoever was overtaken by another poller writes nothing. A batch that changes nothing writes nothing at all.
     """
     tally = BatchTally()
-    if batch.items or batch.moved or batch.gone:
+    if batch.items or batch.moved:
         if await tx.value(SQL["lock_source"], id=source.id) != place.step:
             raise _overtaken(source)
         for old, new in batch.moved.items():
             await tx.execute(SQL["move_item"], source=source.id, old=old, new=new)
         tally = await keep_items(tx, source, batch.items)
-        await forget_ids(tx, source, batch.gone)
     if batch.checkpoint == place.checkpoint:
         return place, tally
     body = orjson.dumps(dict(batch.checkpoint)).decode()
