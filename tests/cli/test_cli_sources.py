@@ -25,6 +25,18 @@ def test_a_source_is_added_tested_paused_and_removed(cli, letters: Path) -> None
     assert cli("source", "ls", "--json").json == []
 
 
+def test_a_source_that_is_removed_takes_its_folder_on_this_machine_with_it(
+    cli, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "data"))
+    id_ = cli("source", "add", "eml", "letters", f"path={letters}", "--json").json["id"]
+    clone = tmp_path / "data" / "sources" / str(id_) / "clone.git"
+    clone.mkdir(parents=True)
+    assert cli("source", "rm", "letters", "--yes").code == 0
+    assert not clone.parent.exists()
+    assert clone.parent.parent.exists()
+
+
 def test_verify_says_what_is_missing_and_ends_with_one(cli, letters: Path) -> None:
     cli("source", "add", "eml", "letters", f"path={letters}")
     found = cli("source", "verify", "letters", "--json")

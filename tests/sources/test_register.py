@@ -1,5 +1,6 @@
 """The register of sources: named by commands or gristmill.toml, scheduled apart, removed with what came."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from gristmill.settings import Settings, SourceSettings
 from gristmill.sources import Wanted, add_source, drop_source, find_source, pause_source
 from gristmill.sources.poller import list_key, poll_key
 from gristmill.sources.register import apply_declared, make_cron
+from gristmill.sources.room import prepare
 from gristmill.sources.status import Work, decide_status, find_stopped_sources
 from gristmill.sources.store import SQL
 from plans import count_rows
@@ -216,6 +218,24 @@ async def test_a_source_goes_with_its_documents_but_not_with_those_that_another_
     async with farm.db.transaction() as tx:
         with pytest.raises(Unknown):
             await find_source(tx, "first")
+
+
+async def test_what_a_source_kept_on_a_machine_goes_when_a_worker_starts_there_after_the_source(
+    farm: Farm, tmp_path: Path
+) -> None:
+    sources = [await farm.add("eml", name=name, path="/x") for name in ("here", "gone")]
+    kept = farm.settings.data / "sources"
+    names = [str(one.id) for one in sources]
+    await asyncio.to_thread(fill_folders, kept, [*names, "notes"])
+    await drop_source(farm.db, sources[1], keep=True)  # on another machine
+    async with farm.db.transaction() as tx:
+        await prepare(tx, farm.settings)
+    assert sorted(one.name for one in await asyncio.to_thread(lambda: list(kept.iterdir()))) == [names[0], "notes"]
+
+
+def fill_folders(folder: Path, names: list[str]) -> None:
+    for name in names:
+        (folder / name / "clone.git").mkdir(parents=True)
 
 
 async def test_the_same_name_of_two_clients_must_be_told_apart(farm: Farm) -> None:

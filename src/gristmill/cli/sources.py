@@ -27,6 +27,7 @@ from gristmill.sources import (
     add_source,
     ask_for_poll,
     check_options,
+    clear_folder,
     compare_ids,
     count_items,
     drop_source,
@@ -362,9 +363,11 @@ async def _remove(name: str, client: str | None, project: str | None, *, keep: b
     async with session() as at:
         source = await _find(at, name, client, project)
         with err.status("Removing …") as status:
-            return await drop_source(
+            gone = await drop_source(
                 at.db, source, keep=keep, tell=lambda n: status.update(f"Removed {format_count(n, 'document')} …")
             )
+            await clear_folder(at.settings.data, source.id)
+            return gone
 
 
 # --- what they show

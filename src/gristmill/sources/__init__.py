@@ -1,6 +1,7 @@
 """Sources: where documents come from: folders of this machine, places that are polled, and the web."""
 
 from gristmill.sources.calendar.caldav import put_event
+from gristmill.sources.clearing import clear_folder
 from gristmill.sources.fetch import Fetched, Fetcher, Location, NotThere, Posted, check_address
 from gristmill.sources.folder import (
     FileIntake,
@@ -103,6 +104,7 @@ __all__ = [
     "check_address",
     "check_folder",
     "check_options",
+    "clear_folder",
     "compare_ids",
     "convert_apart",
     "count_items",

@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 
+from gristmill.db import Tx
 from gristmill.documents import make_limits
 from gristmill.queue import Handler, on
 from gristmill.rooms import RecurringLetter, Room, Tools, Watch
+from gristmill.settings import Settings
+from gristmill.sources.clearing import FOLDER, clear_folders
 from gristmill.sources.indexer import Indexer
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.letters import (
@@ -30,7 +33,7 @@ LONGEST = timedelta(hours=2)  # a listing of a million ids
 
 def bind_handlers(tools: Tools) -> list[Handler]:
     db, settings = tools.db, tools.settings
-    opener = Opener(db, KINDS, settings.data / "sources", settings.documents.max_bytes)
+    opener = Opener(db, KINDS, settings.data / FOLDER, settings.documents.max_bytes)
     poller = Poller(opener, settings.sources.turn)
     lister = Lister(poller, settings.sources.most_gone)
     seconds = settings.documents.timeout.total_seconds()
@@ -54,11 +57,17 @@ def bind_handlers(tools: Tools) -> list[Handler]:
     ]
 
 
+async def prepare(tx: Tx, settings: Settings) -> None:
+    """When a worker starts on a machine: its settings name sources, and its disk may hold what others left."""
+    await apply_declared(tx, settings)
+    await clear_folders(tx, settings)
+
+
 ROOM = Room(
     name="sources",
     letters=(SourceDue, PollSource, ListSource, WatchSources, ListenToSources, IndexItem, RemoveItem),
     schedules=(RecurringLetter("sources.watch", WatchSources(), "*/10 * * * *"),),
     handlers=bind_handlers,
-    prepare=apply_declared,
+    prepare=prepare,
     alarms=(Watch(RULES, find_stopped_sources),),
 )

@@ -53,6 +53,9 @@ UPDATE source SET declared_by = NULL WHERE id = %(id)s AND NOT declared AND decl
 -- name: drop_source
 DELETE FROM source WHERE id = %(id)s;
 
+-- name: find_known
+SELECT id FROM source WHERE id = ANY (%(ids)s::bigint[]);
+
 -- name: drop_tally
 DELETE FROM source_tally WHERE source = %(id)s;
 
