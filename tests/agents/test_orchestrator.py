@@ -11,7 +11,7 @@ from workbench import PROJECT, Workbench, run_git
 
 from gristmill.agents import answer_question
 from gristmill.agents.checkpoints import measure_checkpoints
-from gristmill.agents.effects import list_effects
+from gristmill.agents.effects import EffectRow, list_effects
 from gristmill.agents.orchestrator.git_operations import describe_changes
 from gristmill.agents.orchestrator.goals import correct_steps
 from gristmill.agents.orchestrator.intake import correct_category
@@ -259,6 +259,31 @@ async def test_whoever_is_asked_about_a_commit_sees_new_files_and_what_is_left_o
     assert "+    return a + b" in prepared["diff"]
     assert "evil" not in prepared["diff"], "only what is committed"
     assert run_git(bench.folder, "show", "--name-only", "--format=").split() == ["main.py"]
+
+
+async def test_what_was_changed_after_a_person_agreed_is_asked_about_again(bench: Workbench) -> None:
+    await bench.begin("Mend add in main.py.")
+    script = Script(**FULL, act=MEND)
+    assert await carry(bench, script) is None
+    await bench.again_after(answer(bench.db, bench.run, "commit"))
+    (bench.folder / "main.py").write_text("import os; os.system('evil')\n")
+    assert await carry(bench, script) is None
+    (question,) = await questions(bench.db, bench.run)
+    assert (question.kind, question.choices) == ("commit", ["commit", "leave"])
+    assert "+import os; os.system('evil')" in question.details["diff"]
+    assert states_of_commits(await load_rows(bench)) == []
+    await bench.again_after(answer(bench.db, bench.run, "commit"))
+    await carry(bench, script)
+    assert states_of_commits(await load_rows(bench)) == ["done"]
+
+
+async def load_rows(bench: Workbench) -> list[EffectRow]:
+    async with bench.db.reading() as tx:
+        return await list_effects(tx, bench.run)
+
+
+def states_of_commits(rows: list[EffectRow]) -> list[str]:
+    return [row.state for row in rows if row.tool == "git_commit"]
 
 
 async def test_changes_that_a_person_leaves_stay_in_the_workspace(bench: Workbench) -> None:

@@ -1,5 +1,6 @@
 """The tools of agents on real things: files, git, commands, mails, pages and documents."""
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,6 +48,48 @@ def running_git(folder: Path) -> Iterator[None]:
     """A git that waits in a folder."""
     with subprocess.Popen(["git", "cat-file", "--batch"], cwd=folder, stdin=subprocess.PIPE):
         yield
+
+
+@pytest.mark.parametrize("other", ["contents", "rights", "removed", "parent"])
+async def test_an_approved_commit_is_the_one_that_was_looked_at(bench: Workbench, other: str) -> None:
+    await bench.allow(max_files=0)
+    await bench.begin("Mend main.py.")
+    files = await bench.bench.files()
+    await files.write("main.py", NEW)
+    run_git(bench.folder, "switch", "--quiet", "--create", "agent/mend")
+    with pytest.raises(Waiting):
+        await bench.call("git_commit", message="Mend")
+    await answer(bench.db, bench.run, "approve")
+    match other:
+        case "contents":
+            await files.write("main.py", NEW + "import evil\n")
+        case "rights":
+            (bench.folder / "main.py").chmod(0o755)
+        case "removed":
+            (bench.folder / "main.py").unlink()
+        case _:
+            run_git(bench.folder, "commit", "--quiet", "--allow-empty", "-m", "Between")
+    before = run_git(bench.folder, "rev-parse", "HEAD")
+    result = await bench.call("git_commit", message="Mend")
+    assert result.is_error
+    assert "commit anew" in result.text
+    assert run_git(bench.folder, "rev-parse", "HEAD") == before
+
+
+async def test_agents_side_by_side_do_not_write_with_git_at_once(bench: Workbench) -> None:
+    await bench.begin("Mend main.py.")
+    await bench.call("git_branch", "0#0", branch="agent/mend")
+    files = await bench.bench.files()
+    for n in range(4):
+        await files.write(f"part{n}.py", f"n = {n}\n")
+
+    async def commit(n: int) -> bool:
+        return (await bench.call("git_commit", f"{n}#1", message=f"Part {n}", paths=[f"part{n}.py"])).is_error
+
+    refused = await asyncio.gather(*(commit(n) for n in range(1, 4)), commit(0))
+    assert not all(refused)
+    assert set(await states(bench.db, bench.run)) <= {"done", "failed"}, "none is broken off by a lock of another"
+    assert run_git(bench.folder, "fsck") == ""
 
 
 async def test_a_complaint_of_git_names_its_command(bench: Workbench) -> None:

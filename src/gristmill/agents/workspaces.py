@@ -8,7 +8,8 @@ import socket
 import stat
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 
 import psutil
@@ -35,6 +36,12 @@ class Workspace:
     folder: Path
     git: Git
     remote: str | None = None
+    # one git writes at a time: agents that work side by side share the index and the branch
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False, repr=False)
+
+    async def hash_files(self, paths: Sequence[str]) -> str:
+        """One number for what these files hold now: what was approved can be compared with what is there."""
+        return await asyncio.to_thread(hash_files, self.folder, paths)
 
     async def read(self, path: str) -> str:
         return await asyncio.to_thread(read_text, self.folder, path)
@@ -107,6 +114,29 @@ def read_text(top: Path, path: str) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise Refused(f"{path} is no text in UTF-8.") from None
+
+
+def hash_files(top: Path, paths: Sequence[str]) -> str:
+    """Of names, kinds, rights and contents; a link counts by where it leads, and is not followed."""
+    whole = sha256()
+    for path in sorted(paths):
+        whole.update(f"{path}\0{_hash_file(top, path)}\0".encode(errors="surrogateescape"))
+    return whole.hexdigest()
+
+
+def _hash_file(top: Path, path: str) -> str:
+    *folders, name = PurePosixPath(path).parts
+    try:
+        with _open_folder(top, folders) as folder:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(found.st_mode):
+                return f"link {os.readlink(name, dir_fd=folder)}"
+            if not stat.S_ISREG(found.st_mode):
+                return "no file"
+            with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+                return f"{stat.S_IMODE(found.st_mode):o} {file_digest(file, 'sha256').hexdigest()}"
+    except OSError:
+        return "not there"
 
 
 def write_text(top: Path, path: str, text: str) -> None:

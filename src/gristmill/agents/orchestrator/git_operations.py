@@ -1,5 +1,9 @@
 """The node that brings the changes of the workspace out of it: committed on a branch of the run, pushed if allowed."""
 
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
 from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.state import State, Update
 from gristmill.agents.policy import load_policy
@@ -8,6 +12,7 @@ from gristmill.agents.tools import Calls
 from gristmill.agents.tools.git_commit import find_changes, show_difference
 from gristmill.errors import Refused
 
+PLACE = "git_operations"
 COMMIT, LEAVE = "commit", "leave"
 LONGEST_SUBJECT = 72
 
@@ -18,7 +23,7 @@ async def git_operations(state: State, desk: Desk, step: Stepping) -> Update:
     branch = f"agent/run-{desk.run.id}"
     if not await may_commit(state, desk, branch):
         return {"git": "The changes were not committed: a person left them in the workspace."}
-    calls = desk.toolbox.at("git_operations")
+    calls = desk.toolbox.at(PLACE)
     said = await commit(state, calls, branch)
     step.output = {"branch": branch, "said": said}
     return {"git": " ".join(said), "artifacts": [*state.get("artifacts", []), *said]}
@@ -30,11 +35,25 @@ async def may_commit(state: State, desk: Desk, branch: str) -> bool:
         policy = await load_policy(tx, desk.run.place)
     if policy.auto_push:
         return True
-    known = await desk.recall("commit")
-    details = known.details if known is not None else await describe_changes(desk, branch)
     sentence = f"Shall these changes be committed on the branch {branch}? {state.get('goal', '')}"
-    (answer,) = await desk.ask(Asked("commit", "commit", sentence, (COMMIT, LEAVE), details))
-    return answer.choice == COMMIT
+    for n in count(1):
+        key = "commit" if n == 1 else f"commit {n}"
+        known = await desk.recall(key)
+        details = known.details if known is not None else await describe_changes(desk, branch)
+        (answer,) = await desk.ask(Asked(key, "commit", sentence, (COMMIT, LEAVE), details))
+        if answer.choice != COMMIT:
+            return False
+        if await is_as_shown(desk, details):
+            return True
+    return False
+
+
+async def is_as_shown(desk: Desk, details: Mapping[str, Any]) -> bool:
+    """Whether the workspace holds what a person agreed to; once the commit is in the ledger, it is compared there."""
+    if "contents" not in details or await desk.toolbox.at(PLACE).has_asked_for("git_commit"):
+        return True
+    files = await desk.toolbox.bench.files()
+    return await files.hash_files(await find_changes(files)) == details["contents"]
 
 
 async def describe_changes(desk: Desk, branch: str) -> dict[str, object]:

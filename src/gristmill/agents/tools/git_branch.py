@@ -18,11 +18,13 @@ async def prepare(arguments: GitBranch, bench: Bench) -> Prepared:
 
 
 async def git_branch(arguments: GitBranch, bench: Bench) -> ToolResult:
-    try:
-        await (await bench.files()).ask_git("switch", "--quiet", "--no-guess", arguments.branch)
-        return ToolResult(f"The workspace is on the branch {arguments.branch}.")
-    except Refused:
-        await (await bench.files()).ask_git("switch", "--quiet", "--create", arguments.branch)
+    files = await bench.files()
+    async with files.writing:
+        try:
+            await files.ask_git("switch", "--quiet", "--no-guess", arguments.branch)
+            return ToolResult(f"The workspace is on the branch {arguments.branch}.")
+        except Refused:
+            await files.ask_git("switch", "--quiet", "--create", arguments.branch)
     return ToolResult(f"The workspace is on the new branch {arguments.branch}.")
 
 

@@ -1,6 +1,7 @@
 """The tool that commits the changes of the workspace."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -38,11 +39,13 @@ async def show_difference(files: Workspace, changed: Sequence[str]) -> dict[str,
     new = (await files.ask_git("ls-files", "-z", "--others", "--exclude-standard")).split("\0")
     if unknown := [one for one in new if one in set(changed)]:
         # git shows the text of a new file only if the index knows its name
-        await files.ask_git("add", "--intent-to-add", *BY_PATHS, given=write_paths(unknown))
+        async with files.writing:
+            await files.ask_git("add", "--intent-to-add", *BY_PATHS, given=write_paths(unknown))
     plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
     paths = [f":(top,literal){one}" for one in changed[:MOST_SHOWN]]
     diff = await files.ask_git("diff", *plain, "HEAD", "--", *paths) if paths else ""
     shown: dict[str, object] = {"files": list(changed[:MOST_SHOWN]), "diff": diff[:LONGEST_DIFF]}
+    shown["contents"] = await files.hash_files(changed)
     if left_out := name_left_out(len(changed) - MOST_SHOWN, len(diff) - LONGEST_DIFF):
         shown["left_out"] = left_out
     return shown
@@ -70,12 +73,19 @@ async def prepare(arguments: GitCommit, bench: Bench) -> Prepared:
 
 
 async def git_commit(arguments: GitCommit, bench: Bench) -> ToolResult:
-    files, prepared = await bench.files(), bench.begun.row.prepared
+    files = await bench.files()
+    async with files.writing:
+        return await commit(arguments, bench, files)
+
+
+async def commit(arguments: GitCommit, bench: Bench, files: Workspace) -> ToolResult:
+    prepared = bench.begun.row.prepared
     if bench.begun.is_repeated and (found := await find_commit(files, bench.begun.key)):
         return ToolResult(f"Committed as {found}.", {"commit": found})
     branch = (await files.ask_git("rev-parse", "--abbrev-ref", "HEAD")).strip()
     if branch != prepared["branch"]:
         raise Refused(f"The workspace is on the branch {branch} now, and no longer on {prepared['branch']}.")
+    await check_unchanged(files, prepared["data"])
     paths = write_paths(prepared["data"]["files"])
     await files.ask_git("add", "--all", *BY_PATHS, given=paths)
     message = f"{arguments.message.strip()}\n\n{TRAILER}: {bench.begun.key}\n"
@@ -83,6 +93,14 @@ async def git_commit(arguments: GitCommit, bench: Bench) -> ToolResult:
     await files.ask_git(*words, *BY_PATHS, given=paths)
     commit = (await files.ask_git("rev-parse", "HEAD")).strip()
     return ToolResult(f"Committed as {commit}.", {"commit": commit})
+
+
+async def check_unchanged(files: Workspace, prepared: Mapping[str, Any]) -> None:
+    """Refused if something else would be committed than was looked at when it was approved."""
+    if (await files.ask_git("rev-parse", "HEAD")).strip() != prepared["parent"]:
+        raise Refused("The branch has got a commit since this one was prepared: look again, then commit anew.")
+    if prepared.get("contents") not in (None, await files.hash_files(prepared["files"])):
+        raise Refused("The files have changed since this commit was prepared: look at them again, then commit anew.")
 
 
 async def find_commit(files: Workspace, key: str) -> str | None:

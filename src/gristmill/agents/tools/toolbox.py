@@ -193,6 +193,10 @@ class Calls:
             self._number = max(self._number, int(row.key.rpartition("#")[2]) + 1)
         return past
 
+    async def has_asked_for(self, tool: str) -> bool:
+        """Whether an effect of this tool was intended here before."""
+        return any(row.tool == tool for row in await self._ledger.list_calls(self._place))
+
     async def list_done(self) -> list[EffectRow]:
         """The effects of this place that were done, whoever did them."""
         return [row for row in await self._ledger.list_calls(self._place) if row.state == "done"]

@@ -134,6 +134,7 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ALLOW_PROTOCOL": PROTOCOLS,
             "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_OPTIONAL_LOCKS": "0",  # who only looks must not be in the way of who writes
             "LC_ALL": "C",
         }
 
