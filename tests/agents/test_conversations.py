@@ -320,7 +320,7 @@ class Chatterbox:
     async def stream_text(self, question: str | Sequence[Message], **_: Any) -> AsyncGenerator[str]:
         for n in range(200):
             yield f"word{n} "
-            for _ in range(10):
+            for _turn in range(10):
                 await asyncio.sleep(0)  # followers have their turn
 
 
