@@ -9,7 +9,7 @@ from gristmill.knowledge import Finder, Hit, Hits, Snippet
 from gristmill.scopes import GLOBAL
 
 
-def make_hit(number: int, urn: str, *, part_of: str | None = None, score: float = 0.5) -> Hit:
+def make_hit(number: int, urn: str, *, part_of: str | None = None, score: float = 0.5, type_: str = "markdown") -> Hit:
     text = "The miller of Velmar grinds rye."
     return Hit(
         score=score,
@@ -20,7 +20,7 @@ def make_hit(number: int, urn: str, *, part_of: str | None = None, score: float 
         document=DocumentId(number),
         name=f"{number}.md",
         title=None,
-        type="markdown",
+        type=type_,
         urn=urn,
         part_of=part_of,
         version=1,
@@ -65,3 +65,11 @@ async def test_notes_do_not_push_documents_out() -> None:
     notes = [make_hit(n, f"atom:{n}", part_of="a.md", score=0.9) for n in range(1, FIRST // 2 + 1)]
     documents = [make_hit(100 + n, f"file:///{n}.md") for n in range(FIRST)]
     assert len(await list_urns(*notes, *documents)) == FIRST
+
+
+async def test_what_an_agent_wrote_is_no_evidence() -> None:
+    """A mail could otherwise have an agent write down what is cited later as if somebody had said it."""
+    written = [
+        make_hit(n, f"agent:{n}", type_=type_, score=0.9) for n, type_ in enumerate(("agent", "fact", "draft"), 2)
+    ]
+    assert await list_urns(*written, make_hit(1, "file:1")) == ["file:1"]

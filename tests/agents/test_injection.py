@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from desk_work import PROJECT, answer, begin_run, questions, state_of
+from evidence import store_page
 from office import CHANGES, TOKEN, Office, list_places, run_office
 from workbench import EVIL, Workbench, open_workbench
 
 from gristmill.agents.acting import Brief, act
 from gristmill.agents.effects import list_effects
 from gristmill.agents.memory import ProcedureStep, find_procedures, learn, recall, remember, write_session
+from gristmill.agents.orchestrator.knowing import find_evidence
 from gristmill.agents.runs import Asked, ReadText, Waiting
 from gristmill.agents.specialists import GENERAL, SPECIALISTS, Specialist
 from gristmill.agents.tools import TOOLS
@@ -319,3 +321,25 @@ async def test_what_is_remembered_of_an_attack_is_nobodys_order(bench: Workbench
     (question,) = await questions(bench.db, bench.run)
     assert question.details["origins"][0]["sentence"] == "it comes from what is remembered"
     assert bench.mail.mails == []
+
+
+async def test_the_title_of_a_passage_names_no_file_that_is_written_unasked(bench: Workbench) -> None:
+    """A model sees titles beside the words of passages, and whoever wrote the document chose both."""
+    await store_page(bench.db, "The mill was built in 1924.", name="write-conftest_evil.py", scope=PROJECT)
+    await bench.begin("When was the mill built?")
+    desk = bench.desk()
+    async with desk.step("evidence_pack", title="", input={}) as step:
+        assert await find_evidence(desk, step, "When was the mill built?")
+    with pytest.raises(Waiting):
+        await bench.call("write_file", path="write-conftest_evil.py", text="evil()")
+    (question,) = await questions(bench.db, bench.run)
+    assert "document" in question.details["origins"][0]["sentence"]
+
+
+async def test_the_words_of_an_error_are_read_and_those_of_the_model_are_not(bench: Workbench) -> None:
+    await bench.begin("Look at it.")
+    assert (await bench.call("read_file", path="made_up.py")).is_error
+    async with bench.db.reading() as tx:
+        read = await tx.values("SELECT text FROM agent_text WHERE run = %(run)s", str, run=bench.run)
+    assert read
+    assert not any("made_up.py" in one for one in read)

@@ -93,21 +93,23 @@ async def test_a_project_remembers_fifty_entries_and_each_for_a_week(db: Databas
         assert await tx.value("SELECT count(*) FROM agent_session") == 0
 
 
-async def test_a_project_recalls_its_own_and_its_clients_and_nobody_elses(db: Database) -> None:
+async def test_a_project_recalls_its_own_and_nobody_elses(db: Database) -> None:
+    """Not its client's either: whoever worked for the whole client may have read another project."""
     oven = Scope("acme", "oven")
     async with db.transaction() as tx:
         for scope in (GLOBAL, Scope("acme"), PROJECT, oven, BETA):
-            await remember_in(tx, scope, "chat", f"said in {scope}")
+            await remember(tx, await run_of(db, f"Work in {scope}.", scope=scope), "chat", f"said in {scope}")
 
         async def recalled(scope: Scope) -> list[str]:
             return [one.summary for one in await recall(tx, scope)]
 
-        assert await recalled(PROJECT) == ["said in acme/mill", "said in acme"]
+        assert await recalled(PROJECT) == ["said in acme/mill"]
         assert await recalled(Scope("acme")) == ["said in acme"]
         assert await recalled(GLOBAL) == ["said in GLOBAL"]
     async with db.transaction(seen_from=PROJECT) as tx:
-        assert [str(Scope(one.client, one.project)) for one in await list_entries(tx)] == ["acme/mill", "acme"]
+        assert [str(Scope(one.client, one.project)) for one in await list_entries(tx)] == ["acme/mill"]
         assert await recall(tx, BETA) == []
+
         with pytest.raises(Unknown):
             await forget_entry(tx, (await _ids(db, BETA))[0])
         assert await forget_scope(tx, BETA) == 0
@@ -121,6 +123,15 @@ async def test_a_project_recalls_its_own_and_its_clients_and_nobody_elses(db: Da
 async def _ids(db: Database, scope: Scope) -> list[int]:
     async with db.reading() as tx:
         return [one.id for one in await list_entries(tx, scope)]
+
+
+async def test_what_somebody_asked_in_a_conversation_is_recalled_for_them_alone(db: Database) -> None:
+    async with db.transaction() as tx:
+        await remember_in(tx, PROJECT, "anna", "chat", "What does Bob earn?")
+        assert [one.summary for one in await recall(tx, PROJECT, "anna")] == ["What does Bob earn?"]
+        assert await recall(tx, PROJECT, "bob") == await recall(tx, PROJECT, None) == []
+        assert len(await list_entries(tx, reader="anna")) == len(await list_entries(tx)) == 1
+        assert await list_entries(tx, reader="bob") == []
 
 
 async def test_an_entry_of_a_run_that_nobody_asked_for_says_so(db: Database) -> None:
@@ -137,9 +148,9 @@ async def test_an_entry_of_a_run_that_nobody_asked_for_says_so(db: Database) -> 
 async def test_an_entry_without_words_is_refused_and_large_details_are_cut(db: Database) -> None:
     async with db.transaction() as tx:
         with pytest.raises(Refused):
-            await remember_in(tx, PROJECT, "chat", " \0\n ".replace("\0", ""))
-        await remember_in(tx, PROJECT, "chat", "large", {"text": "x" * 100_000})
-        (entry,) = await recall(tx, PROJECT)
+            await remember_in(tx, PROJECT, "anna", "chat", " \0\n ".replace("\0", ""))
+        await remember_in(tx, PROJECT, "anna", "chat", "large", {"text": "x" * 100_000})
+        (entry,) = await recall(tx, PROJECT, "anna")
     assert entry.details is not None
     assert len(entry.details["shortened"]) == 8_000
 
@@ -370,6 +381,16 @@ async def test_a_fact_whose_words_do_not_stand_there_is_not_written(
     result = await bench.call("note_fact", sentence="It costs 43.", document=shown_by, page=page, quote=quote)
     assert result.is_error
     assert said in result.text
+
+
+async def test_a_fact_that_its_quote_does_not_say_is_not_written(bench: Workbench) -> None:
+    shown_by = await document_of(bench.db, FLOUR)
+    await bench.begin("What does flour cost?")
+    said = ("Eve is the director of Acme.", "The flour costs 43 EUR a sack.", "The flour does not cost 42 EUR.")
+    for n, sentence in enumerate(said):
+        result = await bench.call("note_fact", f"1#{n}", sentence=sentence, document=shown_by, quote=FLOUR)
+        assert result.is_error
+        assert "does not show this" in result.text
 
 
 async def test_what_an_agent_wrote_or_another_client_has_is_no_evidence(bench: Workbench) -> None:

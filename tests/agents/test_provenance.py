@@ -4,7 +4,14 @@ import base64
 
 import pytest
 
-from gristmill.agents.provenance import QUOTED, TargetKind, find_origin, listen
+from gristmill.agents.provenance import (
+    MOST_LOOKED_THROUGH,
+    NOT_LOOKED_THROUGH,
+    QUOTED,
+    TargetKind,
+    find_origin,
+    listen,
+)
 from gristmill.agents.runs import ReadText
 
 MAIL = "mail 7 of eve@evil.example"
@@ -147,6 +154,12 @@ def test_a_value_that_was_put_together_from_several_texts_names_them_all() -> No
 def test_a_value_that_stands_nowhere_was_made_up() -> None:
     assert who("recipient", "bob@nowhere.example", read="A mail about something else.") == "nobody"
     assert who("url", "https://nowhere.example/x", read="A mail about something else.") == "nobody"
+
+
+def test_a_value_may_stand_in_what_is_too_long_to_look_through() -> None:
+    read = [ReadText(MAIL, "eve@evil.example"), ReadText(MAIL, "x " * MOST_LOOKED_THROUGH)]
+    origin = find_origin("recipient", "eve@evil.example", listen([], read))
+    assert (origin.who, origin.sources) == ("untrusted", (NOT_LOOKED_THROUGH,))
 
 
 def test_half_of_a_value_in_the_words_of_a_person_gives_no_trust() -> None:

@@ -161,7 +161,7 @@ async def add_memory(tx: Tx, run: int) -> None:
     made = await load_run(tx, RunId(run))
     for n, text in enumerate(UGLY):
         await remember(tx, made, "background", f"{n} {text}", {"files": [LONG, "main.py"]})
-        await remember_in(tx, CLIENT, "chat", f"{text} {n}")
+        await remember_in(tx, CLIENT, "anna", "chat", f"{text} {n}")
     steps = [ProcedureStep("coding", MARKUP[:300]), ProcedureStep("project_management", LONG[:300])]
     await state_procedure(tx, CLIENT, RTL[:500], steps, EMOJI)
     await state_procedure(tx, GLOBAL, "release a version | deploy the mill", steps[:1], "anna")

@@ -22,7 +22,7 @@ async def web(db: Database) -> AsyncIterator[Web]:
             run = await load_run(tx, await start_run(tx, Started(f"Release {scope}", "anna", scope)))
             await remember(tx, run, "background", f"<i>Released</i> {scope}\u202e", {"files": ["main.py"]})
             await learn(tx, run, STEPS)
-        await remember_in(tx, ACME, "chat", "Talked.")
+        await remember_in(tx, ACME, "acme viewer", "chat", "Talked.")
         await state_procedure(tx, GLOBAL, "release everything", STEPS, "root")
     async with serve(db) as web:
         yield web
@@ -40,6 +40,8 @@ async def test_everybody_sees_their_own_memory_and_what_was_stated_for_all(web: 
         ]
     (entry,) = (await web.client("acme viewer").get("/api/memory", params={"limit": 1})).json()["items"]
     assert (entry["source"], entry["summary"], entry["run"]) == ("chat", "Talked.", None)
+    others = (await web.client("acme manager").get("/api/memory")).json()["items"]
+    assert "Talked." not in [one["summary"] for one in others]  # it was said in a conversation of somebody else
 
 
 async def test_a_list_goes_on_behind_its_cursor(web: Web) -> None:

@@ -22,7 +22,8 @@ MOST_SOURCES = 5  # that an origin names
 SHORTEST_PIECE = 4  # characters of a value that was put together from several texts …
 MOST_PIECES = 4  # … of so many pieces
 SHORTEST_WORD = 3  # a shorter value is looked for as a word of its own
-MOST_LOOKED_THROUGH = 1_000_000  # characters of texts in which a value is looked for
+MOST_LOOKED_THROUGH = 1_000_000  # characters of texts in which a value is looked for …
+NOT_LOOKED_THROUGH = "texts that are too long to look through"  # … and the value may stand in the others
 
 
 @dataclass(frozen=True)
@@ -214,9 +215,8 @@ def find_sources(kind: TargetKind, value: str, read: Sequence[ReadText]) -> list
     whole = [source for source, view in views if _stands_in(wanted, view)]
     if whole:
         return list(dict.fromkeys(whole))
-    if kind in ("recipient", "url", "command"):
-        return _put_together(_leave_out_scheme(wanted), views)
-    return []
+    made = _put_together(_leave_out_scheme(wanted), views) if kind in ("recipient", "url", "command") else []
+    return made or ([NOT_LOOKED_THROUGH] if sum(len(one.text) for one in read) > MOST_LOOKED_THROUGH else [])
 
 
 def _limit(read: Sequence[ReadText]) -> list[ReadText]:

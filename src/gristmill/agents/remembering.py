@@ -40,7 +40,7 @@ async def recall_for(desk: Desk) -> str:
     """
     procedures = await find_fitting(desk)
     async with desk.db.reading() as tx:
-        entries = await recall(tx, desk.run.place, MOST_ENTRIES)
+        entries = await recall(tx, desk.run.place, desk.run.asked_by, MOST_ENTRIES)
     stated = [write_procedure(one) for one in procedures if one.source == "user_defined"]
     material = [write_procedure(one) for one in procedures if one.source == "learned"]
     material += [f"Lately:\n{write_session(entries)}"] if entries else []

@@ -81,7 +81,7 @@ def asking_of(services: Services) -> AskService:
 
 
 def speaker_of(caller: Caller) -> Speaker:
-    return Speaker(caller.identity, caller.bound_to)
+    return Speaker(caller.identity, caller.bound_to, caller.name)
 
 
 # --- one question

@@ -9,6 +9,7 @@ from typing import Protocol
 from gristmill.agents.ask.question import Asked
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.words import ASKING, Name, find_names, fold_words, holds_name, read_terms
+from gristmill.agents.memory import WRITTEN_BY_AGENTS
 from gristmill.knowledge import Hit, Hits, fold
 from gristmill.models import Embedder
 from gristmill.scopes import Scope
@@ -83,9 +84,12 @@ async def retrieve(finder: PassageFinder, scope: Scope | None, asked: Asked, *, 
 
 
 async def _find(finder: PassageFinder, query: str, scope: Scope | None, limit: int) -> Hits:
-    """The best hits of a query among what people wrote: more are asked for, since notes of it are left out."""
+    """The best hits of a query among what people wrote: more are asked for, since notes of it are left out.
+
+    What agents wrote is left out, too: whoever sends a mail could otherwise have them write what is cited later.
+    """
     found = await finder.find(query, scope, limit=limit + limit // 2, per_document=limit)
-    kept = Hits([one for one in found if not is_note_of_document(one)][:limit])
+    kept = Hits([one for one in found if not is_note_of_document(one) and not is_written_by_agent(one)][:limit])
     kept.note = found.note
     return kept
 
@@ -93,6 +97,10 @@ async def _find(finder: PassageFinder, query: str, scope: Scope | None, limit: i
 def is_note_of_document(hit: Hit) -> bool:
     """Whether this is what the qualifier noted of a document that is stored itself: the document is the evidence."""
     return hit.urn.startswith(ATOM) and hit.part_of is not None
+
+
+def is_written_by_agent(hit: Hit) -> bool:
+    return (hit.type or "").lower() in WRITTEN_BY_AGENTS
 
 
 # --- queries

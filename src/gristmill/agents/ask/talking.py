@@ -38,10 +38,11 @@ LOOK = 0.5  # seconds after which a follower looks at the rows again, if nobody 
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who talks: the name that owns its conversations, and the scope that it is bound to (None: the operator)."""
+    """Who talks: the identity that owns its conversations, and the scope that it is bound to (None: the operator)."""
 
     owner: str
     bound_to: Scope | None = None
+    name: str = "operator"  # by which its runs are asked for
 
 
 @dataclass
@@ -310,15 +311,15 @@ class Talker:
             await store.unstop(tx, writing.conversation.id, writer)
         self._telling(writing.conversation.id).tell()
         if state == "done" and writing.answer is not None and writing.answer.kind == "answer":
-            await self._note_in_session(writing, writing.answer)
+            await self._note_in_session(speaker, writing, writing.answer)
 
-    async def _note_in_session(self, writing: Writing, answer: Answer) -> None:
-        """Agents that work for the project later know what was asked and answered; only the program may write there."""
+    async def _note_in_session(self, speaker: Speaker, writing: Writing, answer: Answer) -> None:
+        """Agents that work for the same person later know what was asked; only the program may write there."""
         said = f"{writing.questions[-1].text} – {answer.text}"
         try:
             async with self._db.transaction() as tx:
                 details = {"conversation": writing.conversation.id}
-                await remember_in(tx, writing.conversation.scope, "chat", said, details)
+                await remember_in(tx, writing.conversation.scope, speaker.name, "chat", said, details)
         except GristmillError as error:  # the answer is kept, whatever becomes of this
             log.warning("ask.not_remembered", conversation=writing.conversation.id, error=str(error)[:200])
 

@@ -93,7 +93,7 @@ class Nodes:
         async with desk.step("evidence_pack", title=state.get("goal", ""), input={"goal": state.get("goal")}) as step:
             found = await evidence_pack(state, desk, step)
             async with desk.db.reading() as tx:
-                entries = await recall(tx, desk.run.place, MOST_ENTRIES)
+                entries = await recall(tx, desk.run.place, desk.run.asked_by, MOST_ENTRIES)
             lately = [
                 {"timestamp": one.timestamp.isoformat(), "source": one.source, "summary": one.summary}
                 for one in entries

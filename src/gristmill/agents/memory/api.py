@@ -160,7 +160,9 @@ async def load_entries(
 ) -> tuple[list[SessionEntry], str | None]:
     last = read_cursor(cursor, int)
     async with caller.reading(services_of(request).db) as tx:
-        found = await list_entries(tx, scope, before=int(last[0]) if last else None, limit=limit + 1)
+        reader = None if caller.is_operator else caller.name
+        before = int(last[0]) if last else None
+        found = await list_entries(tx, scope, reader=reader, before=before, limit=limit + 1)
     return found[:limit], write_cursor(found[limit - 1].id) if len(found) > limit else None
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gristmill.agents.ask.checking import check_sentence
+from gristmill.agents.ask.model import Passage
 from gristmill.agents.memory.sessions import SQL
 from gristmill.agents.runs import Run
 from gristmill.db import Database, Tx
@@ -18,7 +20,7 @@ from gristmill.documents import (
 )
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import DocumentId, ScopeId
-from gristmill.knowledge import Embedders
+from gristmill.knowledge import Embedders, language_of
 from gristmill.scopes import scope_id
 
 FACT = "fact"  # the type of their documents
@@ -52,6 +54,7 @@ async def keep_fact(
     """Write a fact down with its evidence, whose words must stand there exactly; the same URN is the same fact."""
     async with db.reading(seen_from=run.place) as tx:
         shown_by = await _check_evidence(tx, evidence)
+    _check_meaning(sentence, evidence)
     place = f"{shown_by.title or shown_by.name}, page {evidence.page}"
     text = f"{sentence.strip()}\n\n> {' '.join(evidence.quote.split())}\n\n{place} (document {shown_by.id})"
     title = f"Fact: {sentence.strip()[:120]}"
@@ -90,6 +93,29 @@ async def _check_evidence(tx: Tx, evidence: Evidence) -> Document:
     if evidence.quote not in page.text:
         raise Refused(f"These words do not stand on page {evidence.page} of document {found.id}: quote them exactly.")
     return found
+
+
+def _check_meaning(sentence: str, evidence: Evidence) -> None:
+    """Refuse a fact that its quote does not say, by the rules by which answers are checked."""
+    language = language_of(evidence.quote)
+    shown = Passage(
+        number=1,
+        document=evidence.document,
+        name="",
+        title=None,
+        type=None,
+        page=evidence.page,
+        start=0,
+        stop=len(evidence.quote),
+        heading="",
+        language=language,
+        text=evidence.quote,
+        score=1.0,
+        chunks=(),
+    )
+    checked, _ = check_sentence(sentence, (1,), [shown], language=language)
+    if checked.verdict != "supported":
+        raise Refused(f"The quote does not show this. {checked.reason} Quote the words that say it.")
 
 
 async def tidy_facts(db: Database) -> int:

@@ -1,8 +1,8 @@
 -- What agents remember: entries of a session, procedures, and facts with their evidence.
 
 -- name: add_entry
-INSERT INTO agent_session (scope, run, source, summary, details, timestamp)
-VALUES (%(scope)s, %(run)s, %(source)s, %(summary)s, %(details)s::jsonb, clock())
+INSERT INTO agent_session (scope, run, owner, source, summary, details, timestamp)
+VALUES (%(scope)s, %(run)s, %(owner)s, %(source)s, %(summary)s, %(details)s::jsonb, clock())
 ON CONFLICT (run, source, summary) DO NOTHING;
 
 -- name: drop_surplus
@@ -11,10 +11,11 @@ DELETE FROM agent_session
  WHERE id IN (SELECT id FROM agent_session WHERE scope = %(scope)s ORDER BY id DESC OFFSET %(most)s);
 
 -- name: recall
--- of a project and of its client's level, and of nobody else
+-- of exactly this project, or of the client's own level: what was done there may have read other projects
 SELECT e.id, s.client, s.project, e.run AS task_id, r.asked_by, e.source, e.summary, e.details, e.timestamp
   FROM agent_session e JOIN scope s ON s.id = e.scope LEFT JOIN agent_run r ON r.id = e.run
- WHERE s.client = %(client)s AND s.project IN ('', %(project)s) AND e.timestamp > clock() - %(keep)s::interval
+ WHERE s.client = %(client)s AND s.project = %(project)s AND e.timestamp > clock() - %(keep)s::interval
+   AND (e.owner IS NULL OR e.owner = %(asker)s)
  ORDER BY e.id DESC LIMIT %(limit)s;
 
 -- name: list_entries
@@ -22,6 +23,7 @@ SELECT e.id, s.client, s.project, e.run AS task_id, r.asked_by, e.source, e.summ
   FROM agent_session e JOIN scope s ON s.id = e.scope LEFT JOIN agent_run r ON r.id = e.run
  WHERE (%(client)s::text IS NULL OR s.client = %(client)s) AND (%(project)s::text IS NULL OR s.project = %(project)s)
    AND (%(before)s::bigint IS NULL OR e.id < %(before)s) AND e.timestamp > clock() - %(keep)s::interval
+   AND (%(reader)s::text IS NULL OR e.owner IS NULL OR e.owner = %(reader)s)
  ORDER BY e.id DESC LIMIT %(limit)s;
 
 -- name: forget_entry

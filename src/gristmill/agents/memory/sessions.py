@@ -18,18 +18,24 @@ async def remember(
     tx: Tx, run: Run, source: SessionSource, summary: str, details: Mapping[str, Any] | None = None
 ) -> None:
     """Remember what a run did or decided; the same of the same run once, however often it is carried on."""
-    await _add_entry(tx, run.scope, run.id, source, summary, details)
+    await _add_entry(tx, run.scope, run.id, None, source, summary, details)
 
 
 async def remember_in(
-    tx: Tx, scope: Scope, source: SessionSource, summary: str, details: Mapping[str, Any] | None = None
+    tx: Tx, scope: Scope, owner: str, source: SessionSource, summary: str, details: Mapping[str, Any] | None = None
 ) -> None:
-    """As `remember`, for what was done without a run: a conversation."""
-    await _add_entry(tx, await scope_id(tx, scope), None, source, summary, details)
+    """As `remember`, for what was done without a run: a conversation, which nobody but its owner sees."""
+    await _add_entry(tx, await scope_id(tx, scope), None, owner, source, summary, details)
 
 
 async def _add_entry(
-    tx: Tx, scope: ScopeId, run: RunId | None, source: SessionSource, summary: str, details: Mapping[str, Any] | None
+    tx: Tx,
+    scope: ScopeId,
+    run: RunId | None,
+    owner: str | None,
+    source: SessionSource,
+    summary: str,
+    details: Mapping[str, Any] | None,
 ) -> None:
     short = shorten(summary)
     if not short:
@@ -37,7 +43,7 @@ async def _add_entry(
     kept = write_keepable(dict(details)) if details is not None else None
     if kept is not None and len(kept) > LONGEST_DETAILS:
         kept = write_keepable({"shortened": kept[:LONGEST_DETAILS]})
-    await tx.execute(SQL["add_entry"], scope=scope, run=run, source=source, summary=short, details=kept)
+    await tx.execute(SQL["add_entry"], scope=scope, run=run, owner=owner, source=source, summary=short, details=kept)
     await tx.execute(SQL["drop_surplus"], scope=scope, most=MOST_ENTRIES)
 
 
@@ -51,13 +57,14 @@ def shorten(text: str) -> str:
     return (cut[:blank] if blank > LONGEST_SUMMARY * 3 // 4 else cut).rstrip(" ,;:") + "…"
 
 
-async def recall(tx: Tx, scope: Scope, limit: int = 20) -> Sequence[SessionEntry]:
-    """What happened lately in a project and at the level of its client, the newest first."""
+async def recall(tx: Tx, scope: Scope, asker: str | None = None, limit: int = 20) -> Sequence[SessionEntry]:
+    """What happened lately in exactly this client or project, newest first; of conversations only the asker's own."""
     return await tx.all(
         SQL["recall"],
         SessionEntry,
         client=scope.client,
         project=scope.project,
+        asker=asker,
         keep=KEEP_ENTRIES,
         limit=min(limit, MOST_ENTRIES),
     )
@@ -73,11 +80,12 @@ def write_session(entries: Sequence[SessionEntry]) -> str:
 
 
 async def list_entries(
-    tx: Tx, scope: Scope | None = None, *, before: int | None = None, limit: int = 100
+    tx: Tx, scope: Scope | None = None, *, reader: str | None = None, before: int | None = None, limit: int = 100
 ) -> list[SessionEntry]:
-    """The newest entries that are seen; of one client or project, or of all."""
+    """The newest entries that are seen; of one client or project, or of all. Without a reader (the operator), all."""
     client, project = (scope.client, scope.project) if scope is not None else (None, None)
     asked = {"client": client, "project": project, "before": before, "limit": limit, "keep": KEEP_ENTRIES}
+    asked["reader"] = reader
     return await tx.all(SQL["list_entries"], SessionEntry, **asked)
 
 

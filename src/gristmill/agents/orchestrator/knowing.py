@@ -49,7 +49,7 @@ async def find_evidence(desk: Desk, step: Stepping, query: str) -> list[Evidence
     """The passages that fit best; from now on their words are nobody's orders."""
     found, _ = await make_answerer(desk, step).find(query[:LONGEST_QUERY], desk.run.place)
     for one in found.passages:
-        await desk.toolbox.read(ReadText(f"document {one.document}", one.text))
+        await desk.toolbox.read(ReadText(f"document {one.document}", f"{one.about}\n{one.text}"))
     return [describe_passage(one) for one in found.passages]
 
 

@@ -41,7 +41,7 @@ def show_request(desk: Desk, answers: Iterable[Answer] = ()) -> str:
     """The request, and what persons have answered; a request that nobody asked for is material, too."""
     text = cut_text(desk.run.request, LONGEST_REQUEST)
     if desk.run.asked_by is None:
-        shown = f"Something came in that shall be dealt with. {fence_text(text, desk.run.item_type or 'text')}"
+        shown = f"Something came in that shall be dealt with.\n{fence_text(text, desk.run.item_type or 'text')}"
     else:
         shown = f"The request of {desk.run.asked_by}:\n{text}"
     said = [f"Asked: {one.sentence}\nAnswered by {one.by}: {one.answer or one.choice}" for one in answers]

@@ -6,7 +6,7 @@
 -- a tenant's are its own, also where the server has no row-level security; what is nobody's client's is the operator's
 SELECT coalesce(array_agg(id), '{}') FROM scope
  WHERE (%(client)s::text IS NULL OR client = %(client)s) AND (%(project)s::text IS NULL OR project = %(project)s)
-   AND (NOT %(is_tenant)s OR id <> 1 AND id = ANY ((SELECT seen_scopes())::int[]));
+   AND (NOT %(is_tenant)s OR id <> 1 AND id = ANY ((SELECT own_scopes())::int[]));
 
 -- name: newest_runs
 SELECT x.id FROM unnest(%(states)s::text[]) AS w (state)

@@ -84,8 +84,8 @@ class Toolbox:
         except ValueError as error:
             return _complain(f"The arguments of {name} are no JSON object: {error}.")
         result = await self._call_checked(tool, checked, key)
-        if not result.is_error or result.source:
-            await self.read(ReadText(result.source or f"the result of {name}", result.text))
+        said = result.text if not result.is_error or result.source else _leave_out(checked, result.text)
+        await self.read(ReadText(result.source or f"the result of {name}", said))
         return _shorten(result)
 
     async def _call_checked(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
@@ -219,6 +219,28 @@ def _list_values(value: Any) -> list[str]:
 
 def _complain(sentence: str) -> ToolResult:
     return ToolResult(sentence, is_error=True)
+
+
+def _leave_out(arguments: Arguments, complaint: str) -> str:
+    """An error without what the model said itself: only the words that came in with it are somebody else's."""
+    for value in sorted(_list_strings(arguments.model_dump()), key=len, reverse=True):
+        complaint = complaint.replace(value, "…")
+    return complaint
+
+
+def _list_strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            if value:
+                yield value
+        case dict():
+            for one in value.values():  # pyright: ignore[reportUnknownVariableType] JSON
+                yield from _list_strings(one)
+        case list() | tuple():
+            for one in value:  # pyright: ignore[reportUnknownVariableType] JSON
+                yield from _list_strings(one)
+        case _:
+            pass
 
 
 def _shorten(result: ToolResult) -> ToolResult:
