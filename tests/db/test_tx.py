@@ -5,8 +5,9 @@ from typing import NamedTuple
 import pytest
 from psycopg.errors import UniqueViolation
 
-from gristmill.db import Database, Tx
+from gristmill.db import Column, Database, Query, Tx
 from gristmill.db import tx as module
+from gristmill.ids import TaskId
 
 TABLE = "CREATE TEMP TABLE said (word text, n int) ON COMMIT DROP"
 ADD = "INSERT INTO said (word, n) SELECT * FROM unnest(%(word)b::text[], %(n)b::int[])"
@@ -89,3 +90,19 @@ async def test_what_fails_behind_a_savepoint_is_undone_and_the_rest_is_kept(db: 
         await add_behind_a_savepoint(tx, 3)
     async with db.transaction() as tx:
         assert await tx.values("SELECT id FROM field ORDER BY id", int) == [1, 3]
+
+
+async def test_a_value_is_the_first_column_of_the_first_row(db: Database) -> None:
+    async with db.reading() as tx:
+        assert await tx.value("SELECT n, 'a' FROM generate_series(7, 9) n", int) == 7
+        assert await tx.value("SELECT 1 WHERE false", int) is None
+        assert await tx.only_value("SELECT false", bool) is False
+        assert await tx.only_value("SELECT '{3, 4}'::bigint[]", list[TaskId]) == [3, 4]
+        assert await tx.values("SELECT n FROM generate_series(7, 9) n", Column[TaskId]) == [7, 8, 9]
+
+
+@pytest.mark.parametrize("query", ["SELECT 1 WHERE false", "SELECT NULL"])
+async def test_a_statement_that_must_have_a_value_fails_without_one(db: Database, query: Query) -> None:
+    async with db.reading() as tx:
+        with pytest.raises(LookupError, match=query):
+            await tx.only_value(query, int)

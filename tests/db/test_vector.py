@@ -21,9 +21,9 @@ async def test_a_vector_arrives_with_every_bit_and_comes_back_so(db: Database, p
 
 async def test_pairs_are_what_stands_in_the_second_column_by_the_first(db: Database) -> None:
     async with db.reading() as tx:
-        assert await tx.pairs("SELECT n::bigint, n / 2.0::float8 FROM generate_series(1, 3) n") == {
+        assert await tx.pairs("SELECT n::bigint, n / 2.0::float8 FROM generate_series(1, 3) n", dict[int, float]) == {
             1: 0.5,
             2: 1,
             3: 1.5,
         }
-        assert await tx.pairs("SELECT 1, 2 WHERE false") == {}
+        assert await tx.pairs("SELECT 1, 2 WHERE false", dict[int, int]) == {}

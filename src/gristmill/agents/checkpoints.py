@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.ids import RunId
 
 SQL = queries("gristmill.agents", "checkpoints.sql")
@@ -22,7 +22,7 @@ async def measure_checkpoints(tx: Tx, run: RunId) -> CheckpointSize:
 
 async def is_by_delegation(tx: Tx, run: RunId) -> bool | None:
     """Whether a run went through the delegation graph so far; None if it has not begun."""
-    return await tx.value(SQL["is_by_delegation"], thread=str(run))
+    return await tx.value(SQL["is_by_delegation"], bool, thread=str(run))
 
 
 async def prune_checkpoints(tx: Tx, run: RunId) -> None:
@@ -36,7 +36,7 @@ async def prune_checkpoints(tx: Tx, run: RunId) -> None:
 
 async def prune_ended_runs(tx: Tx) -> int:
     """Prune runs that are over and whose worker did not do it: those that failed, or were stopped."""
-    found = await tx.values(SQL["list_unpruned"], RunId, most=MOST_AT_ONCE)
+    found = await tx.values(SQL["list_unpruned"], Column[RunId], most=MOST_AT_ONCE)
     for run in found:
         await prune_checkpoints(tx, run)
     return len(found)

@@ -41,7 +41,7 @@ async def evaluate_alarms(_: EvaluateAlarms, *, db: Database, settings: Settings
 async def look_at_rules(db: Database, settings: Settings, watches: Sequence[Watch]) -> Look:
     """Ask every watch by itself: one that fails is an alarm, and the others are asked all the same."""
     async with db.reading() as tx:
-        now = await tx.value(SQL["now"])
+        now = await tx.only_value(SQL["now"], datetime)
     rules, findings = [BROKEN_RULE], list[Finding]()
     for watch in watches:
         found = await _ask(db, settings, watch)
@@ -113,7 +113,9 @@ async def _settle(tx: Tx, case: Case, now: datetime, settings: AlarmSettings) ->
 async def _write(tx: Tx, case: Case, step: Step, now: datetime) -> AlarmId:
     if case.known is None:
         assert case.finding is not None
-        return AlarmId(await tx.value(SQL["begin"], **_columns(case.finding, step, now), **_names(case.finding)))
+        return AlarmId(
+            await tx.only_value(SQL["begin"], int, **_columns(case.finding, step, now), **_names(case.finding))
+        )
     if case.finding is not None:
         await tx.execute(SQL["note_finding"], id=case.known.id, holds=step.holds, **_columns(case.finding, step, now))
     if step.forget:

@@ -26,7 +26,7 @@ class Round:
 
 async def count_alarms(tx: Tx) -> int:
     """How many alarms nobody has acknowledged, of those that are seen from here: the number at the bell."""
-    return int(await tx.value(SQL["count_firing"]))
+    return await tx.only_value(SQL["count_firing"], int)
 
 
 async def list_alarms(tx: Tx, states: States = "open", *, before: int | None = None, limit: int = 100) -> list[Alarm]:

@@ -47,7 +47,7 @@ def find_channel(settings: AlarmSettings, name: str) -> Channel:
 async def try_channel(tx: Tx, settings: Settings, name: str) -> None:
     """Tell a channel of an alarm that is none, now and not by a task: whoever waits sees what is wrong."""
     channel = find_channel(settings.alarms, name)
-    now: datetime = await tx.value(SQL["now"])
+    now = await tx.only_value(SQL["now"], datetime)
     await tell_channel(channel, Message(_make_sample(now), "fired", now.microsecond), settings)
 
 

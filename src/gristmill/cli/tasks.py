@@ -12,7 +12,7 @@ from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.letters import PAYLOAD, find_letter, read_payload
 from gristmill.cli.output import COLOURS, Json, Misused, emit, err, make_facts, make_table, shorten
 from gristmill.cli.session import blame_options, parse_instant, parse_span, run, session
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.ids import TaskId
 from gristmill.queue import (
     STATUSES,
@@ -239,7 +239,9 @@ async def _send(
             envelope = Envelope(letter, **outside)
         async with at.db.transaction() as tx:
             key = envelope.unique.key if envelope.unique else None
-            holder = await tx.value(SQL["holder"], key=key, scope=GLOBAL_ID) if key is not None else None
+            holder = (
+                await tx.value(SQL["holder"], Column[TaskId], key=key, scope=GLOBAL_ID) if key is not None else None
+            )
             (task,) = await send_many(tx, [envelope], max_payload=at.settings.queue.max_payload)
         return task, envelope.queue or handler.queue, task != holder
 

@@ -10,17 +10,17 @@ from gristmill.db.pool import Connection, Database, Viewpoint, open_database, pl
 from gristmill.db.programs import programs_for
 from gristmill.db.rejections import explain_rejection
 from gristmill.db.sql import Query, array, queries, with_numbers
-from gristmill.db.tx import Row, Tx
+from gristmill.db.tx import Column, Tx
 from gristmill.db.vector import Vector, read_vector
 
 __all__ = [
+    "Column",
     "Connection",
     "Database",
     "Embedded",
     "EmbeddedStatus",
     "Notices",
     "Query",
-    "Row",
     "SchemaState",
     "Tx",
     "Vector",

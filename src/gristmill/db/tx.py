@@ -1,10 +1,10 @@
 """A transaction, as handlers and stores see it."""
 
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import orjson
 from psycopg import AsyncConnection, AsyncCursor
@@ -15,10 +15,18 @@ from gristmill.db.sql import Query
 if TYPE_CHECKING:
     from gristmill.db.pool import Viewpoint
 
-Row = Any  # a named tuple of the columns that a query selects
 R = TypeVar("R")
+K = TypeVar("K")
+V = TypeVar("V")
 COPY_FROM = 20  # rows from which COPY pays
 PORTION = 16 * 2**20  # characters or bytes of rows that one statement carries
+
+
+class Column(Generic[R]):
+    """Types the values of a column that are ids: `await tx.values(SQL["children"], Column[TaskId])`.
+
+    A NewType is no class. Given in the place of one, it would make all values Any.
+    """
 
 
 class Tx:
@@ -29,7 +37,9 @@ class Tx:
     returns rows sends the collected statements first.
 
     A class after the query types its rows: `await tx.all(SQL["tasks"], Task, queue="ocr")`. Its fields have the names
-    of columns; other columns are left out.
+    of columns; other columns are left out. Where one column is read, the class is that of its values:
+    `await tx.value(SQL["now"], datetime)`. A statement without a class says only whether there are rows: the type
+    checker knows nothing of them, and lets nobody read them.
     """
 
     def __init__(self, connection: AsyncConnection[TupleRow], *, seen_from: "Viewpoint | None" = None) -> None:
@@ -48,57 +58,70 @@ class Tx:
         self._collected.append(_Collected(query, row, is_row=True))
 
     @overload
-    async def one(self, query: Query, /, **params: Any) -> Row | None: ...
+    async def one(self, query: Query, /, **params: Any) -> object | None: ...
     @overload
     async def one(self, query: Query, row: type[R], /, **params: Any) -> R | None: ...
     async def one(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> Any:
         """The first row, or None."""
-        return await (await self._run(query, row, params)).fetchone()
+        return await (await self._run(query, _records_of(row), params)).fetchone()
 
     @overload
-    async def all(self, query: Query, /, **params: Any) -> list[Row]: ...
+    async def all(self, query: Query, /, **params: Any) -> list[object]: ...
     @overload
     async def all(self, query: Query, row: type[R], /, **params: Any) -> list[R]: ...
     async def all(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> list[Any]:
-        return await (await self._run(query, row, params)).fetchall()
+        return await (await self._run(query, _records_of(row), params)).fetchall()
 
-    @overload
-    async def all_binary(self, query: Query, /, **params: Any) -> list[Row]: ...
-    @overload
-    async def all_binary(self, query: Query, row: type[R], /, **params: Any) -> list[R]: ...
-    async def all_binary(self, query: Query, row: type[Any] | None = None, /, **params: Any) -> list[Any]:
+    async def all_binary(self, query: Query, row: type[R], /, **params: Any) -> list[R]:
         """As `all`, in the server's binary form: many bytes are not written out as text."""
         await self.flush()
-        rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
-        cursor = self._connection.cursor(row_factory=rows, binary=True)
+        cursor = self._connection.cursor(row_factory=_records_of(row), binary=True)
         await cursor.execute(query, params)
         return await cursor.fetchall()
 
-    async def pairs(self, query: Query, **params: Any) -> dict[Any, Any]:
+    async def portions(self, query: Query, row: type[R], size: int, /, **params: Any) -> AsyncGenerator[list[R]]:
+        """As `all`, but `size` rows at a time: for results that do not fit into memory."""
+        await self.flush()
+        async with self._connection.cursor("portions", row_factory=_records_of(row)) as cursor:
+            await cursor.execute(query, params)
+            while rows := await cursor.fetchmany(size):
+                yield rows
+
+    async def pairs(self, query: Query, kind: type[dict[K, V]], /, **params: Any) -> dict[K, V]:
         """A dict from the first column to the second, read in the server's binary form."""
         await self.flush()
         cursor = self._connection.cursor(row_factory=tuple_row, binary=True)
         await cursor.execute(query, params)
         return dict(await cursor.fetchall())
 
-    async def portions(self, query: Query, size: int, **params: Any) -> AsyncGenerator[list[Row]]:
-        """As `all`, but `size` rows at a time: for results that do not fit into memory."""
-        await self.flush()
-        async with self._connection.cursor("portions", row_factory=namedtuple_row) as cursor:
-            await cursor.execute(query, params)
-            while rows := await cursor.fetchmany(size):
-                yield rows
+    @overload
+    async def values(self, query: Query, kind: type["Column[R]"], /, **params: Any) -> list[R]: ...
+    @overload
+    async def values(self, query: Query, kind: type[R], /, **params: Any) -> list[R]: ...
+    async def values(self, query: Query, kind: type[Any], /, **params: Any) -> list[Any]:
+        """The first column of all rows."""
+        return [row[0] for row in await (await self._run(query, tuple_row, params)).fetchall()]
 
-    async def values(self, query: Query, kind: Callable[[Any], R], /, **params: Any) -> list[R]:
-        """The first column of all rows; `kind` tells the type checker what its values are: `str`, `TaskId` …"""
-        await self.flush()
-        cursor = await self._connection.cursor(row_factory=tuple_row).execute(query, params)
-        return [row[0] for row in await cursor.fetchall()]
-
-    async def value(self, query: Query, **params: Any) -> Any:
+    @overload
+    async def value(self, query: Query, /, **params: Any) -> object | None: ...
+    @overload
+    async def value(self, query: Query, kind: type["Column[R]"], /, **params: Any) -> R | None: ...
+    @overload
+    async def value(self, query: Query, kind: type[R], /, **params: Any) -> R | None: ...
+    async def value(self, query: Query, kind: type[Any] | None = None, /, **params: Any) -> Any:
         """The first column of the first row, or None."""
-        row = await self.one(query, **params)
+        row = await (await self._run(query, tuple_row, params)).fetchone()
         return None if row is None else row[0]
+
+    @overload
+    async def only_value(self, query: Query, kind: type["Column[R]"], /, **params: Any) -> R: ...
+    @overload
+    async def only_value(self, query: Query, kind: type[R], /, **params: Any) -> R: ...
+    async def only_value(self, query: Query, kind: type[Any], /, **params: Any) -> Any:
+        """The value of a statement that always has one: a count, the clock, the id of a new row."""
+        if (found := await self.value(query, kind, **params)) is None:
+            raise LookupError(f"a statement has no value: {query}")
+        return found
 
     async def copy(self, query: Query, pieces: Iterable[bytes]) -> None:
         """COPY … FROM STDIN."""
@@ -151,9 +174,8 @@ class Tx:
                 else:
                     await cursor.execute(query, given[0])
 
-    async def _run(self, query: Query, row: type[Any] | None, params: Mapping[str, Any]) -> AsyncCursor[Any]:
+    async def _run(self, query: Query, rows: AsyncRowFactory[Any], params: Mapping[str, Any]) -> AsyncCursor[Any]:
         await self.flush()
-        rows: AsyncRowFactory[Any] = _records_of(row) if row else namedtuple_row
         return await self._connection.cursor(row_factory=rows).execute(query, params)
 
 
@@ -164,8 +186,10 @@ def _to_hex(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is no value of a row")
 
 
-def _records_of(kind: type[Any]) -> AsyncRowFactory[Any]:
+def _records_of(kind: type[Any] | None) -> AsyncRowFactory[Any]:
     """Makes rows of this dataclass or NamedTuple, from the columns that have the names of its fields."""
+    if kind is None:
+        return namedtuple_row
     fields: Sequence[str] = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
 
     def make_rows(cursor: AsyncCursor[Any]) -> RowMaker[Any]:

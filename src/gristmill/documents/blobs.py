@@ -60,7 +60,7 @@ async def stage(db: Database, source: BinaryIO | AsyncIterable[bytes]) -> Staged
         return await _bring(db, _pieces_of(source))
     hash_, size = await asyncio.to_thread(digest, source)  # the loop goes on meanwhile
     async with db.transaction() as tx:
-        pin: UUID | None = await tx.value(SQL["pin"], hash=hash_)
+        pin = await tx.value(SQL["pin"], UUID, hash=hash_)
     if pin is not None:
         return Staged(hash_, size, pin)
     source.seek(0)
@@ -116,7 +116,7 @@ async def _portions(source: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
 
 async def _finish_staging(tx: Tx, staged: Staged, begun: _Begun) -> None:
     """Put the pieces under their hash, unless another stager brought the same bytes first."""
-    kept = await tx.value(SQL["keep_blob"], hash=staged.hash, size=staged.size)
+    kept = await tx.value(SQL["keep_blob"], int, hash=staged.hash, size=staged.size)
     await tx.execute(SQL["hand_pieces"], staged=begun.blob, kept=kept)
     await tx.execute(SQL["move_pin"], pin=staged.pin, kept=kept)
     await tx.execute(SQL["drop_staging"], staged=begun.blob)
@@ -165,7 +165,7 @@ async def _hold_seen(tx: Tx, content: Staged) -> bool:
     They are held before that is asked: the document may be removed meanwhile, and its bytes with it.
     """
     await hold_bytes(tx, content.hash)
-    return await tx.value(SQL["has_document"], hash=content.hash)
+    return await tx.only_value(SQL["has_document"], bool, hash=content.hash)
 
 
 async def hold_bytes(tx: Tx, hash_: bytes) -> None:

@@ -12,8 +12,9 @@ NOTHING = b""
 async def open_collection(tx: Tx, scope: ScopeId, content: Staged, *, urn: str, name: str, type: str) -> DocumentId:
     """A document of this type, with the bytes that its chunks will be made of."""
     await keep_bytes(tx, content)
-    made = await tx.value(
+    made = await tx.only_value(
         WRITTEN["make_document"],
+        int,
         scope=scope,
         urn=urn,
         version=1,
@@ -30,7 +31,7 @@ async def open_collection(tx: Tx, scope: ScopeId, content: Staged, *, urn: str, 
 
 async def drop_content(tx: Tx, document: DocumentId) -> None:
     """Drop the bytes of such a document: whoever fills it needs them no more."""
-    old: bytes | None = await tx.value(SQL["hash_of"], document=document)
+    old = await tx.value(SQL["hash_of"], bytes, document=document)
     if old is None:
         return
     await lock_bytes(tx, [old])

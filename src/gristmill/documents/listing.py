@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from gristmill.db import Query, Tx, queries
+from gristmill.db import Column, Query, Tx, queries
 from gristmill.documents.progress import ENDLESS, Progress, load_progress
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import DocumentId, ScopeId
@@ -83,7 +83,7 @@ async def _scopes_of(tx: Tx, wanted: DocumentFilter) -> list[ScopeId]:
     """The scopes that are looked through: the database shows no others to a client anyway, but would look at them."""
     seen = tx.seen_from
     scopes = {"client": wanted.client, "project": wanted.project}
-    named: list[ScopeId] = await tx.value(SQL["scopes_of"], **scopes)
+    named = await tx.only_value(SQL["scopes_of"], list[ScopeId], **scopes)
     if seen is None:
         return named
     own = set(await visible(tx, Scope(seen.client, seen.project)))
@@ -215,7 +215,7 @@ async def list_containers(tx: Tx, document: DocumentId) -> list[Link]:
 
 async def find_containers(tx: Tx, ids: Sequence[DocumentId]) -> set[DocumentId]:
     """Those of these documents that others lie in."""
-    return set(await tx.values(SQL["with_any_part"], DocumentId, ids=list(ids)))
+    return set(await tx.values(SQL["with_any_part"], Column[DocumentId], ids=list(ids)))
 
 
 async def load_one(tx: Tx, document: DocumentId) -> Progress:

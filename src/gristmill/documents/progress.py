@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.documents.letters import (
     BuildGraph,
     EmbedChunk,
@@ -208,7 +208,7 @@ async def list_documents(
     """The newest first."""
     scopes: list[ScopeId] | None = None
     if client is not None or project is not None:
-        scopes = await tx.value(SQL["scopes_of"], client=client, project=project) or []
+        scopes = await tx.value(SQL["scopes_of"], list[ScopeId], client=client, project=project) or []
     which = SQL["listing"] if status in (None, "completed") else SQL["listing_incomplete"]
     rows = await tx.all(
         which, _ProgressRow, scopes=scopes, status=status, before=ENDLESS if before is None else before, limit=limit
@@ -223,24 +223,31 @@ async def count_documents(tx: Tx) -> Tally:
 
 async def list_at_work(tx: Tx) -> list[DocumentId]:
     """The documents that somebody works on right now."""
-    return await tx.values(COUNTS["at_work"], DocumentId)
+    return await tx.values(COUNTS["at_work"], Column[DocumentId])
 
 
 async def names_of(tx: Tx, owners: Iterable[str | None]) -> dict[str, str]:
     """The names of the documents that tasks belong to, by the owner that the tasks name."""
     ids = [found for owner in owners if (found := document_of(owner)) is not None]
-    return {owner_of(id_): name for id_, name in (await tx.pairs(SQL["names_of"], ids=ids)).items()} if ids else {}
+    if not ids:
+        return {}
+    names = await tx.pairs(SQL["names_of"], dict[DocumentId, str], ids=ids)
+    return {owner_of(id_): name for id_, name in names.items()}
 
 
 async def list_types(tx: Tx, scope: Scope | None) -> list[str]:
     """Of which types the documents are that are seen from here; without a scope, from wherever the session looks."""
-    scopes = await tx.value(SQL["scopes_of"], client=None, project=None) if scope is None else await visible(tx, scope)
+    scopes = (
+        await tx.value(SQL["scopes_of"], list[ScopeId], client=None, project=None)
+        if scope is None
+        else await visible(tx, scope)
+    )
     return await tx.values(SQL["types"], str, scopes=scopes or [])
 
 
 async def holds_anything(tx: Tx, scope: Scope) -> bool:
     """Whether anything belongs to this scope or to one of its projects; GLOBAL rows do not count."""
-    return await tx.value(SQL["holds_anything"], client=scope.client, project=scope.project)
+    return await tx.only_value(SQL["holds_anything"], bool, client=scope.client, project=scope.project)
 
 
 async def list_failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
@@ -282,7 +289,7 @@ def _page(rows: Sequence[_PageRow]) -> PageProgress:
 
 async def find_with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
     """These documents, and the documents that were found in them so far; the innermost first."""
-    return await tx.values(SQL["with_parts"], DocumentId, ids=list(ids))
+    return await tx.values(SQL["with_parts"], Column[DocumentId], ids=list(ids))
 
 
 def list_columns(found: Iterable[Progress]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gristmill.db import Database, Tx, Viewpoint
+from gristmill.db import Column, Database, Tx, Viewpoint
 from gristmill.documents import store
 from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
@@ -109,7 +109,7 @@ async def preview_removal(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     assert contents is not None
     account = Account(documents=len(meant), pages=contents.pages, chunks=len(contents.chunks))
     account.lose(await graph.find_losses(tx, contents.chunks))
-    account.tasks = await tx.value(SQL["count_tasks"], owners=[owner_of(one) for one in meant])
+    account.tasks = await tx.only_value(SQL["count_tasks"], int, owners=[owner_of(one) for one in meant])
     return account.sum_up()
 
 
@@ -119,7 +119,7 @@ async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
     own = await find_scope(tx, scope)
     if own is not None:
         await store.lock_source(tx, own, urn)
-        versions = await tx.values(SQL["versions"], DocumentId, scope=own, urn=urn)
+        versions = await tx.values(SQL["versions"], Column[DocumentId], scope=own, urn=urn)
         if versions:
             await _remove(tx, versions, account)
     return account.sum_up()
@@ -174,7 +174,7 @@ async def remove_in_portions(
 async def thin_out(db: Database, document: DocumentId) -> None:
     """Remove many parts of older versions portion by portion, before a whole version takes their place."""
     async with db.transaction() as tx:
-        older = await tx.values(SQL["older_versions"], DocumentId, id=document)
+        older = await tx.values(SQL["older_versions"], Column[DocumentId], id=document)
         meant = await find_with_parts(tx, older) if older else []
         if len(meant) <= PORTION:
             return
@@ -222,7 +222,9 @@ async def _stop_work(tx: Tx, ids: Sequence[DocumentId]) -> tuple[list[DocumentId
     known: dict[DocumentId, None] = {}  # in the order in which they were found
     tasks = 0
     # again: one that was being opened while we waited for it may have brought more parts
-    while fresh := [one for one in await tx.values(SQL["with_parts"], DocumentId, ids=list(ids)) if one not in known]:
+    while fresh := [
+        one for one in await tx.values(SQL["with_parts"], Column[DocumentId], ids=list(ids)) if one not in known
+    ]:
         tasks += await forget_owners(tx, [owner_of(document) for document in fresh])
         known |= dict.fromkeys(fresh)
     return list(known), tasks

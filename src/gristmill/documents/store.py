@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.documents.blobs import hold_bytes
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document, PhaseGroup, owner_of
@@ -78,7 +78,7 @@ async def create(tx: Tx, versions: Sequence[Version]) -> list[DocumentId]:
     """
     if not versions:
         return []
-    ids = await tx.values(SQL["reserve_documents"], DocumentId, n=len(versions))
+    ids = await tx.values(SQL["reserve_documents"], Column[DocumentId], n=len(versions))
     phases = await list_phases(tx)
     kinds = [(phase.ordinal, phase.name, phase.unit, phase.shown) for phase in phases]
     planted = await plant_trees(tx, [plan_work(*one, phases) for one in zip(ids, versions, strict=True)])
@@ -359,13 +359,29 @@ async def save_page(tx: Tx, document: Document, number: int, page: PageText, key
     )
 
 
+class _DividedRow(NamedTuple):
+    """A chunk of a page with this key. Of a page without chunks, all but the key is None."""
+
+    key: bytes
+    start: int | None
+    stop: int
+    kind: chunks.Kind
+    language: str | None
+    heading: str
+    text: str
+    tokens: int
+    hash: bytes
+
+
 async def find_divided(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, list[Piece]]:
     """The chunks that the same text fell into by the same means, on whichever page it stands."""
     found: dict[bytes, list[Piece]] = {}
-    for key, *piece in await tx.all(SQL["find_divided"], keys=list(set(keys))):
-        pieces = found.setdefault(key, [])
-        if piece[0] is not None:  # or it has no chunks
-            pieces.append(Piece(*piece))
+    for row in await tx.all(SQL["find_divided"], _DividedRow, keys=list(set(keys))):
+        pieces = found.setdefault(row.key, [])
+        if row.start is not None:
+            pieces.append(
+                Piece(row.start, row.stop, row.kind, row.language, row.heading, row.text, row.tokens, row.hash)
+            )
     return found
 
 
@@ -436,14 +452,14 @@ async def mend_parts(tx: Tx, container: Document) -> None:
 async def was_cancelled(tx: Tx, document: Document) -> bool:
     """Whether some of it was, so that it will never be whole."""
     groups = [document.task, *(phase.task for phase in document.phases.values())]
-    return await tx.value(SQL["was_cancelled"], groups=groups)
+    return await tx.only_value(SQL["was_cancelled"], bool, groups=groups)
 
 
 async def complete(tx: Tx, document: DocumentId) -> Sequence[DocumentId]:
     """This version is whole: the older ones that it takes the place of, without parts that are still needed."""
     if await tx.one(SQL["complete"], id=document) is None:
         return ()
-    older = await tx.values(SQL["older_versions"], DocumentId, id=document)
+    older = await tx.values(SQL["older_versions"], Column[DocumentId], id=document)
     if older:
         await tx.execute(SQL["hand_over"], id=document, older=older)
     return older

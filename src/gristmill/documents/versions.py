@@ -43,7 +43,7 @@ async def list_versions(tx: Tx, document: DocumentId) -> list[SourceVersion]:
 
 async def load_version_pages(tx: Tx, document: DocumentId, version: int) -> list[str]:
     """The pages of a version of the same source as this document."""
-    text: str | None = await tx.value(SQL["load_version_text"], id=document, version=version)
+    text = await tx.value(SQL["load_version_text"], str, id=document, version=version)
     if text is None:
         raise Unknown(f"There is no version {version} of document {document}, or its text was not kept.")
     return text.split(PAGE_BREAK)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.documents.blobs import drop_unused_bytes, hash_of, keep_bytes, lock_bytes
 from gristmill.documents.tally import fold_tally
 from gristmill.documents.versions import keep_texts
@@ -68,8 +68,8 @@ async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: Written | No
     await lock_bytes(tx, [hash_, *hashes])  # all at once: two texts that change places would wait for each other
     await keep_bytes(tx, body)
     document = DocumentId(
-        await tx.value(
-            SQL["make_document"], **source, hash=hash_, name=item.title or item.urn, title=item.title, **about
+        await tx.only_value(
+            SQL["make_document"], int, **source, hash=hash_, name=item.title or item.urn, title=item.title, **about
         )
     )
     await _write_page(tx, scope, document, "copied", item.text, item.chunks)
@@ -96,14 +96,15 @@ async def put_note(tx: Tx, scope: ScopeId, item: "Note", last: Written | None) -
 
 async def find_note(tx: Tx, document: DocumentId, hash_: bytes) -> ChunkId | None:
     """The chunk of a note with this hash."""
-    return await tx.value(SQL["find_note"], document=document, hash=hash_)
+    return await tx.value(SQL["find_note"], Column[ChunkId], document=document, hash=hash_)
 
 
 async def _begin_notes(tx: Tx, scope: ScopeId, item: "Note") -> DocumentId:
     """A document that notes are added to. Its hash is that of no bytes: it was not handed in as a whole."""
     await keep_bytes(tx, b"")
-    document = await tx.value(
+    document = await tx.only_value(
         SQL["make_document"],
+        int,
         scope=scope,
         urn=item.urn,
         version=1,
@@ -124,14 +125,14 @@ def _describe(
 
 async def _move_notes(tx: Tx, old: DocumentId, new: DocumentId) -> None:
     """Their chunks stay the same ones, with all that hangs on them."""
-    places: dict[int, int] = await tx.pairs(SQL["move_note_pages"], old=old, new=new)
+    places = await tx.pairs(SQL["move_note_pages"], dict[int, int], old=old, new=new)
     if places:
         await chunks.move(tx, old, new, places)
 
 
 async def _drop_older(tx: Tx, document: DocumentId, hashes: Sequence[bytes], **source: Any) -> None:
     """The versions before this one, and their bytes if nothing else has them."""
-    older = await tx.values(SQL["older"], DocumentId, **source)
+    older = await tx.values(SQL["older"], Column[DocumentId], **source)
     await keep_texts(tx, older)
     await tx.execute(SQL["hand_over_parts"], new=document, older=older)
     await graph.hand_down_statements(tx, older)
@@ -147,7 +148,7 @@ async def _write_page(
     """A page with its chunks, each of which can be found from then on."""
     pieces = searchable.pieces
     key = sha256(text.encode()).digest()
-    number = await tx.value(SQL["add_page"], document=document, method=method, text=text, key=key)
+    number = await tx.only_value(SQL["add_page"], int, document=document, method=method, text=text, key=key)
     await chunks.save(tx, scope, document, number, pieces)
     found = [chunk for chunk in await chunks.load(tx, [(document, number, n) for n in range(len(pieces))]) if chunk]
     for chunk in found:

@@ -68,7 +68,7 @@ async def add_alias(tx: Tx, client: str, alias: str, key: str) -> AliasMerge:
     (key,) = await resolve_keys(tx, client, [key])
     if alias == key:
         raise Refused(f"“{alias}” is known as “{key}” already.")
-    taken = await tx.value(SQL["target_of_alias"], client=client, alias=alias)
+    taken = await tx.value(SQL["target_of_alias"], str, client=client, alias=alias)
     if taken is not None and taken != key:
         raise Refused(f"“{alias}” is an alias of “{taken}” already: remove that first.")
     await tx.execute(SQL["repoint_aliases"], client=client, alias=alias, key=key)
@@ -85,7 +85,7 @@ async def remove_alias(tx: Tx, client: str, alias: str) -> Alias:
     """Separates the two names for new chunks; what was merged stays merged until its documents are processed again."""
     await tx.execute(SQL["block_mention_writers"])
     alias = normalise_key(alias)
-    key = await tx.value(SQL["remove_alias"], client=client, alias=alias)
+    key = await tx.value(SQL["remove_alias"], str, client=client, alias=alias)
     if key is None:
         raise Unknown(f"There is no alias “{alias}”: gristmill graph alias list shows all of them.")
     await tx.execute(SQL["forget_extraction_keys"], client=client, key=key)

@@ -8,7 +8,7 @@ from itertools import islice
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from gristmill.db import Database, Tx, array, queries
+from gristmill.db import Column, Database, Tx, array, queries
 from gristmill.ids import ChunkId, ScopeId
 from gristmill.knowledge.letters import FoldTerms, TidyTerms
 from gristmill.knowledge.terms import QueryWord, query_words
@@ -181,7 +181,7 @@ class _Posting(NamedTuple):
 async def tidy_terms(_: TidyTerms, *, db: Database) -> Done:
     """Asks for a fold of every scope with enough fresh chunks, or with a deleted one, which may be overdue."""
     async with db.transaction() as tx:
-        scopes = await tx.values(SQL["untidy_scopes"], ScopeId, few=FEW)
+        scopes = await tx.values(SQL["untidy_scopes"], Column[ScopeId], few=FEW)
     return Done(then=[fold_letter(scope) for scope in scopes])
 
 
@@ -213,14 +213,15 @@ async def _gather_fresh(db: Database, scope: ScopeId) -> bool:
 
     async with db.transaction() as tx:
         await tx.one(SQL["lock_scope"], scope=scope)
-        if await tx.value(SQL["count_fresh"], scope=scope, most=FEW) < FEW:
+        if await tx.only_value(SQL["count_fresh"], int, scope=scope, most=FEW) < FEW:
             return False
         rows = await tx.all(SQL["take_fresh"], _FreshRow, scope=scope, most=MANY)
         if not rows:
             return False
         rows.sort(key=lambda row: row.chunk)
-        segment = await tx.value(
+        segment = await tx.only_value(
             SQL["make_segment"],
+            int,
             scope=scope,
             size=len(rows),
             length=sum(row.length for row in rows),
@@ -239,7 +240,7 @@ async def _merge_segments(db: Database, scope: ScopeId) -> bool:
         alike = segments_to_merge(await tx.all(SQL["segments"], _SegmentSize, scope=scope))
         if not alike:
             return False
-        into = await tx.value(SQL["merge_segments"], segments=alike)
+        into = await tx.only_value(SQL["merge_segments"], int, segments=alike)
         await tx.execute(SQL["merge_postings"], into=into, segments=alike)
         await tx.execute(SQL["drop_segments"], segments=alike)
         return True
@@ -290,8 +291,9 @@ async def _rewrite_segment(tx: Tx, scope: ScopeId, segment: _Segment, rotten: se
 
     left = [chunk for chunk in postings.read_ids(segment.chunks).tolist() if chunk not in rotten]
     if left:
-        into = await tx.value(
+        into = await tx.only_value(
             SQL["make_segment"],
+            int,
             scope=scope,
             size=len(left),
             length=segment.length * len(left) // segment.size,

@@ -100,7 +100,7 @@ async def _load_merge(tx: Tx, scope: ScopeId | None, merge: int) -> _MergeRow:
     row = await tx.one(SQL["load_merge"], _MergeRow, scope=scope, merge=merge)
     if row is None:
         raise Unknown(f"There is no merge {merge} that could be undone.")
-    if later := await tx.value(SQL["later_merge"], scope=scope, merge=merge, alias=row.alias, key=row.key):
+    if later := await tx.value(SQL["later_merge"], int, scope=scope, merge=merge, alias=row.alias, key=row.key):
         raise Refused(f"Merge {later} came later and touches the same node: undo it first.")
     return row
 

@@ -91,7 +91,7 @@ async def describe_refill(tx: Tx, current: Model) -> str | None:
 
     The built-in model misses none: new chunks get a vector of it as well.
     """
-    coming = None if current.name == MiniLm.name else await tx.value(SQL["coming_model"])
+    coming = None if current.name == MiniLm.name else await tx.value(SQL["coming_model"], str)
     if coming is None:
         return None
     return f"{coming} takes the place of {current.name}: until it has, what was added since is found by words alone."
@@ -195,9 +195,9 @@ async def find_nearest(
     asked = {"scopes": array(scopes), "near": Vector(vector), **only.params}
     nearest = SQL["nearest_by_index"] if only.passes_all else SQL["nearest_filtered"]
     by_index = with_numbers(nearest, model=model.id, dimensions=model.dimensions, most=most, most_scanned=MOST_SCANNED)
-    found = await tx.pairs(by_index, **asked)
+    found = await tx.pairs(by_index, dict[int, float], **asked)
     if len(found) < most:  # the index stopped early, among vectors of other scopes
-        found = await tx.pairs(SQL["nearest_without_index"], **asked, model=model.id, most=most)
+        found = await tx.pairs(SQL["nearest_without_index"], dict[int, float], **asked, model=model.id, most=most)
     return found
 
 
@@ -206,19 +206,17 @@ async def compute_cosines(
 ) -> dict[int, float]:
     """The cosines of these chunks, or of the `most` similar among them."""
     asked = {"model": model.id, "near": Vector(vector), "chunks": array(chunks), "most": most}
-    return await tx.pairs(SQL["nearest_of_chunks"], **asked) if chunks else {}
+    return await tx.pairs(SQL["nearest_of_chunks"], dict[int, float], **asked) if chunks else {}
 
 
 async def _chunks_if_few(tx: Tx, scopes: Sequence[ScopeId], only: Filter) -> list[int]:
     """The chunks that pass the filter; more than FEW if there are too many to compare each."""
     if only.columns:
-        rows = await tx.all(SQL["few_chunks_with_columns"], scopes=scopes, most=FEW + 1, **only.params)
-        return [row.id for row in rows]
+        return await tx.values(SQL["few_chunks_with_columns"], int, scopes=scopes, most=FEW + 1, **only.params)
     statement = (
         SQL["few_chunks_of_type"] if only.types else SQL["few_chunks_since"] if only.after else SQL["few_chunks"]
     )
-    rows = await tx.all(statement, scopes=scopes, most=FEW + 1, **only.params)
-    return [row.id for row in rows]
+    return await tx.values(statement, int, scopes=scopes, most=FEW + 1, **only.params)
 
 
 # --- another model
@@ -249,7 +247,7 @@ async def fill_vectors(task: FillVectors, *, db: Database, embedder: Embedder) -
     await _drop_other_vectors(db, model)
     async with db.transaction() as tx:
         await tx.one(SQL["lock_models"])
-        alone = await tx.value(SQL["drop_other_models"], model=model.id)
+        alone = await tx.only_value(SQL["drop_other_models"], bool, model=model.id)
     return Done() if alone else Snooze(MOMENT, "somebody still uses the vectors of the model before")
 
 
@@ -279,7 +277,7 @@ async def _drop_other_vectors(db: Database, model: Model) -> None:
     after: int | None = 0
     while after is not None:
         async with db.transaction() as tx:
-            after = await tx.value(SQL["drop_other_vectors"], model=model.id, after=after, most=DROP_PORTION)
+            after = await tx.value(SQL["drop_other_vectors"], int, model=model.id, after=after, most=DROP_PORTION)
 
 
 def vector_text(vector: bytes) -> str:

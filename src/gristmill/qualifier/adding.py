@@ -40,7 +40,7 @@ class Wish:
 async def add_item(tx: Tx, scope: Scope, wish: Wish, *, by: str) -> Item:
     """A new item: it is decided next, or waits for its time."""
     check_wish(wish)
-    now: datetime = await tx.value(SQL["read_clock"])
+    now = await tx.only_value(SQL["read_clock"], datetime)
     when, cron, warning = choose_time(wish, now)
     is_foreground = wish.type == "user_input" if wish.foreground is None else wish.foreground
     waits = when is not None

@@ -197,7 +197,7 @@ async def _describe(tx: Tx, arrival: Arrival, item: Item) -> None:
 async def _note_new(tx: Tx, arrival: Arrival, thread: str | None) -> Noted:
     """A new item, or another mail of an open one."""
     if thread is not None:
-        answered_at = await tx.value(SQL["answered_at"], scope=arrival.scope, thread=thread)
+        answered_at = await tx.value(SQL["answered_at"], datetime, scope=arrival.scope, thread=thread)
         in_thread = await tx.all(SQL["open_in_thread"], Item, scope=arrival.scope, thread=thread, states=list(OPEN))
         if in_thread:
             return await _append(tx, arrival, in_thread[0], answered_at)

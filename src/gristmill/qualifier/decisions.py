@@ -107,8 +107,9 @@ async def save_decision(
     """Write a decision down with everything that it went by."""
     route = verdict.route
     inputs = {"facts": case.facts.as_json(), **cast(dict[str, Any], msgspec.to_builtins(Inputs.of(case, wording)))}
-    id_ = await tx.value(
+    id_ = await tx.only_value(
         SQL["save_decision"],
+        int,
         item=item.id,
         scope=item.scope,
         decided_at=case.now,
@@ -185,4 +186,4 @@ async def find_known(tx: Tx, item: Item, named: Mapping[Identifier, Words]) -> l
 
 async def load_moment(tx: Tx) -> datetime:
     """The time of the one clock."""
-    return await tx.value(SQL["moment"])
+    return await tx.only_value(SQL["moment"], datetime)

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -192,13 +192,18 @@ async def _hold_run(tx: Tx, item: Item, state: ItemState) -> Item | None:
     return held if held is not None and (held.run, held.state) == (item.run, state) else None
 
 
+class _CheckpointRow(NamedTuple):
+    done: int
+    data: dict[str, Any]
+
+
 async def begin_run(tx: Tx, item: Item, make_checkpoint: MakeCheckpoint) -> Run | None:
     """From here on the executor works on it; messages that come later are heard when it ends."""
     held = await _hold_run(tx, item, "dispatched")
     if held is None or held.task is None:
         return None
     messages = await list_messages(tx, item.id)
-    now = await tx.value(SQL["read_clock"])
+    now = await tx.only_value(SQL["read_clock"], datetime)
     await move_item(
         tx,
         item.id,
@@ -210,7 +215,7 @@ async def begin_run(tx: Tx, item: Item, make_checkpoint: MakeCheckpoint) -> Run 
         heard=max((one.id for one in messages), default=0),
     )
     memory = await load_memory(tx, item.id) or (await load_memory(tx, item.origin) if item.origin else None)
-    kept = await tx.one(SQL["load_checkpoint"], item=item.id)
+    kept = await tx.one(SQL["load_checkpoint"], _CheckpointRow, item=item.id)
     running = replace(held, state="running", started_at=now)
     checkpoint = make_checkpoint(running, kept.done if kept else 0, kept.data if kept else {})
     return Run(running, held.task, memory, messages, checkpoint)
@@ -244,7 +249,7 @@ async def _finish(tx: Tx, *, run: Run, result: Result, executor: str) -> None:
         citations=orjson.dumps([asdict(one) for one in result.citations]).decode(),
     )
     await tx.execute(SQL["drop_checkpoint"], item=held.id)
-    missed = await tx.value(SQL["count_missed"], item=held.id, heard=held.heard, kinds=list(HEARD))
+    missed = await tx.only_value(SQL["count_missed"], int, item=held.id, heard=held.heard, kinds=list(HEARD))
     if missed:
         await _requeue(tx, held, f"{missed} message{'s' if missed > 1 else ''} came while it ran.")
     else:
@@ -264,7 +269,7 @@ async def _ask(tx: Tx, *, run: Run, question: Question, executor: str) -> None:
     held = await _hold_run(tx, run.item, "running")
     if held is None:
         return
-    if await tx.value(SQL["count_missed"], item=held.id, heard=held.heard, kinds=list(HEARD)):
+    if await tx.only_value(SQL["count_missed"], int, item=held.id, heard=held.heard, kinds=list(HEARD)):
         await _requeue(tx, held, "It had a question, and a message came while it ran.")
         return
     await add_message(tx, held.id, "question", question.text, by=BY)

@@ -30,8 +30,9 @@ async def move_item(
     `columns` are further columns that change with it: urgency, deadline, scheduled_at, task, decision, warning …
     Outcome, error and question of the former state go with that state.
     """
-    return await tx.value(
+    return await tx.only_value(
         SQL["move_item"],
+        bool,
         item=item,
         since=list(since),
         state=to,

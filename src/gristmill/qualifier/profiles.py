@@ -81,7 +81,7 @@ async def remove_profile(tx: Tx, scope: Scope) -> None:
 
 async def find_own_addresses(tx: Tx, scopes: Sequence[ScopeId]) -> dict[ScopeId, list[str]]:
     """The addresses that are ours in each of these scopes."""
-    return await tx.pairs(SQL["addresses_of"], scopes=list(scopes))
+    return await tx.pairs(SQL["addresses_of"], dict[ScopeId, list[str]], scopes=list(scopes))
 
 
 def _clean_names(names: Sequence[str], what: str) -> list[str]:

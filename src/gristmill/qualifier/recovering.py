@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.documents import find_unreadable
 from gristmill.ids import WorkItemId
 from gristmill.qualifier.letters import QualifyItem, SweepItems
@@ -35,7 +35,7 @@ async def _sweep(tx: Tx, *, settings: QualifierSettings) -> None:
 
 async def find_dead_documents(tx: Tx) -> None:
     """Documents of which a page could not be read get no letter from their phases: it is sent here."""
-    mark: datetime = await tx.value(SQL["hold_mark"], first=timedelta(days=1))
+    mark = await tx.only_value(SQL["hold_mark"], datetime, first=timedelta(days=1))
     found, until = await find_unreadable(tx, mark - OVERLAP, limit=AT_ONCE)
     letters = [Envelope(DocumentRead(one), unique=Unique(f"unread:{one}", period=2 * OVERLAP)) for one in found]
     if letters:
@@ -45,7 +45,7 @@ async def find_dead_documents(tx: Tx) -> None:
 
 async def decide_overdue(tx: Tx, patience: timedelta) -> None:
     """Items that have waited long enough for the rest of their documents are decided without it."""
-    ids = await tx.values(SQL["overdue"], WorkItemId, patience=patience, limit=AT_ONCE)
+    ids = await tx.values(SQL["overdue"], Column[WorkItemId], patience=patience, limit=AT_ONCE)
     letters = [Envelope(QualifyItem(one), unique=Unique(f"overdue:{one}", period=patience)) for one in ids]
     if letters:
         await send_many(tx, letters)

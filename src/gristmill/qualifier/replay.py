@@ -154,8 +154,8 @@ def is_lowered(one: Difference) -> bool:
 
 async def _count(db: Database, wish: ReplayWish, seen_from: Viewpoint | None) -> int:
     async with db.reading(seen_from=seen_from) as tx:
-        return await tx.value(
-            SQL["count_decisions"], since=wish.since, client=wish.client, project=wish.project, most=wish.most
+        return await tx.only_value(
+            SQL["count_decisions"], int, since=wish.since, client=wish.client, project=wish.project, most=wish.most
         )
 
 

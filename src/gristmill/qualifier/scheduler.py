@@ -37,7 +37,7 @@ async def dispatch_due(letter: DispatchDue, *, settings: QualifierSettings) -> A
 
 async def _dispatch_all(tx: Tx, *, settings: QualifierSettings) -> None:
     """Items that another scheduler dispatches at this moment are left to it."""
-    now: datetime = await tx.value(SQL["read_clock"])
+    now = await tx.only_value(SQL["read_clock"], datetime)
     for item in await tx.all(SQL["due_items"], Item, ahead=settings.ahead, limit=AT_ONCE):
         await dispatch_item(tx, item, now)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.errors import Unknown
 from gristmill.ids import DocumentId, ScopeId, TaskId, WorkItemId
 from gristmill.qualifier.model import STATES, Event, Item, ItemState, ItemType, Message, Urgency
@@ -53,7 +53,7 @@ async def make_item(tx: Tx, new: NewItem) -> WorkItemId:
     columns = {name: make_keepable(value) if isinstance(value, str) else value for name, value in vars(new).items()}
     columns["title"] = make_keepable(new.title)[:LONGEST_TITLE]
     columns["note"] = orjson.dumps(dict(new.note)).decode()
-    return WorkItemId(await tx.value(SQL["make_item"], **columns))
+    return WorkItemId(await tx.only_value(SQL["make_item"], int, **columns))
 
 
 async def load_items(tx: Tx, ids: Sequence[WorkItemId]) -> dict[WorkItemId, Item]:
@@ -175,7 +175,7 @@ async def list_due(tx: Tx, *, limit: int = 50) -> list[Item]:
 
 async def find_item_of(tx: Tx, document: DocumentId) -> WorkItemId | None:
     """The item that a document belongs to."""
-    return await tx.value(SQL["find_by_document"], document=document)
+    return await tx.value(SQL["find_by_document"], Column[WorkItemId], document=document)
 
 
 class StateCount(NamedTuple):
@@ -198,4 +198,4 @@ async def fold_tally(tx: Tx) -> None:
 
 async def _seen_scopes(tx: Tx) -> list[ScopeId] | None:
     """The scopes that the client of this transaction sees; None for the operator, who sees all."""
-    return None if tx.seen_from is None else await tx.value(SQL["seen_scopes"])
+    return None if tx.seen_from is None else await tx.value(SQL["seen_scopes"], list[ScopeId])

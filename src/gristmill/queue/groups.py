@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import to_json
@@ -53,7 +53,7 @@ async def open_groups(
         await join_groups(tx, {parent: len(labels)})
     payloads = [to_json({"label": label}) if label else None for label in labels]
     own = await find_sender(tx) if scope is None else scope
-    return await tx.values(SQL["open_groups"], TaskId, parent=parent, owner=owner, scope=own, payloads=payloads)
+    return await tx.values(SQL["open_groups"], Column[TaskId], parent=parent, owner=owner, scope=own, payloads=payloads)
 
 
 async def seal(tx: Tx, group: TaskId) -> None:

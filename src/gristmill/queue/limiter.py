@@ -262,7 +262,7 @@ class Limiters:
                 await tx.execute(SQL["move"], name=name, **moved.columns)
             held = None
             if rules.concurrency is not None:
-                held = await tx.value(SQL["hold"], name=name, worker=self._worker, until=at + hold)
+                held = await tx.only_value(SQL["hold"], int, name=name, worker=self._worker, until=at + hold)
             return _Turn(at - row.now, held, turns, moved)
 
     async def _until(self, name: str, mine: _Turn) -> None:

@@ -166,8 +166,9 @@ async def _send_plain(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> l
 
 async def _insert_alike(tx: Tx, head: Envelope, letters: Sequence[Letter], terms: _Terms) -> list[TaskId]:
     payloads = b"[" + b",".join([encode(letter, terms.limit) for letter in letters]) + b"]"
-    return await tx.value(
+    return await tx.only_value(
         SQL["enqueue_alike"],
+        list[TaskId],
         payloads=payloads.decode(),
         queue=_queue(head),
         kind=head.letter.kind,
@@ -186,8 +187,9 @@ async def _insert_each(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms) -> 
     ids: list[TaskId] = []
     for start in range(0, len(envelopes), AT_ONCE):
         some = envelopes[start : start + AT_ONCE]
-        ids += await tx.value(
+        ids += await tx.only_value(
             SQL["enqueue_each"],
+            list[TaskId],
             payloads=[encode(one.letter, terms.limit).decode() for one in some],
             queues=[_queue(one) for one in some],
             kinds=[one.letter.kind for one in some],
@@ -283,13 +285,18 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms)
     return ids
 
 
+class _OutcomeRow(NamedTuple):
+    id: TaskId
+    outcome: str | None
+
+
 async def _lock_prerequisites(tx: Tx, envelopes: Sequence[Envelope]) -> None:
     wanted = sorted({one.after for one in envelopes if one.after is not None})
     if not wanted:
         return
     # locked: a prerequisite that ends meanwhile waits until our letters are there
     lock = SQL["lock_outcomes"] if await tx.value(SQL["all_awaited"], ids=wanted) else SQL["await_tasks"]
-    outcomes = {row.id: row.outcome for row in await tx.all(lock, ids=wanted)}
+    outcomes = {row.id: row.outcome for row in await tx.all(lock, _OutcomeRow, ids=wanted)}
     for task in wanted:
         if task not in outcomes:
             raise Unknown(f"There is no task {task} to come after.")
@@ -346,11 +353,20 @@ async def _with_holders(
     return ids
 
 
+class _ReplacedRow(NamedTuple):
+    wait: str | None
+    parent: TaskId | None
+    after: TaskId | None
+    serial_key: str | None
+    owner: str | None
+
+
 async def _replace(tx: Tx, holder: _Holder, envelope: Envelope, terms: _Terms) -> bool:
     """Whether the task was still there to be replaced."""
     task = holder.id
     row = await tx.one(
         SQL["replace"],
+        _ReplacedRow,
         id=task,
         was=holder.queue,
         queue=_queue(envelope),

@@ -37,7 +37,7 @@ async def load_account(tx: Tx) -> Account:
 async def report_empty(db: Database, reason: str) -> None:
     """Pause the queue of vectors, unless somebody else has, and look after the account from now on."""
     async with db.transaction() as tx:
-        paused = await tx.value(SQL["is_paused"], queue=VECTORIZATION)
+        paused = await tx.value(SQL["is_paused"], bool, queue=VECTORIZATION)
         if paused is False:
             await pause(tx, VECTORIZATION)
         await tx.execute(SQL["note_empty"], reason=reason, pauses=[VECTORIZATION] if paused is False else [])
@@ -58,7 +58,7 @@ async def probe_credit(
     except GristmillError as error:  # it may be away as well: that is no news of the account
         return Snooze(RETRY, str(error))
     async with db.transaction() as tx:
-        for queue in await tx.value(SQL["note_filled"], balance=balance) or ():
+        for queue in await tx.value(SQL["note_filled"], list[str], balance=balance) or ():
             await resume(tx, queue)
     return Done()
 

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
 import orjson
 
-from gristmill.db import Database, Tx, queries
+from gristmill.db import Column, Database, Tx, queries
 from gristmill.documents import Staged, open_collection, remove
 from gristmill.errors import Refused, Unknown
-from gristmill.ids import DocumentId, ScopeId, TaskId
+from gristmill.ids import ChunkId, DocumentId, ScopeId, TaskId
 from gristmill.knowledge import chunks
 from gristmill.models import compute_cost
 from gristmill.queue import cancel, send_many
@@ -174,6 +174,11 @@ async def list_rejected(tx: Tx, document: DocumentId, *, after: int = 0, most: i
     return await tx.all(SQL["list_rejected"], Rejected, document=document, after=after, most=most)
 
 
+class _RemovedRow(NamedTuple):
+    records: int
+    chunks: list[ChunkId]
+
+
 async def remove_import(
     db: Database,
     document: DocumentId,
@@ -198,7 +203,7 @@ async def remove_import(
     records = removed = 0
     while True:
         async with db.transaction(seen_from=seen_from) as tx:
-            gone = await tx.one(SQL["remove_portion"], document=document, most=REMOVED_AT_ONCE)
+            gone = await tx.one(SQL["remove_portion"], _RemovedRow, document=document, most=REMOVED_AT_ONCE)
             assert gone is not None
             await chunks.remove(tx, gone.chunks)
         records, removed = records + gone.records, removed + len(gone.chunks)
@@ -214,7 +219,7 @@ async def remove_import(
 async def remove_old_drafts(db: Database) -> int:
     """Files that somebody looked at and never loaded go after a day."""
     async with db.transaction() as tx:
-        drafts = [row.id for row in await tx.all(SQL["old_drafts"], most=100)]
+        drafts = await tx.values(SQL["old_drafts"], Column[DocumentId], most=100)
     for one in drafts:
         with suppress(Unknown):
             await remove_import(db, one)

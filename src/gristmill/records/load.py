@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -99,14 +100,19 @@ async def _load_portions(
 
 async def _ask_time(db: Database) -> str:
     async with db.transaction() as tx:
-        return (await tx.value(SQL["moment"])).isoformat()
+        return (await tx.only_value(SQL["moment"], datetime)).isoformat()
+
+
+class _PlaceRow(NamedTuple):
+    file_offset: int
+    file_row: int
 
 
 async def write_portion(db: Database, found: StoredImport, place: Place, portion: Portion, keep: int) -> None:
     """Write one portion; nothing is written if another worker wrote it meanwhile, or if the import is gone."""
     async with db.transaction() as tx:
         await tx.one(SQL["lock_project"], scope=found.scope)
-        at = await tx.one(SQL["lock_import"], document=found.id)
+        at = await tx.one(SQL["lock_import"], _PlaceRow, document=found.id)
         if at is None:
             raise Permanent("its import was removed while it was loaded")
         if (at.file_offset, at.file_row) != (place.offset, place.row):
@@ -141,8 +147,8 @@ async def _sort_rows(tx: Tx, scope: ScopeId, document: DocumentId, portion: Port
         known = {named[row.place - 1]: row for row in rows}
     texts = set[int]()
     if unique_text and portion.hashes:
-        found = await tx.all(SQL["known_texts"], scope=scope, hashes="{" + ",".join(portion.hashes) + "}")
-        texts = {row.place - 1 for row in found}
+        hashes = "{" + ",".join(portion.hashes) + "}"
+        texts = {place - 1 for place in await tx.values(SQL["known_texts"], int, scope=scope, hashes=hashes)}
     sorted_ = Sorted()
     for n in range(len(portion.lines)):
         _sort_row(sorted_, n, known.get(n), portion, document, has_twin=n in texts)
@@ -187,7 +193,7 @@ async def _write_changes(tx: Tx, found: StoredImport, portion: Portion, places: 
 async def _keep_rejected(tx: Tx, found: StoredImport, rejected: Sequence[Rejected], keep: int) -> None:
     if not rejected:
         return
-    left = keep - await tx.value(SQL["count_rejected"], document=found.id, most=keep)
+    left = keep - await tx.only_value(SQL["count_rejected"], int, document=found.id, most=keep)
     if left > 0:
         rows = [
             {"row": one.row, "why": one.why, "reason": one.reason, "cells": list(one.cells)}

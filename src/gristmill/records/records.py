@@ -5,14 +5,14 @@ import io
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import orjson
 
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import Refused, Unknown
-from gristmill.ids import DocumentId, ScopeId
+from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import chunks, lexicon
 from gristmill.queue import send_many
 from gristmill.records.imports import list_rejected, load_stored
@@ -63,7 +63,7 @@ async def list_records(
     if document is not None:
         return await tx.all(SQL["rows_of_import"], Record, document=document, **asked)
     if category is not None:
-        among = await tx.value(SQL["all_scopes"]) if scopes is None else list(scopes)
+        among = await tx.value(SQL["all_scopes"], list[ScopeId]) if scopes is None else list(scopes)
         return await tx.all(SQL["oldest_of_category"], Record, scopes=among, category=category, **asked)
     if scopes is not None:
         return await tx.all(SQL["oldest_of_scopes"], Record, scopes=list(scopes), **asked)
@@ -95,16 +95,22 @@ async def list_columns(tx: Tx, scope: Scope | None) -> list[str]:
 
 
 async def _load_plans(tx: Tx, scopes: Sequence[ScopeId]) -> list[Plan]:
-    return [msgspec.convert(row.plan, Plan) for row in await tx.all(SQL["plans"], scopes=list(scopes))]
+    return [msgspec.convert(one, Plan) for one in await tx.values(SQL["plans"], object, scopes=list(scopes))]
 
 
 def _join_columns(plans: Sequence[Plan]) -> list[str]:
     return list(dict.fromkeys(name for plan in plans for name in plan.columns))
 
 
+class _RemovedRow(NamedTuple):
+    records: int
+    chunks: list[ChunkId]
+    scopes: list[ScopeId]
+
+
 async def remove_records(tx: Tx, ids: Sequence[RecordId]) -> int:
     """Remove single records, with their vectors and terms; how many there were."""
-    gone = await tx.one(SQL["remove_records"], ids=list(ids))
+    gone = await tx.one(SQL["remove_records"], _RemovedRow, ids=list(ids))
     if gone is None or not gone.records:
         raise Unknown("There is no such record: gristmill records ls lists them.")
     await chunks.remove(tx, gone.chunks)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import OutOfCredit, Permanent
@@ -51,7 +52,7 @@ async def vectorize(
     """The next records of a project, a few at a time; the rest is left to the next job."""
     async with db.transaction() as tx:
         waiting = await tx.all(SQL["waiting"], Waiting, scope=task.scope, most=settings.embed_job)
-        left = await tx.value(SQL["count_waiting"], scope=task.scope)
+        left = await tx.only_value(SQL["count_waiting"], int, scope=task.scope)
     try:
         size = settings.embed_batch
         batches = [waiting[at : at + size] for at in range(0, len(waiting), size)]
@@ -62,7 +63,7 @@ async def vectorize(
     if done and provider.key is not None:
         await refresh_balance(db, provider)
     async with db.transaction() as tx:
-        has_more = await tx.value(SQL["has_waiting"], scope=task.scope)
+        has_more = await tx.only_value(SQL["has_waiting"], bool, scope=task.scope)
         for document in {one.document for one in waiting}:
             await fold_tally(tx, document)
     # all of these may have been refused: others wait all the same
@@ -161,6 +162,12 @@ async def _note_trouble(db: Database, record: Waiting, reason: str) -> None:
         await tx.execute(SQL["note_trouble"], record=record.id, reason=reason[:1_000])
 
 
+class _LockedRow(NamedTuple):
+    id: RecordId
+    document: DocumentId
+    row: int
+
+
 async def _write_batch(db: Database, embedded: _Embedded) -> int:
     """Records that changed, went or got their vector meanwhile are left out; how many were written."""
     batch = embedded.records
@@ -168,7 +175,8 @@ async def _write_batch(db: Database, embedded: _Embedded) -> int:
         return 0
     async with db.transaction() as tx:
         await _note_cost(tx, batch, embedded.usage)  # first: every writer locks imports before their records
-        locked = await tx.all(SQL["lock_waiting"], ids=[one.id for one in batch], hashes=[one.hash for one in batch])
+        ids, hashes = [one.id for one in batch], [one.hash for one in batch]
+        locked = await tx.all(SQL["lock_waiting"], _LockedRow, ids=ids, hashes=hashes)
         at = {row.id: (row.document, row.row) for row in locked}
         places = {at[one.id]: n for n, one in enumerate(batch) if one.id in at}
         saved = await _save_chunks(tx, list(places), [embedded.texts[n][0] for n in places.values()])
@@ -195,6 +203,6 @@ async def _note_cost(tx: Tx, batch: Sequence[Waiting], usage: Usage) -> None:
 
 async def embed_records(tx: Tx, scope: ScopeId) -> int:
     """Ask for vectors of all records of a project that were loaded without, or that a provider refused; how many."""
-    n: int = await tx.value(SQL["want_vectors"], scope=scope)
+    n = await tx.only_value(SQL["want_vectors"], int, scope=scope)
     await send_many(tx, [vectorize_letter(scope)])
     return n

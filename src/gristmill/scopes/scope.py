@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId
 
@@ -42,19 +42,19 @@ async def scope_id(tx: Tx, scope: Scope) -> ScopeId:
     """The id of a scope, which begins to exist when it is first used."""
     named = {"client": scope.client, "project": scope.project}
     for query in (SQL["find_scope"], SQL["make_scope"], SQL["find_scope"]):  # again: another may just have made it
-        if (found := await tx.value(query, **named)) is not None:
+        if (found := await tx.value(query, Column[ScopeId], **named)) is not None:
             return ScopeId(found)
     raise Refused(f"The scope {scope} was removed this very moment: try again.")
 
 
 async def find_scope(tx: Tx, scope: Scope) -> ScopeId | None:
     """The id of a scope; None if nothing was ever put there."""
-    return await tx.value(SQL["find_scope"], client=scope.client, project=scope.project)
+    return await tx.value(SQL["find_scope"], Column[ScopeId], client=scope.client, project=scope.project)
 
 
 async def visible(tx: Tx, scope: Scope) -> list[ScopeId]:
     """The scopes seen from here: GLOBAL; from a client all of its own; from a project itself and its client's level."""
-    return await tx.value(SQL["visible"], client=scope.client, project=scope.project)
+    return await tx.only_value(SQL["visible"], list[ScopeId], client=scope.client, project=scope.project)
 
 
 async def list_clients(tx: Tx, *, limit: int = 500) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from gristmill.db import Tx
+from gristmill.db import Column, Tx
 from gristmill.ids import SourceId
 from gristmill.settings import Settings
 from gristmill.sources.store import SQL
@@ -22,7 +22,7 @@ async def clear_folders(tx: Tx, settings: Settings) -> None:
     found = await asyncio.to_thread(find_folders, settings.data / FOLDER)  # first: a source may be added meanwhile
     if not found:
         return
-    known = set(await tx.values(SQL["find_known"], SourceId, ids=found))
+    known = set(await tx.values(SQL["find_known"], Column[SourceId], ids=found))
     for source in found:
         if source not in known:
             await clear_folder(settings.data, source)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from gristmill.db import Tx
 from gristmill.errors import Refused, Unknown
@@ -64,13 +64,18 @@ async def load_item_bytes(tx: Tx, item: ItemId) -> bytes:
     return (await load_raw(tx, [item])).get(item, b"")
 
 
+class _VersionRow(NamedTuple):
+    id: ItemId
+    version: int
+
+
 async def retry_set_aside(tx: Tx, source: Source) -> int:
     """Try the items again that were set aside; how many there are.
 
     Those whose bytes could not be had (they were too large) are fetched again. Not every source gives old items to a
     poll: a listing finds all of them.
     """
-    rows = await tx.all(SQL["retry_set_aside"], source=source.id)
+    rows = await tx.all(SQL["retry_set_aside"], _VersionRow, source=source.id)
     await send_many(tx, [Envelope(IndexItem(row.id, row.version), scope=source.scope) for row in rows])
     refused = await tx.all(SQL["ask_again"], source=source.id)
     if refused:

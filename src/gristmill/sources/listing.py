@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from gristmill.db import Database, Tx
+from gristmill.db import Column, Database, Tx
 from gristmill.ids import ItemId
 from gristmill.queue import Answer, Done, Skip, current
 from gristmill.sources import store
@@ -60,7 +60,7 @@ async def compare_ids(db: Database, source: Source, connector: Connector) -> Com
     """Compare all ids, and write nothing: a hundred thousand equal ones cost a hundred short questions."""
     known = KnownItems(db, source)
     async with db.reading() as tx:
-        last: ItemId = await tx.value(SQL["last_item"], source=source.id)
+        last = await tx.only_value(SQL["last_item"], Column[ItemId], source=source.id)
     result, there = Comparison(source.now), set[bytes]()
     async for listed in connector.list_ids():
         fresh = [one for one in listed if (digest := _digest(one.external)) not in there and not there.add(digest)]

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from gristmill.db import Database, Tx
+from gristmill.db import Column, Database, Tx
 from gristmill.durations import parse_duration
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ItemId, SourceId
@@ -96,7 +96,7 @@ async def add_source(tx: Tx, wanted: Wanted, *, replace: bool = False) -> Source
     }
     for every in ("every", "listing_every"):
         make_cron(row[every], 0)  # refused before anything is written
-    added: SourceId | None = await tx.value(SQL["add_source"], scope=own, name=wanted.name, **row)
+    added = await tx.value(SQL["add_source"], Column[SourceId], scope=own, name=wanted.name, **row)
     if added is None:
         if not replace:
             raise Refused(f"There is already a source “{wanted.name}” of {wanted.scope}: choose another name.")
@@ -187,13 +187,15 @@ async def drop_source(
     after = ItemId(0)
     while not keep:
         async with db.transaction() as tx:
-            last: ItemId = await tx.value(SQL["last_item"], source=source.id)
-            items = await tx.all(SQL["living_items"], source=source.id, after=after, last=last, limit=PORTION)
+            last = await tx.only_value(SQL["last_item"], Column[ItemId], source=source.id)
+            items = await tx.values(
+                SQL["living_items"], Column[ItemId], source=source.id, after=after, last=last, limit=PORTION
+            )
             for item in items:
-                _add_up(total, await _drop_item(tx, source, item.id))
+                _add_up(total, await _drop_item(tx, source, item))
         if not items:
             break
-        after = items[-1].id
+        after = items[-1]
         tell(total.get("documents", 0))
     async with db.transaction() as tx:
         await remove_source_row(tx, source)

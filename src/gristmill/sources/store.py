@@ -29,6 +29,16 @@ class _Waiting(NamedTuple):
     head: bytes
 
 
+class _VersionRow(NamedTuple):
+    id: ItemId
+    version: int
+
+
+class _UrnRow(NamedTuple):
+    urn: str
+    external: str
+
+
 class KnownItem(NamedTuple):
     """An item as it was kept before."""
 
@@ -96,7 +106,7 @@ async def keep_batch(tx: Tx, source: Source, batch: Batch, place: Place) -> tupl
     if batch.checkpoint == place.checkpoint:
         return place, tally
     body = orjson.dumps(dict(batch.checkpoint)).decode()
-    step: int | None = await tx.value(SQL["move_checkpoint"], id=source.id, step=place.step, checkpoint=body)
+    step = await tx.value(SQL["move_checkpoint"], int, id=source.id, step=place.step, checkpoint=body)
     if step is None:
         raise _overtaken(source)
     return Place(step, batch.checkpoint), tally
@@ -189,7 +199,7 @@ async def forget_ids(tx: Tx, source: Source, externals: Sequence[str]) -> int:
     """What has these ids is gone at its source: have it removed here; how many there were."""
     if not externals:
         return 0
-    gone = await tx.all(SQL["let_leave"], source=source.id, externals=list(externals))
+    gone = await tx.all(SQL["let_leave"], _VersionRow, source=source.id, externals=list(externals))
     await send_many(tx, [Envelope(RemoveItem(row.id, row.version), scope=source.scope) for row in gone])
     return len(gone)
 
@@ -227,7 +237,7 @@ class KnownItems:
     async def find_externals(self, urns: Sequence[str]) -> Mapping[str, Sequence[str]]:
         async with self._db.reading() as tx:
             rows = await tx.all(
-                SQL["find_externals"], source=self._source.id, scope=self._source.scope, urns=list(urns)
+                SQL["find_externals"], _UrnRow, source=self._source.id, scope=self._source.scope, urns=list(urns)
             )
         found: dict[str, list[str]] = {}
         for row in rows:
@@ -281,7 +291,7 @@ class Journal:
 
     async def note_failure(self, tx: Tx, source: Source, error: str) -> int:
         """How many have failed in a row now; 0 if the source was removed meanwhile."""
-        return await tx.value(self.failure, id=source.id, error=error) or 0
+        return await tx.value(self.failure, int, id=source.id, error=error) or 0
 
 
 POLLS = Journal(SQL["note_wait"], SQL["note_failure"])
@@ -299,8 +309,13 @@ async def begin_indexing(tx: Tx, letters: Iterable[IndexItem]) -> dict[tuple[Ite
     return {(row.id, row.version): row for row in rows}
 
 
+class _PieceRow(NamedTuple):
+    item: ItemId
+    bytes: bytes
+
+
 async def load_raw(tx: Tx, items: Sequence[ItemId]) -> dict[ItemId, bytes]:
     found: dict[ItemId, list[bytes]] = {}
-    for row in await tx.all_binary(SQL["load_raw"], items=list(items)):
+    for row in await tx.all_binary(SQL["load_raw"], _PieceRow, items=list(items)):
         found.setdefault(row.item, []).append(row.bytes)
     return {item: b"".join(pieces) for item, pieces in found.items()}

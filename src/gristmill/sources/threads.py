@@ -17,7 +17,7 @@ async def join_threads(tx: Tx, scope: ScopeId, mails: Sequence[Sequence[str]]) -
     chains = [list(dict.fromkeys(messages))[:MOST_MESSAGES] for messages in mails]
     ids = sorted({message for chain in chains for message in chain})
     await lock_threads(tx, scope)
-    known: dict[str, str] = await tx.pairs(SQL["find_threads"], scope=scope, messages=ids)
+    known = await tx.pairs(SQL["find_threads"], dict[str, str], scope=scope, messages=ids)
     names = name_threads([*chains, *known.items()])
     fresh = [one for one in ids if one not in known]
     moved = {thread: names[thread] for thread in set(known.values()) if names[thread] != thread}

@@ -10,10 +10,10 @@ from uuid import UUID
 import msgspec
 
 from gristmill.agents.ask.model import Answer, Citation, Passage, Sentence
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.documents import load_texts
 from gristmill.errors import Refused, Unknown
-from gristmill.ids import DocumentId
+from gristmill.ids import DocumentId, ScopeId
 from gristmill.scopes import Scope, scope_id
 
 SQL = queries("gristmill.agents.ask", "conversations.sql")
@@ -83,8 +83,8 @@ class Life(NamedTuple):
 
 async def add_conversation(tx: Tx, scope: Scope, owner: str, title: str = "") -> ConversationId:
     return ConversationId(
-        await tx.value(
-            SQL["add_conversation"], scope=await scope_id(tx, scope), owner=owner, title=shorten_title(title)
+        await tx.only_value(
+            SQL["add_conversation"], int, scope=await scope_id(tx, scope), owner=owner, title=shorten_title(title)
         )
     )
 
@@ -131,10 +131,12 @@ async def load_message(tx: Tx, conversation: ConversationId, message: MessageId)
 
 async def add_question(tx: Tx, conversation: ConversationId, text: str) -> MessageId:
     """Keep a question; whoever writes answers it next."""
-    scope = await tx.value(SQL["touch_conversation"], conversation=conversation, title=shorten_title(text))
+    scope = await tx.value(
+        SQL["touch_conversation"], Column[ScopeId], conversation=conversation, title=shorten_title(text)
+    )
     if scope is None:
         raise Refused(f"The conversation {conversation} was removed this very moment: begin another.")
-    return MessageId(await tx.value(SQL["add_question"], conversation=conversation, scope=scope, text=text))
+    return MessageId(await tx.only_value(SQL["add_question"], int, conversation=conversation, scope=scope, text=text))
 
 
 async def ask_to_stop(tx: Tx, conversation: int, owner: str) -> bool:
@@ -160,7 +162,7 @@ async def list_waiting(tx: Tx, conversation: ConversationId) -> list[Question]:
 
 async def begin_answer(tx: Tx, conversation: ConversationId, writer: UUID) -> MessageId | None:
     """The row of the answer; None if another one writes by now."""
-    found = await tx.value(SQL["begin_answer"], conversation=conversation, writer=writer)
+    found = await tx.value(SQL["begin_answer"], int, conversation=conversation, writer=writer)
     return None if found is None else MessageId(found)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from gristmill.agents.effects.model import Effect, EffectLine, EffectRow, Result
 from gristmill.agents.runs import Asked, QuestionKind, ask, clean_text, lock_run, write_keepable
-from gristmill.db import Query, Tx, queries
+from gristmill.db import Column, Query, Tx, queries
 from gristmill.errors import LeaseLost, Permanent, Unknown
 from gristmill.ids import EffectId, RunId
 
@@ -109,7 +109,7 @@ async def note_reasons(tx: Tx, row: EffectRow, reasons: list[str]) -> None:
 
 async def start(tx: Tx, row: EffectRow) -> int:
     """The number of this attempt: whoever settles it must have it."""
-    attempt = await tx.value(SQL["start_effect"], id=row.id)
+    attempt = await tx.value(SQL["start_effect"], int, id=row.id)
     if attempt is None:
         raise LeaseLost(f"Effect {row.id} is not ours to begin: it is {row.state}.")
     return int(attempt)
@@ -197,7 +197,7 @@ async def withdraw_effects(tx: Tx, run: RunId, error: str) -> None:
 
 async def question_lost_effects(tx: Tx, patience: timedelta) -> int:
     """Ask a person about effects of ended runs that nobody settled; how many there were."""
-    for run in await tx.values(SQL["list_left"], RunId):
+    for run in await tx.values(SQL["list_left"], Column[RunId]):
         await withdraw_effects(tx, run, "Its run ended before it was begun.")
     lost = 0
     for row in await tx.all(SQL["list_lost"], EffectRow, patience=patience):

@@ -240,6 +240,7 @@ async def _add(
     written = write_keepable([_write_step(step) for step in steps])
     return await tx.value(
         SQL["add_procedure"],
+        int,
         scope=scope,
         trigger_pattern=line,
         steps=written,

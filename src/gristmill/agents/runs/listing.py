@@ -75,4 +75,6 @@ async def _choose_scopes(tx: Tx, client: str | None = None, project: str | None 
     is_tenant = tx.seen_from is not None
     if not is_tenant and client is None and project is None:
         return None
-    return await tx.value(SQL["scopes_looked_at"], client=client, project=project, is_tenant=is_tenant)
+    return await tx.only_value(
+        SQL["scopes_looked_at"], list[ScopeId], client=client, project=project, is_tenant=is_tenant
+    )

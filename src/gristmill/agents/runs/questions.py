@@ -112,7 +112,7 @@ async def load_question(tx: Tx, id_: QuestionId) -> Question:
 
 async def count_open_questions(tx: Tx) -> int:
     """How many wait for a person, up to a thousand."""
-    return int(await tx.value(SQL["count_open"]))
+    return await tx.only_value(SQL["count_open"], int)
 
 
 async def load_answers(tx: Tx, run: RunId) -> list[Answer]:

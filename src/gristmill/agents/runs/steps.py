@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from gristmill.agents.runs.keeping import write_keepable
 from gristmill.agents.runs.store import SQL
-from gristmill.db import Tx
+from gristmill.db import Column, Tx
 from gristmill.errors import LeaseLost, Unknown
 from gristmill.ids import RunId, StepId
 
@@ -88,6 +88,7 @@ async def begin_step(
 ) -> StepId:
     found = await tx.value(
         SQL["begin_step"],
+        int,
         run=run,
         fence=fence,
         node=node,
@@ -103,7 +104,9 @@ async def begin_step(
 async def end_step(tx: Tx, step: StepId, *, output: Any = None, error: str | None = None, cost: Cost = NO_COST) -> None:
     """The step is over; its tokens count for its run, once."""
     counted = {"calls": cost.calls, "tokens_in": cost.tokens_in, "tokens_out": cost.tokens_out}
-    run = await tx.value(SQL["end_step"], id=step, output=_write_json(output), error=error, model=cost.model, **counted)
+    run = await tx.value(
+        SQL["end_step"], Column[RunId], id=step, output=_write_json(output), error=error, model=cost.model, **counted
+    )
     if run is not None:
         await tx.execute(SQL["count_tokens"], id=run, **counted)
 

@@ -6,7 +6,7 @@ from typing import LiteralString, NamedTuple, TypeVar
 
 from gristmill.agents.letters import SERIAL_KEY, RunAgent
 from gristmill.agents.runs.model import Run, RunState, Started
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.errors import LeaseLost, Refused, Unknown
 from gristmill.ids import RunId, TaskId, WorkItemId
 from gristmill.qualifier import announce_request, load_items, wake_item
@@ -65,8 +65,9 @@ async def add_run(tx: Tx, wanted: Started) -> RunId:
     if wanted.asked_by is None and wanted.item_type is None:
         raise Refused("A run needs somebody who asks for it, or an item that it is done for.")
     scope = await scope_id(tx, wanted.scope)
-    found = await tx.value(
+    found = await tx.only_value(
         SQL["add_run"],
+        int,
         scope=scope,
         request=request,
         asked_by=wanted.asked_by,
@@ -92,7 +93,7 @@ async def load_run(tx: Tx, id_: RunId) -> Run:
 
 async def feel_pulse(tx: Tx, id_: RunId) -> str:
     """A mark that differs as soon as anything of the run does."""
-    found = await tx.value(SQL["feel_pulse"], id=id_)
+    found = await tx.value(SQL["feel_pulse"], str, id=id_)
     if found is None:
         raise Unknown(f"There is no run {id_}.")
     return found
@@ -115,7 +116,7 @@ async def hold_run(tx: Tx, id_: RunId, fence: int) -> None:
 
 async def take_over(tx: Tx, id_: RunId, task: TaskId | None = None) -> int | None:
     """The run is ours from now on; the fence that we work under. None if it waits for a person, or is over."""
-    return await tx.value(SQL["take_over"], id=id_, task=task)
+    return await tx.value(SQL["take_over"], int, id=id_, task=task)
 
 
 async def note_host(tx: Tx, id_: RunId, host: str) -> None:
@@ -130,7 +131,7 @@ async def fail_run(tx: Tx, id_: RunId, fence: int, error: str) -> None:
     _check_moved(await tx.value(SQL["fail_run"], id=id_, fence=fence, error=error), id_)
 
 
-def _check_moved(moved: int | None, id_: RunId) -> None:
+def _check_moved(moved: object | None, id_: RunId) -> None:
     if moved is None:
         raise LeaseLost(f"Run {id_} is not ours any more: another worker has it, or it was stopped.")
 
@@ -215,7 +216,7 @@ async def find_run_of(tx: Tx, item: int) -> Run | None:
 
 async def find_last_completed(tx: Tx, item: int) -> datetime | None:
     """When the last run of an item was asked for that came to its end."""
-    return await tx.value(SQL["find_last_completed"], item=item)
+    return await tx.value(SQL["find_last_completed"], datetime, item=item)
 
 
 async def note_foreground(tx: Tx, id_: RunId, foreground: bool) -> None:
@@ -261,5 +262,5 @@ async def _list_all(tx: Tx, query: LiteralString, kind: type[T]) -> list[T]:
 
 async def list_old_runs(tx: Tx, ids: Sequence[RunId], keep: timedelta) -> list[RunId]:
     """Those of these runs that have been over for this long, or are not known any more."""
-    young = set(await tx.values(SQL["list_young"], RunId, ids=list(ids), keep=keep))
+    young = set(await tx.values(SQL["list_young"], Column[RunId], ids=list(ids), keep=keep))
     return [run for run in ids if run not in young]

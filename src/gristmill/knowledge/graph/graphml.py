@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 import orjson
@@ -35,14 +35,14 @@ async def export(tx: Tx, scope: Scope) -> AsyncGenerator[str]:
     """The pieces of one XML document. `tx` should see a single moment, or an edge may lack its node."""
     visible_to = {"client": scope.client, "scopes": await visible(tx, scope)}
     yield HEAD
-    async for rows in tx.portions(SQL["nodes"], PORTION, **visible_to):
+    async for rows in tx.portions(SQL["nodes"], _NodeRow, PORTION, **visible_to):
         yield "".join(map(_node_xml, rows))
-    async for rows in tx.portions(SQL["edges"], PORTION, **visible_to):
+    async for rows in tx.portions(SQL["edges"], _EdgeRow, PORTION, **visible_to):
         yield "".join(map(_edge_xml, rows))
     yield FOOT
 
 
-class _NodeRow(Protocol):
+class _NodeRow(NamedTuple):
     key: str
     name: str
     type: str
@@ -51,7 +51,7 @@ class _NodeRow(Protocol):
     stated: Sequence[Mapping[str, Any]] | None
 
 
-class _EdgeRow(Protocol):
+class _EdgeRow(NamedTuple):
     source: str
     type: str
     target: str

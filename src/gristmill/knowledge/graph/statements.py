@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge.graph.contributions import NodeRef
@@ -106,7 +106,7 @@ async def _refuse_foreign_chunks(tx: Tx, scope: Scope, own: ScopeId, chunks: Seq
     """Refuses chunks of others, and those of GLOBAL: everybody would see what is stated on them."""
     if not chunks:
         return
-    known = set(await tx.values(SQL["own_chunks"], ChunkId, chunks=list(chunks), scope=own))
+    known = set(await tx.values(SQL["own_chunks"], Column[ChunkId], chunks=list(chunks), scope=own))
     for chunk in chunks:
         if chunk not in known:
             raise Unknown(f"There is no chunk {chunk} in {scope}.")

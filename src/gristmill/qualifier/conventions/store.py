@@ -96,7 +96,9 @@ async def add_convention(
         if one.text == written:
             raise Refused(f"Convention {one.id} says the same already.")
     own = await scope_id(tx, scope)
-    id_ = await tx.value(SQL["add_convention"], scope=own, text=written, note=note, origin=origin, by=by[:200])
+    id_ = await tx.only_value(
+        SQL["add_convention"], int, scope=own, text=written, note=note, origin=origin, by=by[:200]
+    )
     return await load_convention(tx, id_)
 
 
@@ -112,7 +114,7 @@ async def change_convention(
 
 async def remove_convention(tx: Tx, id_: int) -> str:
     """Take it back; what it said."""
-    text = await tx.value(SQL["remove_convention"], id=id_)
+    text = await tx.value(SQL["remove_convention"], str, id=id_)
     if text is None:
         raise _unknown(id_)
     return text

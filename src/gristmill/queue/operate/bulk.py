@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Literal
+from decimal import Decimal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from gristmill.db import Database, Tx, queries
+from gristmill.db import Column, Database, Tx, queries
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import Unique, to_json
@@ -114,7 +115,7 @@ async def preview_bulk(tx: Tx, action: Action, wanted: TaskFilter, value: int | 
     count, exact = len(look.ids), look.next is None
     if not exact and (counted := await _read_counters(tx, wanted)) is not None:
         count, exact = counted, True
-    pace = await tx.value(SQL["pace"], action=action)
+    pace = await tx.value(SQL["pace"], Decimal, action=action)
     duration = timedelta(seconds=round(count / float(pace or PACE), 1))
     return Preview(count, exact, await load_tasks(tx, look.ids[:SAMPLES]), duration)
 
@@ -136,8 +137,9 @@ async def start_bulk(
     """
     wanted = check_action(action, wanted, value)
     scope = await find_sender(tx)
-    bulk = await tx.value(
+    bulk = await tx.only_value(
         SQL["add"],
+        int,
         scope=scope,
         everywhere=tx.seen_from is None,
         by=by,
@@ -172,7 +174,7 @@ async def list_bulks(tx: Tx, *, limit: int = 50, before: int | None = None) -> l
 
 async def find_runner(tx: Tx, bulk: int) -> TaskId | None:
     """The task that runs the next portions: one can ask why it waits."""
-    return await tx.value(SQL["runner"], key=_key_of(bulk))
+    return await tx.value(SQL["runner"], Column[TaskId], key=_key_of(bulk))
 
 
 async def stop_bulk(tx: Tx, bulk: int) -> None:
@@ -264,9 +266,16 @@ def _keep(one: Locked) -> dict[str, Any]:
     return {"task": one.id, "scope": one.scope, "was": msgspec.Raw(one.was.encode())}
 
 
+class _ChangeRow(NamedTuple):
+    """A task that was changed, and what of it was different before."""
+
+    task: TaskId
+    was: Any
+
+
 async def _undo(tx: Tx, found: Bulk) -> None:
     undo = KINDS[found.action].undo
     assert undo is not None
-    rows = await tx.all(SQL["recall"], bulk=found.id, n=PORTION)
+    rows = await tx.all(SQL["recall"], _ChangeRow, bulk=found.id, n=PORTION)
     undone = await undo(tx, {row.task: read_was(row.was) for row in rows}, found.value) if rows else 0
     await tx.execute(SQL["take_back"], id=found.id, undone=undone, more=len(rows) == PORTION)

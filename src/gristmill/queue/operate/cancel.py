@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.errors import Unknown
 from gristmill.ids import TaskId
 from gristmill.queue.groups import conclude
@@ -29,8 +29,8 @@ async def cancel(tx: Tx, ids: Iterable[TaskId], *, reason: str = REASON) -> Canc
     cancelled: set[TaskId] = set()
     asked: set[TaskId] = set()
     while True:
-        groups = array(await tx.values(SQL["groups_below"], TaskId, ids=wanted))
-        found = set(await tx.values(SQL["open_tasks"], TaskId, ids=wanted, groups=groups)) - asked
+        groups = array(await tx.values(SQL["groups_below"], Column[TaskId], ids=wanted))
+        found = set(await tx.values(SQL["open_tasks"], Column[TaskId], ids=wanted, groups=groups)) - asked
         if found:
             ended, running = await _cancel(tx, array(found), reason)
             cancelled |= ended
@@ -44,7 +44,7 @@ async def cancel(tx: Tx, ids: Iterable[TaskId], *, reason: str = REASON) -> Canc
 
 async def _check_known(tx: Tx, ids: Iterable[TaskId]) -> list[TaskId]:
     wanted = list(dict.fromkeys(ids))
-    known = set(await tx.values(SQL["known"], TaskId, ids=array(wanted)))
+    known = set(await tx.values(SQL["known"], Column[TaskId], ids=array(wanted)))
     for task in wanted:
         if task not in known:
             raise Unknown(f"There is no task {task}.")
@@ -55,8 +55,8 @@ async def _cancel(tx: Tx, ids: str, reason: str) -> tuple[set[TaskId], set[TaskI
     await tx.all(SQL["lock_tickets"], ids=ids)
     await tx.all(SQL["lock_tasks"], ids=ids)
     await tx.all(SQL["lock_tickets"], ids=ids)  # again: a task may have got its ticket while we waited for its lock
-    running = set(await tx.values(SQL["ask"], TaskId, ids=ids))
-    ended = set(await tx.values(SQL["cancel_pending"], TaskId, ids=ids, reason=reason))
+    running = set(await tx.values(SQL["ask"], Column[TaskId], ids=ids))
+    ended = set(await tx.values(SQL["cancel_pending"], Column[TaskId], ids=ids, reason=reason))
     if ended:
         await conclude(tx, ended, was="pending")
     return ended, running

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.ids import ScopeId, TaskId, WorkerId
 from gristmill.queue.groups import conclude
 from gristmill.queue.letters import to_json
@@ -50,7 +50,7 @@ async def lock(tx: Tx, ids: Sequence[TaskId]) -> list[Locked]:
 
 async def lock_with_followers(tx: Tx, ids: Sequence[TaskId]) -> list[Locked]:
     """With the tasks that wait for them: these are cancelled together, and come back together."""
-    behind = await tx.values(SQL["followers"], TaskId, ids=array(ids))
+    behind = await tx.values(SQL["followers"], Column[TaskId], ids=array(ids))
     return await lock(tx, [*ids, *behind])
 
 
@@ -118,7 +118,7 @@ async def undo_retry(tx: Tx, was: Was, value: int | None) -> int:
     """Those that are still pending end again as they had ended."""
     found = [one for one in await lock(tx, list(was)) if one.outcome is None and one.worker is None]
     rows = [{"id": one.id, "was": was[one.id]} for one in found]
-    closed = await tx.values(SQL["put_back"], TaskId, rows=to_json(rows))
+    closed = await tx.values(SQL["put_back"], Column[TaskId], rows=to_json(rows))
     await conclude(tx, closed, was="pending")
     return len(closed)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.ids import ScopeId, TaskId
 
 SQL = queries("gristmill.queue.operate", "counts.sql")
@@ -62,7 +62,7 @@ async def count_tasks(tx: Tx, *, scope: ScopeId | None = None) -> list[QueueCoun
 
 async def own_scopes(tx: Tx) -> list[ScopeId] | None:
     """The scopes of the client or project for whom this transaction works; None for the operator, who has all."""
-    return None if tx.seen_from is None else await tx.value(SQL["own_scopes"])
+    return None if tx.seen_from is None else await tx.value(SQL["own_scopes"], list[ScopeId])
 
 
 def add_up(counts: Iterable[StatusCounts]) -> StatusCounts:
@@ -86,7 +86,7 @@ async def find_oldest_pending(tx: Tx) -> TaskId | None:
     """
     scopes = await own_scopes(tx)
     if scopes is None:
-        return await tx.value(SQL["oldest_pending"])
+        return await tx.value(SQL["oldest_pending"], Column[TaskId])
     if not await tx.value(SQL["has_open"], scopes=scopes):
         return None
     after = 0

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.fingerprint import normalise
@@ -63,7 +63,7 @@ async def stats(tx: Tx, *, threshold: int) -> DeadStats:
     total = sum(by_queue.values())
     scopes = await own_scopes(tx)
     query = SQL["oldest"] if scopes is None else SQL["oldest_of_scopes"]
-    oldest = await tx.value(query, scopes=scopes)
+    oldest = await tx.value(query, datetime, scopes=scopes)
     return DeadStats(total, by_queue, oldest, total >= threshold)
 
 
@@ -77,8 +77,19 @@ async def dead_letters(
     limit: int = 50,
 ) -> list[DeadLetter]:
     """The latest first."""
-    rows = await tx.all(SQL["letters"], queue=queue, kind=kind, fingerprint=fingerprint, since=since, limit=limit)
-    return [DeadLetter(*row) for row in rows]
+    filters = {"queue": queue, "kind": kind, "fingerprint": fingerprint, "since": since}
+    return await tx.all(SQL["letters"], DeadLetter, limit=limit, **filters)
+
+
+class _ClusterRow(NamedTuple):
+    fingerprint: str
+    sample: str | None
+    n: int
+    queues: list[str]
+    kinds: list[str]
+    first: datetime
+    last: datetime
+    examples: list[TaskId]
 
 
 async def clusters(tx: Tx, queue: str | None = None, *, limit: int = 1_000) -> list[Cluster]:
@@ -95,8 +106,13 @@ async def clusters(tx: Tx, queue: str | None = None, *, limit: int = 1_000) -> l
             row.last,
             tuple(row.examples),
         )
-        for row in await tx.all(SQL["clusters"], queue=queue, scopes=scopes, limit=limit)
+        for row in await tx.all(SQL["clusters"], _ClusterRow, queue=queue, scopes=scopes, limit=limit)
     ]
+
+
+class _DeathRow(NamedTuple):
+    id: TaskId
+    died_at: datetime
 
 
 async def replay(
@@ -113,6 +129,7 @@ async def replay(
     while True:
         rows = await tx.all(
             SQL["to_replay"],
+            _DeathRow,
             ids=wanted,
             queue=queue,
             fingerprint=fingerprint,
@@ -131,5 +148,5 @@ async def purge(
 ) -> int:
     """Remove up to `batch` dead letters, of these queues or of all, that are too old or beyond the newest `keep`."""
     chosen = None if queues is None else list(queues)
-    rows = await tx.all(SQL["to_purge"], older_than=older_than, keep=keep, batch=batch, queues=chosen)
-    return await erase(tx, [row.id for row in rows])
+    ids = await tx.values(SQL["to_purge"], Column[TaskId], older_than=older_than, keep=keep, batch=batch, queues=chosen)
+    return await erase(tx, ids)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.ids import TaskId
 from gristmill.queue.operate.cancel import cancel
 
@@ -17,7 +17,7 @@ async def erase(tx: Tx, ids: Sequence[TaskId]) -> int:
     """
     if not ids:
         return 0
-    waiting = await tx.values(SQL["waiting_for"], TaskId, ids=array(ids))
+    waiting = await tx.values(SQL["waiting_for"], Column[TaskId], ids=array(ids))
     if waiting:
         await cancel(tx, waiting, reason="cancelled because the task it waited for failed and was removed")
-    return await tx.value(SQL["erase"], ids=array(ids))
+    return await tx.only_value(SQL["erase"], int, ids=array(ids))

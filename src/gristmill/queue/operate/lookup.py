@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Unknown
@@ -101,37 +101,38 @@ class Event:
 
 
 async def get_task(tx: Tx, task: TaskId) -> Task:
-    row = await tx.one(SQL["get"], id=task)
-    if row is None:
+    found = await tx.one(SQL["get"], Task, id=task)
+    if found is None:
         raise Unknown(f"There is no task {task}.")
-    return Task(*row)
+    return found
+
+
+class _GroupRow(NamedTuple):
+    id: TaskId
+    label: str | None
+    status: str
+    sealed: bool
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+    created_at: datetime
+    finished_at: datetime | None
 
 
 async def group_progress(tx: Tx, group: TaskId, *, errors: int = 20) -> GroupProgress:
-    row = await tx.one(SQL["group"], id=group)
+    row = await tx.one(SQL["group"], _GroupRow, id=group)
     if row is None:
         raise Unknown(f"There is no group {group}.")
-    found = await tx.all(SQL["errors_within"], id=group, limit=errors)
-    return GroupProgress(
-        id=row.id,
-        label=row.label,
-        status=row.status,
-        sealed=row.sealed,
-        pending=row.pending,
-        processing=row.processing,
-        completed=row.completed,
-        failed=row.failed,
-        skipped=row.skipped,
-        cancelled=row.cancelled,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        errors=tuple(TaskError(*one) for one in found),
-    )
+    found = await tx.all(SQL["errors_within"], TaskError, id=group, limit=errors)
+    return GroupProgress(*row, errors=tuple(found))
 
 
 async def history(tx: Tx, task: TaskId) -> list[Event]:
     """What is known to have happened to a task, oldest first."""
-    events = [Event(*row) for row in await tx.all(SQL["history"], id=task)]
+    events = await tx.all(SQL["history"], Event, id=task)
     if not events:
         raise Unknown(f"There is no task {task}.")
     return events

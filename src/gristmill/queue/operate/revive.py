@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.send import release_unique_keys
@@ -131,7 +131,7 @@ async def _find_meant(
             continue
         outcomes = ENDED if any_outcome else ENDED_BADLY if row.outcome == "cancelled" else {"failed"}
         within = await tx.values(
-            SQL["failed_within"], TaskId, group=id_, outcomes=list(outcomes), kind=kind, queue=queue
+            SQL["failed_within"], Column[TaskId], group=id_, outcomes=list(outcomes), kind=kind, queue=queue
         )
         tasks += within
         if not within:

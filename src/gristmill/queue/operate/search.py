@@ -5,9 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from gristmill.db import Query, Tx, array, queries
+from gristmill.db import Column, Query, Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.operate.counts import own_scopes
@@ -16,6 +16,7 @@ from gristmill.scopes import GLOBAL_ID
 
 SQL = queries("gristmill.queue.operate", "search.sql")
 NEWER = 2**62  # than any task
+BY_DEATH = (SQL["latest_dead"], SQL["latest_dead_of_scopes"])
 OPEN = ("pending", "processing")
 FEW = 5_000  # open tasks of a queue that are as well read all
 MOST_AT_ONCE = 1_000  # ids in one look: the time is over only between two looks
@@ -97,7 +98,7 @@ async def find_tasks(
 
 async def read_clock(tx: Tx) -> datetime:
     """The time of the database, from which ages are reckoned."""
-    return await tx.value(SQL["clock"])
+    return await tx.only_value(SQL["clock"], datetime)
 
 
 async def load_tasks(tx: Tx, ids: Sequence[TaskId]) -> tuple[Task, ...]:
@@ -157,8 +158,9 @@ class _Stream:
 
     async def read(self, tx: Tx, size: int) -> list[Spot]:
         given = {"before": self.at.id, "after": self.at.id, "died_at": self.at.died_at, "look": size, **self.params}
-        rows = await tx.all(self.query, **given)
-        return [Spot(row.id, getattr(row, "died_at", None)) for row in rows]
+        if self.query in BY_DEATH:
+            return await tx.all(self.query, Spot, **given)
+        return [Spot(id_) for id_ in await tx.values(self.query, Column[TaskId], **given)]
 
 
 async def _open_stream(tx: Tx, wanted: TaskFilter, start: Spot | None, last_id: TaskId | None, groups: bool) -> _Stream:
@@ -218,8 +220,9 @@ async def _fit(tx: Tx, wanted: TaskFilter, stream: _Stream, seen: Sequence[Spot]
         return []
     status = "failed" if wanted.is_dead else wanted.status
     is_open = status in OPEN
-    rows = await tx.all(
+    return await tx.values(
         SQL["fitting"],
+        Column[TaskId],
         ids=array(spot.id for spot in seen),
         queue=wanted.queue,
         kind=wanted.kind,
@@ -237,7 +240,6 @@ async def _fit(tx: Tx, wanted: TaskFilter, stream: _Stream, seen: Sequence[Spot]
         pattern=_to_pattern(wanted.text),
         limit=limit,
     )
-    return [row.id for row in rows]
 
 
 def _to_pattern(text: str | None) -> str | None:
@@ -254,13 +256,18 @@ async def _find_id_bounds(tx: Tx, wanted: TaskFilter, scopes: list[ScopeId] | No
     return floor, ceiling
 
 
+class _SentRow(NamedTuple):
+    id: TaskId
+    created_at: datetime
+
+
 async def _find_id_at(tx: Tx, moment: datetime, scope: ScopeId | None) -> int:
     """About the first id of a task that was sent after this moment: found in some thirty steps."""
     query = SQL["next_of_age"] if scope is None else SQL["next_of_age_in_scope"]
-    low, high = 0, await tx.value(SQL["last_id"]) + 1
+    low, high = 0, await tx.only_value(SQL["last_id"], int) + 1
     while low < high:
         middle = (low + high) // 2
-        row = await tx.one(query, id=middle, scope=scope)
+        row = await tx.one(query, _SentRow, id=middle, scope=scope)
         if row is None or row.created_at > moment:
             high = middle
         else:

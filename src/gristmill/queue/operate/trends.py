@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
@@ -56,6 +56,11 @@ class Spark:
     failed: tuple[int, ...]
 
 
+class _LevelRow(NamedTuple):
+    open: int
+    dead: int
+
+
 async def read_trend(
     tx: Tx, queue: str | None = None, *, span: timedelta = HOUR, step: timedelta = MINUTE
 ) -> list[Point]:
@@ -64,11 +69,11 @@ async def read_trend(
     Depths are not sampled: they follow from the present depth and from what came and went since.
     """
     _check_steps(span, step)
-    now = await tx.value(SQL["now"])
+    now = await tx.only_value(SQL["now"], datetime)
     steps = _list_steps(now, span, step)
     asked: dict[str, Any] = {"queue": queue, "scopes": await own_scopes(tx)}
     rows = await tx.all(SQL["trend"], _Flow, step=step, origin=ORIGIN, since=steps[0], now=now, **asked)
-    levels = await tx.one(SQL["levels"], **asked)
+    levels = await tx.one(SQL["levels"], _LevelRow, **asked)
     assert levels is not None
     return draw_points(steps, {row.at: row for row in rows}, open_=levels.open, dead=levels.dead)
 
@@ -95,11 +100,18 @@ def draw_points(steps: Sequence[datetime], flows: Mapping[datetime, _Flow], *, o
     return points[::-1]
 
 
+class _SparkRow(NamedTuple):
+    queue: str
+    at: datetime
+    ended: int
+    failed: int
+
+
 async def read_sparks(tx: Tx, *, span: timedelta = HOUR, step: timedelta = 2 * MINUTE) -> dict[str, Spark]:
     """A sparkline for every queue in which something happened."""
     _check_steps(span, step)
-    steps = _list_steps(await tx.value(SQL["now"]), span, step)
-    rows = await tx.all(SQL["sparks"], step=step, origin=ORIGIN, since=steps[0], scopes=await own_scopes(tx))
+    steps = _list_steps(await tx.only_value(SQL["now"], datetime), span, step)
+    rows = await tx.all(SQL["sparks"], _SparkRow, step=step, origin=ORIGIN, since=steps[0], scopes=await own_scopes(tx))
     found: dict[str, dict[datetime, tuple[int, int]]] = {}
     for row in rows:
         found.setdefault(row.queue, {})[row.at] = (row.ended, row.failed)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Column, Tx, array, queries
 from gristmill.ids import TaskId
 from gristmill.queue.groups import conclude
 from gristmill.queue.operate import dead
@@ -54,9 +55,14 @@ async def clean(tx: Tx, settings: QueueSettings, *, batch: int = 2_000, sooner: 
             tx, older_than=span, keep=settings.dead_keep, batch=max(0, batch - buried), queues=[queue]
         )
     await tx.execute(SQL["old_health"])
-    workers = await tx.value(SQL["old_workers"])
-    limiters = await tx.value(SQL["idle_limiters"], n=batch)
+    workers = await tx.only_value(SQL["old_workers"], int)
+    limiters = await tx.only_value(SQL["idle_limiters"], int, n=batch)
     return Cleaned(tasks, grouped, buried, workers, limiters, more or groups_more or buried == batch)
+
+
+class _SweptRow(NamedTuple):
+    removed: int
+    more: bool
 
 
 async def _sweep_queues(
@@ -68,6 +74,7 @@ async def _sweep_queues(
             return removed, True
         row = await tx.one(
             SQL["sweep_queue"],
+            _SweptRow,
             queue=queue,
             keep_for=sooner.get(queue, settings.keep_for),
             keep=settings.keep,
@@ -80,9 +87,14 @@ async def _sweep_queues(
     return removed, more
 
 
+class _GroupRow(NamedTuple):
+    id: TaskId
+    over: bool
+
+
 async def _sweep_groups(tx: Tx, settings: QueueSettings, batch: int) -> tuple[int, bool]:
     groups = await tx.all(
-        SQL["next_groups"], keep_for=settings.keep_for, dead_keep_for=settings.dead_keep_for, look=batch
+        SQL["next_groups"], _GroupRow, keep_for=settings.keep_for, dead_keep_for=settings.dead_keep_for, look=batch
     )
     removed, mark = 0, TaskId(0)
     for group in groups:
@@ -100,7 +112,7 @@ async def _remove_tree(tx: Tx, root: TaskId, n: int) -> int:
     """Remove up to `n` tasks of this tree, from the leaves on."""
     removed = 0
     while removed < n:
-        leaves = await tx.values(SQL["leaves_within"], TaskId, id=root, n=n - removed)
+        leaves = await tx.values(SQL["leaves_within"], Column[TaskId], id=root, n=n - removed)
         gone = await erase(tx, leaves)
         if not gone:
             break
@@ -115,7 +127,9 @@ async def forget_owners(tx: Tx, owners: Sequence[str]) -> int:
     """
     known: set[TaskId] = set()
     # again: a task that was being settled meanwhile may have sent more
-    while fresh := [one for one in await tx.values(SQL["owned"], TaskId, owners=list(owners)) if one not in known]:
+    while fresh := [
+        one for one in await tx.values(SQL["owned"], Column[TaskId], owners=list(owners)) if one not in known
+    ]:
         await _end(tx, fresh, "cancelled because what it belonged to was removed")
         known.update(fresh)
     return await erase(tx, sorted(known))
@@ -125,5 +139,5 @@ async def _end(tx: Tx, ids: Sequence[TaskId], reason: str) -> None:
     """Cancel tasks, running ones, too."""
     running = (await cancel(tx, ids, reason=reason)).asked
     if running:
-        ended = await tx.values(SQL["cancel_running"], TaskId, ids=array(running), reason=reason)
+        ended = await tx.values(SQL["cancel_running"], Column[TaskId], ids=array(running), reason=reason)
         await conclude(tx, ended, was="processing")

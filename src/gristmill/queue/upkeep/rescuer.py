@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gristmill.db import Tx, queries
+from gristmill.db import Column, Tx, queries
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue import journal
 from gristmill.queue.fingerprint import fingerprint
@@ -95,7 +95,7 @@ async def rescue(tx: Tx, *, gone: Sequence[str] = (), read: Read = journal.read_
     begun = {worker: read(row.journal) for worker, row in dead.items()}
     orphans = await tx.all(SQL["orphans"], Orphan)
     started = [(row, _has_started(row, begun)) for row in orphans]
-    held: dict[WorkerId, int] = await tx.pairs(SQL["held_by"], workers=list(dead))
+    held = await tx.pairs(SQL["held_by"], dict[WorkerId, int], workers=list(dead))
     company = {worker: held.get(worker, 0) if known is None else len(known) for worker, known in begun.items()}
     # for a lease that an earlier rescue left over, nobody knows what ran beside it: it never counts as alone
     alone = {worker for worker, n in company.items() if n == 1}
@@ -129,7 +129,7 @@ def _judge(row: Orphan, started: bool, alone: set[WorkerId], seen_dead: set[Work
 async def _end(tx: Tx, judged: Sequence[Judged]) -> None:
     if judged:
         rows = [_bury_row(row) if sentence == "bury" else _cancel_row(row) for row, _, sentence in judged]
-        ended = await tx.values(SQL["end_orphans"], TaskId, rows=to_json(rows))
+        ended = await tx.values(SQL["end_orphans"], Column[TaskId], rows=to_json(rows))
         await conclude(tx, ended, was="processing")
 
 

@@ -27,4 +27,4 @@ async def sample(tx: Tx, settings: QueueSettings) -> bool:
 
 async def time_until_sample(tx: Tx) -> float:
     """Seconds until the present minute has ended."""
-    return await tx.value(SQL["until_next_minute"])
+    return await tx.only_value(SQL["until_next_minute"], float)

@@ -136,7 +136,7 @@ async def enable_schedule(tx: Tx, name: str, enabled: bool, *, scope: ScopeId | 
     schedule = await _get_schedule(tx, own, name)
     if schedule.enabled == enabled:
         return  # and a missed run stays missed, to be fired
-    now = await tx.value(SQL["now"])
+    now = await tx.only_value(SQL["now"], datetime)
     if enabled and schedule.once_at and schedule.once_at <= now:
         raise Refused(f"The time of “{name}” has passed: give it a new one, or run it now.")
     next_at = schedule.next(now) if enabled else None
@@ -162,7 +162,7 @@ async def list_schedules(tx: Tx) -> list[Schedule]:
 
 async def next_fire(tx: Tx) -> timedelta | None:
     """How long until a schedule is due: zero if one is, None if none ever will be."""
-    return await tx.value(SQL["next_fire"])
+    return await tx.value(SQL["next_fire"], timedelta)
 
 
 async def fire(tx: Tx, *, limit: int = 20) -> list[Fired]:
@@ -174,7 +174,7 @@ async def fire(tx: Tx, *, limit: int = 20) -> list[Fired]:
     due = await tx.all(SQL["due"], Schedule, n=limit)
     if not due:
         return []
-    now = await tx.value(SQL["now"])
+    now = await tx.only_value(SQL["now"], datetime)
     fired = [await _fire(tx, schedule, now) for schedule in due]
     return [one for one in fired if one is not None]
 
@@ -211,8 +211,9 @@ LANE = lane(Envelope(_Plain()))
 async def _post(tx: Tx, schedule: Schedule) -> TaskId:
     """The letter is sent as it was stored: who runs the scheduler need not know its class."""
     await ensure_queues(tx, [schedule.queue])
-    row = await tx.one(
+    (task,) = await tx.only_value(
         SEND["enqueue_alike"],
+        list[TaskId],
         payloads=f"[{schedule.payload}]",
         queue=schedule.queue,
         kind=schedule.kind,
@@ -224,8 +225,7 @@ async def _post(tx: Tx, schedule: Schedule) -> TaskId:
         max_attempts=None,
         owner=None,
     )
-    assert row is not None
-    return row.ids[0]
+    return task
 
 
 def _unpack_letter(letter: Letter | Posted) -> tuple[str, str, str]:
@@ -283,7 +283,7 @@ async def _next_state(tx: Tx, old: Schedule | None, wanted: Schedule) -> tuple[b
         return old.enabled, old.next_at
     # a one-shot is disabled by having fired: a new time is meant to be kept
     enabled = old is None or old.enabled or wanted.once_at is not None
-    return enabled, wanted.next(await tx.value(SQL["now"])) if enabled else None
+    return enabled, wanted.next(await tx.only_value(SQL["now"], datetime)) if enabled else None
 
 
 async def _find(tx: Tx, scope: ScopeId, name: str) -> Schedule | None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -171,7 +172,7 @@ class Claimer:
             claims = await take(allowed)
             if claims and limits.rate is not None:
                 # at the time after the claim, not before: else a window could hold more starts than the rate allows
-                now = await tx.value(SQL["now"])
+                now = await tx.only_value(SQL["now"], datetime)
                 used = remember_starts(limits.rate, limits.recent, now, len(claims))
                 await tx.execute(SQL["note_starts"], name=config.name, at=list(used.at), n=list(used.n))
                 await tx.flush()
@@ -239,7 +240,7 @@ class Claimer:
 
 async def has_suspects(tx: Tx, queues: Sequence[str]) -> bool:
     """Whether a suspect waits in one of these queues."""
-    return await tx.value(SQL["suspects_waiting"], queues=list(queues))
+    return await tx.only_value(SQL["suspects_waiting"], bool, queues=list(queues))
 
 
 async def _allowance(tx: Tx, limits: QueueLimits) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-from gristmill.db import Connection, Database, queries
+from gristmill.db import Column, Connection, Database, queries
 from gristmill.ids import TaskId, WorkerId
 from gristmill.processes import ProcessPool
 from gristmill.queue.claim import Claim
@@ -317,7 +317,7 @@ class Shift:
     async def _cancel_asked(self) -> None:
         """Cancel what the database says; a notice alone proves nothing, because every session may send one."""
         async with self._db.transaction() as tx:
-            cancelled = await tx.values(SQL["cancelled_in_hand"], TaskId, worker=self.worker)
+            cancelled = await tx.values(SQL["cancelled_in_hand"], Column[TaskId], worker=self.worker)
         for task in cancelled:
             self._cancel(task)
 
@@ -382,8 +382,8 @@ class Shift:
             pause = self._settings.poll.total_seconds()
             with suppress(*LOST):
                 async with self._db.transaction() as tx:
-                    promoted = await tx.value(SQL["promote"], n=500)
-                    due = await tx.value(SQL["next_due"])
+                    promoted = await tx.only_value(SQL["promote"], int, n=500)
+                    due = await tx.value(SQL["next_due"], float)
                 if promoted == 500:
                     continue
                 if due is not None:
@@ -404,7 +404,7 @@ class Shift:
 
     async def _measure_depths(self) -> None:
         async with self._db.transaction() as tx:
-            for queue, depth in (await tx.pairs(SQL["depths"], queues=self._queues)).items():
+            for queue, depth in (await tx.pairs(SQL["depths"], dict[str, int], queues=self._queues)).items():
                 self._metrics.set_depth(queue, depth)
 
     async def anything_left(self, *, scheduled: bool = True) -> bool:
@@ -412,4 +412,4 @@ class Shift:
         async with self._db.transaction() as tx:
             if self._solo:
                 return await has_suspects(tx, self._queues)
-            return await tx.value(SQL["anything_left"], queues=self._queues, scheduled=scheduled)
+            return await tx.only_value(SQL["anything_left"], bool, queues=self._queues, scheduled=scheduled)

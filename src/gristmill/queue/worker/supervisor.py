@@ -132,7 +132,7 @@ class Supervisor:
         try:
             async with self._db.transaction() as tx:
                 waiting = await has_suspects(tx, self._queues)
-                held_up = await tx.value(SQL["long_suspects"], queues=self._queues, long=self._long)
+                held_up = await tx.only_value(SQL["long_suspects"], int, queues=self._queues, long=self._long)
         except LOST:
             return False
         if waiting and len(self._alone) <= min(held_up, MOST_ALONE - 1) and not self._stopping.is_set():

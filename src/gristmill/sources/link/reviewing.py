@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
-from gristmill.db import Tx, array
+from gristmill.db import Column, Tx, array
 from gristmill.ids import ScopeId
 from gristmill.queue import Done, send
 from gristmill.scopes import Scope
@@ -38,7 +38,7 @@ async def review_links(letter: ReviewLinks, *, settings: FetchSettings) -> Done:
 
 
 async def _review(tx: Tx, *, letter: ReviewLinks, settings: FetchSettings) -> None:
-    scopes = [row.id for row in await tx.all(SQL["scopes_within"], scope=letter.scope)]
+    scopes = await tx.values(SQL["scopes_within"], Column[ScopeId], scope=letter.scope)
     found = await tx.all(
         SQL["find_undecided"],
         _Undecided,

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from gristmill.db import Tx
 from gristmill.errors import Refused, Unknown, Unsafe
+from gristmill.ids import ScopeId
 from gristmill.queue import send
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import FetchSettings
@@ -61,7 +63,7 @@ async def set_rule(
     if effect == "allow":
         _check_allowed(domain, settings)
     own = await scope_id(tx, scope)
-    id_ = await tx.value(SQL["add_rule"], scope=own, effect=effect, domain=domain, path=path, by=by[:200])
+    id_ = await tx.only_value(SQL["add_rule"], int, scope=own, effect=effect, domain=domain, path=path, by=by[:200])
     await send(tx, ReviewLinks(own, domain), scope=own)
     return next(one for one in await list_rules(tx, before=id_ + 1, limit=1) if one.id == id_)
 
@@ -75,9 +77,15 @@ def _check_allowed(domain: str, settings: FetchSettings) -> None:
         raise Refused(f"No rule lets links of {domain} be fetched: {error}") from None
 
 
+class _RemovedRule(NamedTuple):
+    scope: ScopeId
+    domain: str
+    path: str
+
+
 async def remove_rule(tx: Tx, id_: int) -> str:
     """Take a rule back; links that it decided are decided anew. Its pattern."""
-    row = await tx.one(SQL["remove_rule"], id=id_)
+    row = await tx.one(SQL["remove_rule"], _RemovedRule, id=id_)
     if row is None:
         raise Unknown(f"There is no rule {id_} that you may remove.")
     await send(tx, ReviewLinks(row.scope, row.domain), scope=row.scope)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gristmill.db import Tx
+from gristmill.db import Column, Tx
 from gristmill.errors import Refused, Unknown
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import FetchSettings
@@ -41,7 +41,7 @@ async def load_link(tx: Tx, id_: LinkId) -> Link:
 async def find_link(tx: Tx, url: str, scope: Scope) -> Link | None:
     """The link with this address in exactly this scope."""
     given = {"hash": hash_url(canonicalise(url).url), "client": scope.client, "project": scope.project}
-    id_ = await tx.value(SQL["find_by_url"], **given)
+    id_ = await tx.value(SQL["find_by_url"], Column[LinkId], **given)
     return None if id_ is None else await load_link(tx, LinkId(id_))
 
 
@@ -52,7 +52,7 @@ async def list_places(tx: Tx, id_: LinkId, *, limit: int = 50) -> list[Place]:
 
 async def count_waiting_links(tx: Tx) -> int:
     """How many links wait for a decision, of those that are seen from here; counting stops at a thousand."""
-    return int(await tx.value(SQL["count_waiting"]))
+    return await tx.only_value(SQL["count_waiting"], int)
 
 
 async def decide_one(tx: Tx, id_: LinkId, effect: Effect, by: str) -> Link:

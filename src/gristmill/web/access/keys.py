@@ -52,7 +52,7 @@ async def add_key(tx: Tx, caller: "Caller", name: str, role: KeyRole, bound_to: 
         raise Refused("A key is bound to a client, to one of its projects, or to nothing: GLOBAL is no client.")
     secret = make_secret(KEY_PREFIX)
     scope = None if bound_to is None else await scope_id(tx, bound_to)
-    id = await tx.value(SQL["add_key"], digest=digest(secret), name=name, role=role, bound_to=scope)
+    id = await tx.value(SQL["add_key"], int, digest=digest(secret), name=name, role=role, bound_to=scope)
     if id is None:
         raise Refused(f"There is a key named “{name}” already: revoke it first, or choose another name.")
     key = await load_key(tx, id)
@@ -87,7 +87,7 @@ async def load_key(tx: Tx, id: int) -> AccessKey:
 
 async def find_key(tx: Tx, name_or_id: str) -> AccessKey:
     """The key that a person names by its name, or by its number."""
-    id = await tx.value(SQL["find_key_by_name"], name=name_or_id)
+    id = await tx.value(SQL["find_key_by_name"], int, name=name_or_id)
     if id is None and name_or_id.isdecimal() and len(name_or_id) < 10:
         id = int(name_or_id)
     if id is None:

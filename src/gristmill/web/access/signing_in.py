@@ -40,8 +40,8 @@ async def sign_in_with_link(db: Database, settings: WebSettings, token: str, add
     """The secret of a new session of the operator; the link is used up, also where two use it at once."""
     attempt = await _begin_attempt(db, settings, address, counts_all=False)
     async with db.transaction() as tx:
-        used = await tx.value(SQL["use_link"], digest=digest(token))
-        secret = used and await _begin_session(tx, settings, None, address)
+        was_unused = await tx.value(SQL["use_link"], digest=digest(token)) is not None
+        secret = await _begin_session(tx, settings, None, address) if was_unused else None
         if not secret:
             raise Refused("This link was used before or is too old: gristmill key link prints another.")
         await tx.execute(SQL["forget_attempt"], id=attempt)
@@ -66,7 +66,7 @@ async def _begin_attempt(db: Database, settings: WebSettings, address: str, *, c
     Guesses of the whole world must not lock the operator out: a link, which nobody can guess, counts its address alone.
     """
     async with db.reading() as tx:
-        attempt = await tx.value(SQL["note_attempt"], address=address, window=settings.sign_in_window)
+        attempt = await tx.only_value(SQL["note_attempt"], int, address=address, window=settings.sign_in_window)
         most, most_in_all = settings.sign_in_attempts, settings.sign_in_attempts_in_all
         counted = await tx.one(
             SQL["count_attempts"],

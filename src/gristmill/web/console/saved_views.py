@@ -32,7 +32,7 @@ async def save_view(tx: Tx, scope: Scope, page: str, name: str, query: str) -> S
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise Refused(f"A view needs a name of 1 to {LONGEST_NAME} printable characters.")
     own = await scope_id(tx, scope)
-    if await tx.value(SQL["count_others"], scope=own, page=page, name=name) >= MOST:
+    if await tx.only_value(SQL["count_others"], int, scope=own, page=page, name=name) >= MOST:
         raise Refused(f"There are {MOST} views of this list: remove one first.")
     saved = await tx.one(SQL["save_view"], SavedView, scope=own, page=page, name=name, query=query)
     assert saved is not None

@@ -70,7 +70,7 @@ class RateLimit:
         now = asyncio.get_running_loop().time()
         async with self._db.reading() as tx:
             given = await tx.value(
-                SQL["take_portion"], caller=caller, rate=self._rate, burst=self._burst, portion=self._portion
+                SQL["take_portion"], int, caller=caller, rate=self._rate, burst=self._burst, portion=self._portion
             )
         portion = Portion(self._portion, now + LIFETIME) if given else Portion(0, now + PAUSE, is_refusal=True)
         self._portions[caller] = portion

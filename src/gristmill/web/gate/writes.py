@@ -126,7 +126,7 @@ class WritesOnce:
         named, head = {"caller": caller.identity, "key": key}, digest_head(scope)
         async with self._db.reading() as tx:
             patience = choose_patience(scope)
-            id = await tx.value(SQL["begin_write"], head=head, patience=patience, **named)
+            id = await tx.value(SQL["begin_write"], int, head=head, patience=patience, **named)
         if id is None:
             await self._repeat(named, head, scope, receive, send)
         else:
