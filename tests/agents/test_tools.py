@@ -1,6 +1,7 @@
 """The tools of agents on real things: files, git, commands, mails, pages and documents."""
 
 import asyncio
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,33 @@ from gristmill.scopes import Scope
 from gristmill.sources import RepositoryLocked
 
 NEW = "def add(a, b):\n    return a + b\n"
+
+
+# --- files that are traps, or were left
+
+
+async def test_a_pipe_where_a_draft_would_be_lets_no_worker_hang(bench: Workbench) -> None:
+    await bench.begin("Mend main.py.")
+    files = await bench.bench.files()
+    os.mkfifo(bench.folder / ".main.py.gristmill")
+    async with asyncio.timeout(30):
+        await files.write("main.py", NEW)
+    assert (bench.folder / "main.py").read_text() == NEW
+    (bench.folder / "parts").mkdir()
+    with pytest.raises(Refused):
+        await files.write("parts", "a file in place of a folder")
+    assert [one.name for one in bench.folder.glob(".*.gristmill")] == [".main.py.gristmill"], "no draft is left"
+
+
+async def test_what_a_killed_worker_left_of_a_file_is_neither_listed_nor_committed(bench: Workbench) -> None:
+    await bench.begin("Mend main.py.")
+    files = await bench.bench.files()
+    (bench.folder / ".main.py.0123456789abcdef.gristmill").write_text("half")
+    await files.write("main.py", NEW)
+    assert not any("gristmill" in one for one in await files.list_files())
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("git_commit", "1#1", message="Mend")
+    assert run_git(bench.folder, "show", "--name-only", "--format=").split() == ["main.py"]
 
 
 # --- git that was killed

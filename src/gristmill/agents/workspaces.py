@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 import shutil
 import socket
 import stat
@@ -11,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
+from secrets import token_hex
 
 import psutil
 
@@ -25,6 +27,7 @@ from gristmill.telemetry import log
 APART = ("-c", "diff.ignoreSubmodules=all", "-c", "status.submoduleSummary=false")
 MOST_FILES = 50_000  # that are listed
 LARGEST = 4 << 20  # bytes of a file that is read or written
+DRAFT = re.compile(r"(?:^|/)\.[^/]{1,80}\.[0-9a-f]{16}\.gristmill$")
 AUTHOR = "Gristmill agent <agent@gristmill.invalid>"
 NAME, _, ADDRESS = AUTHOR.rstrip(">").partition(" <")
 
@@ -61,7 +64,7 @@ class Workspace:
     async def list_files(self) -> list[str]:
         """The files that git knows or would know, by their paths."""
         said = await self.ask_git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-        return [one for one in said.split("\0") if one][:MOST_FILES]
+        return [one for one in said.split("\0") if one and not is_draft(one)][:MOST_FILES]
 
 
 # --- files
@@ -145,18 +148,27 @@ def write_text(top: Path, path: str, text: str) -> None:
     content = text.encode(errors="replace")
     if len(content) > LARGEST:
         raise Refused(f"The text for {path} is larger than {LARGEST:,} bytes.")
-    draft = f".{name[:80]}.gristmill"
+    draft = f".{name[:80]}.{token_hex(8)}.gristmill"  # nobody can have put a pipe there before, to let us hang
     try:
         with _open_folder(top, folders, make=True) as folder:
             mode = _find_mode(name, folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(os.open(draft, flags, mode, dir_fd=folder), "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            try:
+                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:
+                os.unlink(draft, dir_fd=folder)
+                raise
     except OSError as error:
         raise Refused(f"{path} cannot be written: {_explain(error)}.") from None
+
+
+def is_draft(path: str) -> bool:
+    """Whether a file is what a worker left that was killed while it wrote: nobody wants to see or commit it."""
+    return DRAFT.search(path) is not None
 
 
 def _find_mode(name: str, folder: int) -> int:

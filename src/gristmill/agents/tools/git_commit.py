@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
-from gristmill.agents.workspaces import Workspace, name_author
+from gristmill.agents.workspaces import Workspace, is_draft, name_author
 from gristmill.errors import Refused
 from gristmill.wording import format_count
 
@@ -31,7 +31,8 @@ async def find_changes(files: Workspace) -> list[str]:
     said = await files.ask_git(
         "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"
     )
-    return [entry[3:] for entry in said.split("\0") if len(entry) > 3 and not entry.endswith("/")]
+    paths = [entry[3:] for entry in said.split("\0") if len(entry) > 3]
+    return [one for one in paths if not one.endswith("/") and not is_draft(one)]
 
 
 async def show_difference(files: Workspace, changed: Sequence[str]) -> dict[str, object]:
