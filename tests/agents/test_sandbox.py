@@ -70,6 +70,16 @@ async def test_a_command_does_not_change_gits_own_files(tmp_path: Path) -> None:
             SandboxLimits(30, 200 << 20, 100),
             "bytes",
         ),
+        (
+            "for n in 1 2 3 4; do head -c 10M /dev/zero > f$n; done; sleep 60",
+            SandboxLimits(30, 1 << 30, 100, 25 << 20),
+            "bytes of disk; 26,214,400 are allowed (agents.command_disk)",
+        ),
+        (
+            "head -c 10M /dev/zero > quick",  # it ends before anybody looks
+            SandboxLimits(30, 1 << 30, 100, 5 << 20),
+            "bytes of disk",
+        ),
     ],
 )
 async def test_a_command_beyond_its_limits_is_ended(
@@ -83,6 +93,17 @@ async def test_only_the_end_of_much_output_is_kept(tmp_path: Path) -> None:
     ended = await run_in_sandbox(["sh", "-c", "yes a | head -c 3000000; echo the end"], tmp_path, LIMITS)
     assert len(ended.said) <= sandbox.LARGEST_OUTPUT
     assert ended.said.endswith("the end\n")
+
+
+@needs_bubblewrap
+async def test_a_workspace_that_is_too_large_runs_no_further_command(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/pack").write_bytes(bytes(9 << 20))
+    small = SandboxLimits(20, 1 << 30, 100, 5 << 20)
+    assert await say(tmp_path, "echo fits", small) == "0: fits"
+    (tmp_path / "full").write_bytes(bytes(6 << 20))
+    with pytest.raises(Refused, match="Remove what nobody needs"):
+        await run_in_sandbox(["true"], tmp_path, small)
 
 
 def test_limits_count_all_processes_together() -> None:
@@ -108,6 +129,23 @@ async def test_where_the_kernel_refuses_a_sandbox_nothing_is_run(
     with pytest.raises(Refused, match="No permissions to create new namespace"):
         await run_in_sandbox(["touch", "x"], tmp_path, LIMITS)
     assert not (tmp_path / "x").exists()
+
+
+@needs_bubblewrap
+async def test_a_sandbox_that_could_not_be_made_once_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine that had no process left for a moment, or whose kernel was told meanwhile to allow it."""
+    real, fake = shutil.which("bwrap"), tmp_path / "bwrap"
+    fake.write_text(f'#!/bin/sh\n[ -e {tmp_path}/allowed ] || exit 1\nexec {real} "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: str(fake))
+    monkeypatch.setattr("os.defpath", f"{tmp_path}:/usr/bin:/bin")
+    (tmp_path / "work").mkdir()
+    with pytest.raises(Refused, match="does not let bubblewrap make a sandbox"):
+        await run_in_sandbox(["true"], tmp_path / "work", LIMITS)
+    (tmp_path / "allowed").touch()
+    assert (await run_in_sandbox(["true"], tmp_path / "work", LIMITS)).code == 0
 
 
 @needs_bubblewrap

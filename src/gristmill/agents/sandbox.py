@@ -20,6 +20,7 @@ LARGEST_FILE = 1 << 30  # bytes of a file that a command writes
 LARGEST_SCRATCH = 256 << 20  # bytes
 ROOMY = 4  # times the memory that is used: many programs reserve more than they use
 LOOK_EVERY = 0.2  # seconds
+BLOCK = 512  # bytes; in these the kernel counts what a file takes
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM_SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs")
 ENVIRONMENT = {
@@ -51,10 +52,16 @@ class SandboxLimits:
     seconds: float
     memory: int
     processes: int
+    disk: int = 5 << 30  # bytes of the whole workspace, without git's own files
 
     @classmethod
     def of(cls, settings: AgentsSettings) -> "SandboxLimits":
-        return cls(settings.command_timeout.total_seconds(), settings.command_memory, settings.command_processes)
+        return cls(
+            settings.command_timeout.total_seconds(),
+            settings.command_memory,
+            settings.command_processes,
+            settings.command_disk,
+        )
 
 
 def write_command(words: Sequence[str], folder: Path, limits: SandboxLimits, readable: Sequence[str]) -> list[str]:
@@ -80,17 +87,21 @@ async def run_in_sandbox(
 ) -> Ended:
     """Run a command; Refused if it cannot be kept in a sandbox on this machine."""
     await check_sandbox()
+    if reason := await _measure_disk(folder, limits):
+        raise Refused(f"{reason} Remove what nobody needs, then run it again.")
     process = await _start(write_command(words, folder, limits, readable))
     reading = asyncio.create_task(_read_end(process))
+    growing = asyncio.create_task(_watch_disk(folder, limits))
     try:
-        reason = await _watch(process, limits)
+        reason = await _watch(process, limits, growing) or await _measure_disk(folder, limits)
         return Ended(None if reason else process.returncode, (await reading).decode(errors="replace"), reason)
     finally:
+        growing.cancel()
         reading.cancel()
         await _end(process)
 
 
-_refusal: dict[str, str] = {}  # found out once, by the way to bubblewrap
+_working: set[str] = set()  # ways to a bubblewrap that made a sandbox; a failure may pass, and is found out again
 
 
 async def check_sandbox() -> None:
@@ -98,10 +109,11 @@ async def check_sandbox() -> None:
     place = shutil.which("bwrap")
     if place is None or shutil.which("prlimit") is None:
         raise Refused(f"bubblewrap is not installed (apt-get install bubblewrap util-linux), and {ADVICE}.")
-    if place not in _refusal:
-        _refusal[place] = await _try_sandbox()
-    if _refusal[place]:
-        raise Refused(f"The kernel does not let bubblewrap make a sandbox ({_refusal[place]}), and {ADVICE}.")
+    if place in _working:
+        return
+    if refusal := await _try_sandbox():
+        raise Refused(f"The kernel does not let bubblewrap make a sandbox ({refusal}), and {ADVICE}.")
+    _working.add(place)
 
 
 async def _try_sandbox() -> str:
@@ -135,7 +147,7 @@ async def _read_end(process: asyncio.subprocess.Process) -> bytes:
     return bytes(kept[-LARGEST_OUTPUT:])
 
 
-async def _watch(process: asyncio.subprocess.Process, limits: SandboxLimits) -> str:
+async def _watch(process: asyncio.subprocess.Process, limits: SandboxLimits, growing: "asyncio.Task[str]") -> str:
     """Wait for its end; why it was ended before, or nothing.
 
     Limits of the kernel hold for each process by itself, and some of them not for root: here all are counted together.
@@ -146,12 +158,45 @@ async def _watch(process: asyncio.subprocess.Process, limits: SandboxLimits) -> 
             async with asyncio.timeout(LOOK_EVERY):
                 await process.wait()
                 return ""
-        reason = find_excess(list(_measure(process.pid)), limits)
+        reason = find_excess(list(_measure(process.pid)), limits) or (growing.result() if growing.done() else "")
         if not reason and asyncio.get_running_loop().time() - began > limits.seconds:
             reason = f"It ran longer than {limits.seconds:g} s (agents.command_timeout)."
         if reason:
             await _end(process)
             return reason
+
+
+async def _watch_disk(folder: Path, limits: SandboxLimits) -> str:
+    """Which limit the files are beyond, as soon as they are; large workspaces are looked at less often."""
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        if reason := await _measure_disk(folder, limits):
+            return reason
+        await asyncio.sleep(max(LOOK_EVERY, 10 * (loop.time() - began)))
+
+
+async def _measure_disk(folder: Path, limits: SandboxLimits) -> str:
+    size = await asyncio.to_thread(measure_folder, folder)
+    if size <= limits.disk:
+        return ""
+    return f"The workspace takes {size:,} bytes of disk; {limits.disk:,} are allowed (agents.command_disk)."
+
+
+def measure_folder(top: Path) -> int:
+    """The bytes of disk that the files below a folder take, without git's own; no link is followed."""
+    size, folders = 0, [str(top)]
+    own = str(top / ".git")
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.path == own:
+                    continue
+                with suppress(OSError):
+                    size += entry.stat(follow_symlinks=False).st_blocks * BLOCK
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+    return size
 
 
 def find_excess(sizes: Sequence[int], limits: SandboxLimits) -> str:

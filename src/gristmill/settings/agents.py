@@ -20,6 +20,11 @@ class AgentsSettings(Slice):
     command_processes: int = Field(
         default=200, ge=1, description="How many processes a command in the sandbox may have at once."
     )
+    command_disk: Bytes = Field(
+        default=5 * 1024**3,
+        ge=1,
+        description="The disk that a workspace may take, without git's own files: a command beyond it is ended.",
+    )
     readable: tuple[str, ...] = Field(
         default=(), description="Folders that commands in the sandbox may read beside /usr: compilers, packages."
     )
