@@ -1,7 +1,7 @@
 """A farm for tests of sources: they are added, polled, listed and indexed in the test's own process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -36,12 +36,19 @@ SELECT i.external, i.state, i.version, i.urn, i.title, i.type, i.error, i.thread
 
 @dataclass
 class Farm:
-    """`add` a source, `work` until nothing is left to do, look at the `items`."""
+    """`add` a source, `work` until nothing is left to do, look at the `items`.
+
+    A worker takes longer to begin and to end than to poll a few items. Where it `keeps` its worker, one answers all
+    letters of a test, until somebody works by hand.
+    """
 
     db: Database
     settings: Settings
     models: ModelPool
+    keeps: bool = False
     handlers: Handlers = field(default_factory=dict)
+    _worker: Worker | None = None
+    _running: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.handlers = bind_rooms([ROOM], Tools(self.db, self.settings, self.models))
@@ -52,13 +59,22 @@ class Farm:
 
     async def work(self) -> None:
         """Poll and index until all that is left was put off."""
-        worker = Worker(self.db, self.handlers, QUICK, maintenance=False)
-        running = asyncio.create_task(worker.run())
+        if self._worker is None:
+            self._worker = Worker(self.db, self.handlers, QUICK, maintenance=False)
+            self._running = asyncio.create_task(self._worker.run())
         async with asyncio.timeout(PATIENCE):
             while await self.rows(AT_WORK, queues=["sources", "index"]):  # noqa: ASYNC110 the database tells nobody
                 await asyncio.sleep(0.02)
-            worker.stop()
-            await running
+        if not self.keeps:
+            await self.rest()
+
+    async def rest(self) -> None:
+        """Nobody answers letters from now on."""
+        if self._worker is not None and self._running is not None:
+            self._worker.stop()
+            async with asyncio.timeout(PATIENCE):
+                await self._running
+            self._worker = self._running = None
 
     async def poll(self, source: Source) -> None:
         await self.ask(source)
@@ -93,23 +109,27 @@ class Farm:
 
     def by_hand(self, kinds: Mapping[str, Kind]) -> "Hands":
         opener = Opener(self.db, kinds, self.settings.data / "sources", self.settings.documents.max_bytes)
-        return Hands(opener, Poller(opener, self.settings.sources.turn), self.settings.sources.most_gone)
+        poller = Poller(opener, self.settings.sources.turn)
+        return Hands(opener, poller, self.settings.sources.most_gone, self.rest)
 
 
 class Hands:
     """Calls the poller and the lister without a worker, so that a test may end a call wherever it likes."""
 
-    def __init__(self, opener: Opener, poller: Poller, most_gone: float) -> None:
+    def __init__(self, opener: Opener, poller: Poller, most_gone: float, rest: Callable[[], Awaitable[None]]) -> None:
         self.opener = opener
+        self._rest = rest
         self.metrics: WorkerMetrics | None = None
         self._poller = poller
         self._lister = Lister(poller, most_gone)
 
     async def poll(self, source: Source) -> Any:
+        await self._rest()
         set_current(Running([_Member()], lambda task, progress: None, metrics=self.metrics))
         return await self._poller.poll(PollSource(source.id))
 
     async def compare(self, source: Source, *, agreed: bool = False) -> Any:
+        await self._rest()
         set_current(Running([_Member()], lambda task, progress: None))
         return await self._lister.list(ListSource(source.id, agreed))
 
@@ -121,12 +141,16 @@ class _Member:
 
 
 @asynccontextmanager
-async def a_farm(db: Database, folder: Path, **sources: Any) -> AsyncIterator[Farm]:
+async def a_farm(db: Database, folder: Path, *, keeps: bool = False, **sources: Any) -> AsyncIterator[Farm]:
     settings = Settings(data=folder / "data", documents=DocumentSettings(processes=1))
     if sources:
         settings = settings.model_copy(update={"sources": settings.sources.model_copy(update=sources)})
     async with ModelPool(settings) as models:
-        yield Farm(db, settings, models)
+        farm = Farm(db, settings, models, keeps)
+        try:
+            yield farm
+        finally:
+            await farm.rest()
 
 
 def a_mail(n: int | str, text: str = "Hello.", **headers: str) -> bytes:

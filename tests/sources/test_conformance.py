@@ -36,7 +36,7 @@ async def world(
 
 @pytest.fixture
 async def farm(db: Database, tmp_path: Path, world: World) -> AsyncIterator[Farm]:
-    async with a_farm(db, tmp_path) as opened:
+    async with a_farm(db, tmp_path, keeps=True) as opened:
         yield opened
 
 
