@@ -8,6 +8,7 @@ from gristmill.agents.letters import RunAgent, TidyRuns
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.running import RunCarrier
 from gristmill.agents.upkeep import tidy_runs
+from gristmill.qualifier import RequestWatch
 from gristmill.queue import Handler, on
 from gristmill.rooms import RecurringLetter, Room, Tools
 
@@ -17,7 +18,9 @@ EVERY_MINUTE = "* * * * *"
 
 
 def bind_handlers(tools: Tools) -> list[Handler]:
-    carrier = RunCarrier(tools, orchestrate)
+    llm = tools.models.llm if tools.settings.llm.model else None
+    watch = RequestWatch(tools.db, llm.has_urgent_requests if llm else None)
+    carrier = RunCarrier(tools, orchestrate, watch=watch)
     return [
         on(RunAgent, carrier.carry, timeout=LONGEST, at_once=AT_ONCE),
         on(TidyRuns, partial(tidy_runs, db=tools.db, settings=tools.settings, embedders=tools.models.embedder)),

@@ -1,5 +1,6 @@
 """Answers the letter RunAgent: a worker takes a run over, a course carries it on, and its end is written down."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,6 +19,7 @@ from gristmill.agents.runs import (
     fail_run,
     find_rival,
     load_run,
+    put_back_run,
     rest_run,
     take_over,
     withdraw_questions,
@@ -30,6 +32,7 @@ from gristmill.errors import Permanent, Refused, Transient, Unreachable
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
 from gristmill.models import Embedder, hide_credentials
+from gristmill.qualifier import RequestWatch, load_last_request
 from gristmill.queue import Done, Skip, Snooze, current, list_workers
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -38,6 +41,8 @@ from gristmill.sources import Fetcher
 ATTEMPTS = 3  # of a task, before a run ends with what it has
 BUSY = timedelta(seconds=2)  # until a run that another one is in the way of is looked at again
 ELSEWHERE = timedelta(seconds=20)  # until a run whose workspace is elsewhere is looked at again
+
+GIVES_WAY = "a person asked for something: it goes on when nobody does"
 
 Course = Callable[[Desk], Awaitable[str]]  # carries a run on; its report
 
@@ -50,6 +55,7 @@ class RunCarrier:
     course: Course
     kit: Mapping[str, AnyTool] = field(default_factory=lambda: TOOLS)  # what the run may use
     llm: RunLlm | None = None  # None: that of the worker
+    watch: RequestWatch | None = None  # None: it gives way to nobody
 
     async def carry(self, letter: RunAgent) -> Done | Skip | Snooze:
         found = await self._take(letter.run)
@@ -57,7 +63,9 @@ class RunCarrier:
             return found
         run, fence = found.run.id, found.fence
         try:
-            report = await self.course(found)
+            report = await self._work(found)
+            if report is None:
+                return await self._give_way(found)
         except Waiting:
             return Done(write=partial(rest_run, id_=run, fence=fence))
         except (Permanent, Refused) as error:
@@ -70,6 +78,34 @@ class RunCarrier:
             report = await report_by_template(found, str(error))
         return Done(write=partial(end_with_report, run=run, fence=fence, report=report))
 
+    async def _work(self, desk: Desk) -> str | None:
+        """The report; None if a person asks for something while a background run works: it is cancelled at once."""
+        if self.watch is None or desk.run.foreground:
+            return await self.course(desk)
+        async with self.watch.follow() as follower:
+            working = asyncio.ensure_future(self.course(desk))
+            called = asyncio.create_task(follower.called.wait())
+            try:
+                await asyncio.wait((working, called), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                called.cancel()
+                if not working.done():
+                    working.cancel()
+                    await asyncio.wait((working,))  # an effect that has begun comes to its end
+        return None if working.cancelled() else working.result()
+
+    async def _give_way(self, desk: Desk) -> Snooze:
+        async with self.tools.db.transaction() as tx:
+            await put_back_run(tx, desk.run.id, desk.fence)
+        return Snooze(self.tools.settings.qualifier.quiet, GIVES_WAY)
+
+    async def _wait_for_silence(self, tx: Tx, run: Run) -> Snooze | None:
+        """Background runs wait until nobody has asked for anything for a while."""
+        if self.watch is None or run.foreground:
+            return None
+        quiet, last = self.tools.settings.qualifier.quiet, await load_last_request(tx)
+        return Snooze(quiet - last.ago, GIVES_WAY) if last.ago is not None and last.ago < quiet else None
+
     async def _take(self, id_: RunId) -> Desk | Skip | Snooze:
         async with self.tools.db.transaction() as tx:
             run = await load_run(tx, id_)
@@ -79,6 +115,8 @@ class RunCarrier:
             except Permanent as error:
                 await tx.flush()
                 return Skip(str(error), write=partial(end_in_failure, run=id_, fence=run.fence, error=str(error)))
+            if not run.has_ended and (silence := await self._wait_for_silence(tx, run)):
+                return silence
             if not run.has_ended and (rival := await find_rival(tx, run)):
                 return Snooze(BUSY, f"run {rival} is at work in {run.place}: one at a time")
             fence = await take_over(tx, id_, current().id)

@@ -19,7 +19,7 @@ from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import load_moment
 from gristmill.qualifier.executor import AskedFor, Checkpoint, Citation, Executor, Question, Result
 from gristmill.qualifier.explaining import Excerpt, Explanation, explain_item
-from gristmill.qualifier.idle import RequestNotes, announce_request
+from gristmill.qualifier.idle import RequestNotes, RequestWatch, announce_request, load_last_request
 from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
 from gristmill.qualifier.model import (
@@ -93,6 +93,7 @@ __all__ = [
     "ReplayWish",
     "ReplayedOutcome",
     "RequestNotes",
+    "RequestWatch",
     "Result",
     "Route",
     "Trial",
@@ -124,6 +125,7 @@ __all__ = [
     "load_convention",
     "load_item_texts",
     "load_items",
+    "load_last_request",
     "load_memory",
     "load_moment",
     "load_profiles",

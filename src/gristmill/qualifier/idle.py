@@ -58,14 +58,14 @@ async def load_last_request(tx: Tx) -> LastRequest:
 
 @dataclass(eq=False)
 class Follower:
-    """A background item that gives way: `called` is set when a person asks, or when nobody wants the item any more."""
+    """Background work that gives way: `called` is set when a person asks, or when nobody wants its item any more."""
 
-    item: WorkItemId
+    item: WorkItemId | None = None  # None: work that is done for no item
     called: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: bool = False  # nobody wants it any more
 
     def hear(self, said: str) -> None:
-        if said == f"{STOP} {self.item}":
+        if self.item is not None and said == f"{STOP} {self.item}":
             self.stopped = True
             self.called.set()
         elif said == REQUEST:
@@ -84,7 +84,7 @@ class RequestWatch:
         self._seen: datetime | None = None
 
     @asynccontextmanager
-    async def follow(self, item: WorkItemId) -> AsyncGenerator[Follower]:
+    async def follow(self, item: WorkItemId | None = None) -> AsyncGenerator[Follower]:
         """From here on nothing that is said is missed."""
         follower = Follower(item)
         self._followers.add(follower)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import LiteralString, NamedTuple, TypeVar
 
-from gristmill.agents.letters import SERIAL_KEY, RunAgent
+from gristmill.agents.letters import BACKGROUND_KEY, SERIAL_KEY, RunAgent
 from gristmill.agents.runs.model import Run, RunState, Started
 from gristmill.db import Column, Tx, queries
 from gristmill.errors import LeaseLost, Refused, Unknown
@@ -80,7 +80,8 @@ async def add_run(tx: Tx, wanted: Started) -> RunId:
 
 
 async def _send_run(tx: Tx, run: Run) -> None:
-    task = await send(tx, RunAgent(run.id), foreground=run.foreground, serial_key=SERIAL_KEY, scope=run.scope)
+    key = SERIAL_KEY if run.foreground else BACKGROUND_KEY
+    task = await send(tx, RunAgent(run.id), foreground=run.foreground, serial_key=key, scope=run.scope)
     await tx.execute(SQL["note_task"], id=run.id, task=task)
 
 
