@@ -8,14 +8,15 @@ import pytest
 from desk_work import PROJECT, state_of
 
 from gristmill.agents import Started, start_run
-from gristmill.agents.desk import Desk
+from gristmill.agents.desk import Desk, WorkspaceOpener
 from gristmill.agents.letters import BACKGROUND_KEY, SERIAL_KEY, RunAgent
 from gristmill.agents.running import RunCarrier
+from gristmill.agents.runs import note_host
 from gristmill.db import Database
 from gristmill.ids import RunId, TaskId
 from gristmill.models import FakeEmbedder, FakeLlm
 from gristmill.qualifier import RequestWatch, announce_request
-from gristmill.queue import Done, Snooze
+from gristmill.queue import Done, Skip, Snooze
 from gristmill.queue.context import ChildMember, Running, set_current
 from gristmill.rooms import Tools
 from gristmill.settings import Settings
@@ -98,6 +99,28 @@ async def test_a_run_that_a_person_waits_for_is_not_interrupted(
     course.go_on.set()
     assert isinstance(await carrying, Done)
     assert not course.was_cancelled
+
+
+async def test_a_run_goes_on_where_its_workspace_is_also_if_that_machine_got_another_name(
+    db: Database, carrier: RunCarrier, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await start(db, foreground=True)
+    course.go_on.set()
+    opener = WorkspaceOpener(db, carrier.tools.settings, await state_of(db, run))
+    await opener.open()
+    monkeypatch.setattr("gristmill.agents.workspaces.host_name", lambda: "renamed")
+    assert isinstance(await carry(carrier, run), Done)
+
+
+async def test_a_run_whose_workspace_is_lost_ends_with_a_sentence(
+    db: Database, carrier: RunCarrier, course: Course
+) -> None:
+    run = await start(db, foreground=True)
+    async with db.transaction() as tx:
+        await note_host(tx, run, "elsewhere")
+    answer = await carry(carrier, run)
+    assert isinstance(answer, Skip)
+    assert "is on elsewhere, where no worker is at work" in str(answer.reason)
 
 
 async def test_a_background_run_that_waits_for_silence_is_in_nobodys_way(db: Database) -> None:

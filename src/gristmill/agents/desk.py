@@ -33,7 +33,7 @@ from gristmill.agents.runs import (
 )
 from gristmill.agents.thinking import Thinker
 from gristmill.agents.tools import AnyTool, Bench, Toolbox
-from gristmill.agents.workspaces import Workspace, find_repository, host_name, open_workspace
+from gristmill.agents.workspaces import Workspace, find_repository, host_name, make_place, open_workspace
 from gristmill.db import Database, Tx
 from gristmill.ids import StepId
 from gristmill.settings import Settings
@@ -132,6 +132,7 @@ class WorkspaceOpener:
     async def open(self) -> Workspace:
         async with self._opening:
             if self._opened is None:
+                await asyncio.to_thread(make_place, self._settings.data, self._run.id)
                 async with self._db.transaction() as tx:
                     source = await find_repository(tx, self._run)
                     await note_host(tx, self._run.id, host_name())

@@ -151,7 +151,7 @@ class AgentExecutor:
                     return None
                 if run.state == "running":  # its worker is gone; two such runs would wait for each other for ever
                     await put_back_run(tx, id_, run.fence)
-                if reason := check_host(run, await list_hosts(tx)):
+                if reason := check_host(run, await list_hosts(tx), self.tools.settings.data):
                     raise Transient(reason)
                 if await find_rival(tx, run) is None:
                     fence = await take_over(tx, id_)

@@ -110,7 +110,7 @@ class RunCarrier:
         async with self.tools.db.transaction() as tx:
             run = await load_run(tx, id_)
             try:
-                if reason := check_host(run, await list_hosts(tx)):
+                if reason := check_host(run, await list_hosts(tx), self.tools.settings.data):
                     return Snooze(ELSEWHERE, reason)
             except Permanent as error:
                 await tx.flush()

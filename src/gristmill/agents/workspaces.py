@@ -196,9 +196,12 @@ def host_name() -> str:
     return socket.gethostname()
 
 
-def check_host(run: Run, hosts: Iterable[str]) -> str | None:
-    """Why a run cannot go on here: its workspace lies on another machine. Permanent if nobody works there any more."""
-    if run.host is None or run.host == host_name():
+def check_host(run: Run, hosts: Iterable[str], data: Path) -> str | None:
+    """Why a run cannot go on here: its workspace lies on another machine. Permanent if nobody works there any more.
+
+    A machine that got another name is the same one: it has the workspace.
+    """
+    if run.host is None or run.host == host_name() or folder_of(data, run.id).exists():
         return None
     if run.host not in hosts:
         raise Permanent(
@@ -266,6 +269,11 @@ async def _commit_nothing(git: Git) -> None:
 def name_author() -> tuple[str, ...]:
     """Options of git that say whose commits these are."""
     return ("-c", f"user.name={NAME}", "-c", f"user.email={ADDRESS}", "-c", "commit.gpgSign=false")
+
+
+def make_place(data: Path, run: RunId) -> None:
+    """From now on the workspace of a run is here, also before it holds anything."""
+    folder_of(data, run).mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def _clear_unfinished(folder: Path) -> None:
