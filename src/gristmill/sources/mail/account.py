@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Literal, Self
@@ -21,6 +21,14 @@ PAUSE = timedelta(minutes=1)
 LARGE = 8 << 20  # bytes of mails that are fetched and kept together …
 MANY = 500  # … and how many
 Security = Literal["tls", "starttls", "none"]
+
+
+REFUSED = "refused"  # the mark of a mail that its server did not give: the next listing tries it again
+MANY_REFUSED = 10  # mails in a row, and none that came: then the server is to blame, and not the mails
+
+
+class MailRefused(Transient):
+    """A server answers, and does not give what it was asked for: the line is good, and others may be asked for."""
 
 
 class MailAccount(Slice):
@@ -82,7 +90,17 @@ def explain_refusal(host: str, said: str, *, signing_in: bool) -> Exception:
         return Overloaded(f"{host} asks us to come again later: {words}", PAUSE)
     if signing_in:
         return Permanent(f"{host} does not let us in: {words}")
-    return Transient(f"{host} refuses: {words}")
+    return MailRefused(f"{host} refuses: {words}")
+
+
+def set_aside_refused(external: str, error: str, note: dict[str, object]) -> RawItem:
+    return RawItem(external, b"", REFUSED, note, f"It could not be fetched: {error}")
+
+
+def check_blame(came: int, refused: Mapping[int, str]) -> None:
+    """Transient where a server gives no mail at all: none of them is set aside for that."""
+    if not came and len(refused) >= MANY_REFUSED:
+        raise Transient(f"None of {len(refused)} mails could be fetched: {next(iter(refused.values()))}")
 
 
 def divide_by_size(sizes: Iterable[tuple[int, int]]) -> Iterator[list[int]]:

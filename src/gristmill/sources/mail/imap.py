@@ -10,20 +10,24 @@ from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from imapclient import IMAPClient
-from imapclient.exceptions import IMAPClientError, LoginError
+from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError, ProtocolError
 from imapclient.imap4 import IMAP4WithTimeout
 from imapclient.tls import IMAP4_TLS
 from pydantic import Field
 
 from gristmill.documents import read_message_id
-from gristmill.errors import Transient
+from gristmill.errors import Overloaded, Transient
 from gristmill.sources.blocking import OneThread
 from gristmill.sources.mail.account import (
+    REFUSED,
     MailAccount,
+    MailRefused,
+    check_blame,
     divide_by_size,
     explain_refusal,
     read_credential,
     refuse_large,
+    set_aside_refused,
 )
 from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines, SaidTooMuch
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
@@ -34,6 +38,8 @@ from gristmill.wording import format_count
 LONGEST_LINE = 1_000_000  # bytes of an answer; a mail comes as a whole, not by lines
 IDLE = 25.0  # seconds of one IDLE: servers end it after half an hour, networks sooner
 PORTION = 500  # UIDs that are asked about together
+CLOSED = ("[NOPERM]", "[NONEXISTENT]", "UIDVALIDITY")  # a folder that is named, and that nobody lets us read
+SENT = b"\\Sent"
 LEFT_OUT = (b"\\Noselect", b"\\NonExistent", b"\\Junk", b"\\Trash", b"\\Drafts", b"\\All")
 LEFT_OUT_NAMES = frozenset({"trash", "junk", "spam", "drafts", "deleted items", "koš", "kôš", "papierkorb", "smeće"})
 
@@ -51,10 +57,11 @@ class Folder(NamedTuple):
     name: str
     validity: int
     next: int  # the UID that the next mail gets
+    sent: bool = False
 
     @property
     def note(self) -> dict[str, object]:
-        return {"folder": self.name, **({"sent": True} if is_sent_folder(self.name) else {})}
+        return {"folder": self.name, **({"sent": True} if self.sent else {})}
 
     def external(self, uid: int) -> str:
         return check_external(f"{self.name};{self.validity};{uid}")
@@ -109,6 +116,7 @@ class Mailbox:
     def __init__(self, options: ImapOptions, credential: str, max_bytes: int) -> None:
         self._options = options
         self._allowance = Allowance(max_bytes + MOST_AROUND)
+        self._sent = set[str]()  # folders that the server calls those of sent mails
         self._client = self._connect()
         try:
             self._sign_in(credential)
@@ -150,10 +158,12 @@ class Mailbox:
         self._allowance.renew()
         try:
             return getattr(self._client, name)(*args, **more)
+        except (IMAPClientAbortError, ProtocolError, OSError, EOFError) as error:
+            why = explain_refusal(self._options.host, str(error), signing_in=False)
+            lost = Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).")
+            raise (why if isinstance(why, Overloaded) else lost) from error
         except IMAPClientError as error:
             raise explain_refusal(self._options.host, str(error), signing_in=False) from error
-        except (OSError, EOFError) as error:
-            raise Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).") from error
 
     def leave(self) -> None:
         self._allowance.renew(PATIENCE)
@@ -166,14 +176,16 @@ class Mailbox:
 
     def list_folders(self) -> list[str]:
         wanted = [name.strip() for name in self._options.folders.split(",") if name.strip()]
-        if wanted:
-            return wanted
         found = cast(list[tuple[tuple[bytes, ...], bytes, str]], self.call("list_folders"))
-        return sorted(name for flags, _, name in found if is_wanted(flags, name))
+        self._sent = {name for flags, _, name in found if SENT in flags}
+        return wanted or sorted(name for flags, _, name in found if is_wanted(flags, name))
 
     def select(self, name: str) -> Folder:
         found = cast(Mapping[bytes, Any], self.call("select_folder", name, readonly=True))
-        return Folder(name, int(found[b"UIDVALIDITY"]), int(found.get(b"UIDNEXT") or 0))
+        if not found.get(b"UIDVALIDITY"):
+            raise MailRefused(f"{self._options.host} gives the mails of {name} no lasting numbers (UIDVALIDITY).")
+        sent = name in self._sent or is_sent_folder(name)
+        return Folder(name, int(found[b"UIDVALIDITY"]), int(found.get(b"UIDNEXT") or 0), sent)
 
     def find_uids(self, first: int = 1) -> list[int]:
         """All UIDs from this one on; asked for `9:*`, a server also names the last one though it is lower."""
@@ -225,11 +237,19 @@ class ImapConnector:
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
         places = {name: dict(place) for name, place in dict(checkpoint.get("folders", {})).items()}
         names = await self.thread.run(self.mailbox.list_folders)
+        refused = list[RawItem]()
         for name in names:
-            folder = await self.thread.run(self.mailbox.select, name)
-            async for items, moved, place in self._read_folder(folder, places.get(name)):
-                places[name] = place
-                yield Batch({"folders": {one: dict(where) for one, where in places.items()}}, items, moved)
+            try:
+                folder = await self.thread.run(self.mailbox.select, name)
+                async for items, moved, place in self._read_folder(folder, places.get(name)):
+                    places[name] = place
+                    yield Batch({"folders": {one: dict(where) for one, where in places.items()}}, items, moved)
+            except MailRefused as error:  # those behind it are read nevertheless
+                refused.append(RawItem(name_refused(name), b"", REFUSED, {"folder": name}, str(error)))
+        if refused and len(refused) == len(names):
+            raise Transient(refused[0].refusal)
+        if refused:
+            yield Batch({"folders": places}, refused)
         gone = set(places) - set(names)
         if gone:
             yield Batch({"folders": {one: where for one, where in places.items() if one not in gone}})
@@ -291,15 +311,36 @@ class ImapConnector:
         large = {uid: size for uid, size in sizes if size > most}
         for portion in divide_by_size((uid, 0 if uid in large else size) for uid, size in sizes):
             wanted = [uid for uid in portion if uid not in large]
-            mails = await self.thread.run(self.mailbox.fetch_mails, wanted) if wanted else {}
+            mails, unread = await self._fetch_mails(wanted)
+            check_blame(len(mails), unread)
             items = [RawItem(folder.external(uid), mail, None, folder.note) for uid, mail in sorted(mails.items())]
             refused = [uid for uid in portion if uid in large]
             items += [refuse_large(folder.external(uid), large[uid], most, folder.note) for uid in refused]
+            items += [set_aside_refused(folder.external(uid), why, folder.note) for uid, why in unread.items()]
             yield items, portion[-1]
+
+    async def _fetch_mails(self, uids: Sequence[int]) -> tuple[dict[int, bytes], dict[int, str]]:
+        """These mails, and why the server does not give the others: one that is damaged there keeps no other away."""
+        if not uids:
+            return {}, {}
+        try:
+            return await self.thread.run(self.mailbox.fetch_mails, uids), {}
+        except MailRefused as error:
+            if len(uids) == 1:
+                return {}, {uids[0]: str(error)}
+        middle = len(uids) // 2
+        first, last = await self._fetch_mails(uids[:middle]), await self._fetch_mails(uids[middle:])
+        return first[0] | last[0], first[1] | last[1]
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
         for name in await self.thread.run(self.mailbox.list_folders):
-            folder = await self.thread.run(self.mailbox.select, name)
+            try:
+                folder = await self.thread.run(self.mailbox.select, name)
+            except MailRefused as error:
+                if not any(sign in str(error) for sign in CLOSED):
+                    raise  # what is in there may not be gone
+                yield [Listed(name_refused(name), REFUSED)]
+                continue
             for portion in _portions(await self.thread.run(self.mailbox.find_uids)):
                 yield [Listed(folder.external(uid)) for uid in portion]
 
@@ -318,6 +359,11 @@ class ImapConnector:
             async for items, _ in self._fetch_portions(folder, sorted(validities.get(folder.validity, []))):
                 for item in items:
                     yield item
+
+
+def name_refused(folder: str) -> str:
+    """The id under which a folder that cannot be opened is set aside: no mail has the number 0."""
+    return check_external(f"{folder};0;0")
 
 
 def _portions(uids: Sequence[int]) -> Iterator[list[int]]:

@@ -6,10 +6,20 @@ from typing import Any
 from gristmill.documents import summarize_mail
 from gristmill.sources.model import Description, Fetched
 
-# The names of folders of mails that we sent, in the languages of our users; IMAP servers say it by a flag, too.
+# The names of folders of mails that we sent, where the server does not say by a flag which one it is.
 SENT_FOLDERS = frozenset(
     {"sent", "sent items", "sent messages", "sent mail", "gesendet", "gesendete elemente", "gesendete objekte"}
-    | {"odeslaná pošta", "odeslané", "poslano", "poslana pošta", "poslané", "odoslané"}
+    | {"odeslaná pošta", "odeslané", "poslano", "poslana pošta", "poslané", "odoslané", "messages envoyés", "envoyés"}
+    | {"éléments envoyés", "enviados", "elementos enviados", "posta inviata", "inviati", "verzonden", "wysłane"}
+    | {
+        "verzonden items",
+        "elementy wysłane",
+        "itens enviados",
+        "skickat",
+        "sendt",
+        "lähetetyt",
+        "gesendete nachrichten",
+    }
 )
 
 

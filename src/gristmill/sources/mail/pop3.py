@@ -12,10 +12,13 @@ from gristmill.errors import Permanent, Transient
 from gristmill.sources.blocking import OneThread
 from gristmill.sources.mail.account import (
     MailAccount,
+    MailRefused,
+    check_blame,
     divide_by_size,
     explain_refusal,
     read_credential,
     refuse_large,
+    set_aside_refused,
 )
 from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines
 from gristmill.sources.mail.index import describe_mail
@@ -111,14 +114,21 @@ class Maildrop:
             raise self._lost(error) from error
         return {check_external(id_): (number, int(sizes.get(number, "0"))) for number, id_ in ids.items()}
 
-    def fetch(self, numbers: Sequence[int]) -> dict[int, bytes]:
+    def fetch(self, numbers: Sequence[int]) -> tuple[dict[int, bytes], dict[int, str]]:
+        """These mails, and why the server does not give the others: one that is damaged there keeps no other away."""
         self._allowance.renew()
-        try:
-            return {number: b"\r\n".join(self._client.retr(number)[1]) + b"\r\n" for number in numbers}
-        except poplib.error_proto as error:
-            raise explain_refusal(self._options.host, _say(error), signing_in=False) from error
-        except OSError as error:
-            raise self._lost(error) from error
+        found, refused = dict[int, bytes](), dict[int, str]()
+        for number in numbers:
+            try:
+                found[number] = b"\r\n".join(self._client.retr(number)[1]) + b"\r\n"
+            except poplib.error_proto as error:
+                why = explain_refusal(self._options.host, _say(error), signing_in=False)
+                if not isinstance(why, MailRefused) or not _is_answer(error):
+                    raise why from error
+                refused[number] = str(why)
+            except OSError as error:
+                raise self._lost(error) from error
+        return found, refused
 
     def _lost(self, error: Exception) -> Transient:
         return Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).")
@@ -136,6 +146,11 @@ class Maildrop:
 def _pairs(lines: Sequence[bytes]) -> list[tuple[int, str]]:
     words = [line.decode("utf-8", "backslashreplace").split(maxsplit=1) for line in lines]
     return [(int(pair[0]), pair[1]) for pair in words if len(pair) == 2 and pair[0].isdigit()]
+
+
+def _is_answer(error: poplib.error_proto) -> bool:
+    """Whether the server said it; else the line broke, or said too much, and what follows means nothing."""
+    return bool(error.args) and isinstance(error.args[0], bytes)
 
 
 def _say(error: poplib.error_proto) -> str:
@@ -168,8 +183,10 @@ class Pop3Connector:
         most = self.bench.max_bytes
         small = sorted((number, size) for number, size in wanted.values() if size <= most)
         for portion in divide_by_size(small):
-            found = await self.thread.run(self.maildrop.fetch, portion)
-            yield [RawItem(ids[number], mail) for number, mail in found.items()]
+            found, refused = await self.thread.run(self.maildrop.fetch, portion)
+            check_blame(len(found), refused)
+            items = [RawItem(ids[number], mail) for number, mail in found.items()]
+            yield [*items, *(set_aside_refused(ids[number], why, {}) for number, why in refused.items())]
         if large := [(id_, size) for id_, (_, size) in wanted.items() if size > most]:
             yield [refuse_large(id_, size, most, {}) for id_, size in large]
 
