@@ -513,3 +513,18 @@ def test_odd_fields_do_not_stop_the_rest_of_an_issue() -> None:
     found = describe_gitlab(Fetched("one", "acme/mill#1", {}, orjson.dumps(whole)))
     assert found.urn == "gitlab::acme/mill#1"
     assert ANNA["login"] not in page_of(found)
+
+
+@pytest.mark.parametrize("depth", [64, 300])
+async def test_an_issue_of_jira_that_is_nested_too_deep_keeps_no_other_away(farm: Farm, depth: int) -> None:
+    tree: dict[str, Any] = {"type": "paragraph", "content": [{"type": "text", "text": "deep"}]}
+    for _ in range(depth):
+        tree = {"type": "bulletList", "content": [{"type": "listItem", "content": [tree]}]}
+    async with serve(JiraServer()) as server:
+        for n in range(3):
+            server.put(f"issue {n}")
+        server.put("deep", description={"type": "doc", "version": 1, "content": [tree]})
+        source, found = await bring(farm, server, "jira", user=USER)
+        states = await farm.states(source)
+    assert len(found) == 3
+    assert sorted(states.values()) == ["NEW", "NEW", "NEW", "SET_ASIDE"]

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import orjson
+
 from gristmill.errors import Overloaded, Permanent, Transient
 from gristmill.sources.mail.account import refuse_large
 from gristmill.sources.model import RawItem
@@ -11,6 +13,7 @@ from gristmill.sources.moments import read_moment
 
 TRIES = 3  # for an item that fails though its provider is well
 SETTLED = timedelta(minutes=1)  # an item that was changed so long ago does not change again at that very time
+TOO_DEEP = (RecursionError, orjson.JSONEncodeError)
 FRESH = "~"  # behind the mark of an item that might
 
 
@@ -44,6 +47,9 @@ class Bringer:
             await self.check()  # it fails where not the items are to blame
             if len(ids) == 1:
                 return await self._insist(ids[0], error)
+        except TOO_DEEP:
+            if len(ids) == 1:
+                return [_set_aside(ids[0], "it is nested too deep")]
         return [item for one in ids for item in await self._bring([one])]
 
     async def _insist(self, id_: str, error: Transient | Permanent) -> list[RawItem]:
@@ -57,13 +63,19 @@ class Bringer:
                 raise
             except (Transient, Permanent) as again:
                 error = again
-        return [RawItem(id_, b"", refusal=f"It could not be fetched: {error}")]
+            except TOO_DEEP:
+                return [_set_aside(id_, "it is nested too deep")]
+        return [_set_aside(id_, str(error).rstrip("."))]
 
     def _limit(self, item: RawItem) -> RawItem:
         if len(item.content) <= self.max_bytes:
             return item
         large = refuse_large(item.external, len(item.content), self.max_bytes, dict(item.note))
         return RawItem(large.external, b"", item.mark, large.note, large.refusal)
+
+
+def _set_aside(id_: str, why: str) -> RawItem:
+    return RawItem(id_, b"", refusal=f"It could not be fetched: {why}.")
 
 
 def mark_version(updated: str, seen: datetime | None) -> str:

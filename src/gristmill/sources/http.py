@@ -80,6 +80,7 @@ class Provider:
         self._base = base.rstrip("/")
         self._headers = headers
         self._max_bytes = max_bytes
+        self.now: datetime | None = None  # by the clock of the server, as its last answer told it
         self._abroad = abroad  # for files that the provider keeps elsewhere
 
     @property
@@ -107,6 +108,7 @@ class Provider:
                 body = await self._read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Transient(f"{self.host} cannot be reached ({type(error).__name__}).") from error
+        self.now = _read_date(response.headers.get("Date")) or self.now
         if missing and response.status in NOT_HERE:
             return None
         if redirects and (response.status in REDIRECTS or response.status in NOT_HERE):

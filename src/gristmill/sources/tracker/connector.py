@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol, cast
 
 from gristmill.sources.bringing import Bringer
-from gristmill.sources.cursor import Page, walk_pages
+from gristmill.sources.cursor import Page, cap_moment, walk_pages
 from gristmill.sources.model import Batch, Bench, Checkpoint, Listed, RawItem
 from gristmill.sources.moments import go_back
 
@@ -21,6 +21,11 @@ class Tracker(Protocol):
     @property
     def streams(self) -> Sequence[str]:
         """What is listed by itself: each repository, or everything at once."""
+        ...
+
+    @property
+    def now(self) -> datetime | None:
+        """The clock of the provider, as its last answer told it."""
         ...
 
     @property
@@ -60,7 +65,7 @@ class TrackerConnector:
                 unlike = await self.bench.known.find_unlike(page.items)
                 async for items in self._bringer.bring([one.external for one in unlike]):
                     yield Batch(dict(places), items)
-                places[stream] = max(begun, str(behind["since"]))
+                places[stream] = cap_moment(max(begun, str(behind["since"])), self.tracker.now)
                 yield Batch(dict(places))
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:

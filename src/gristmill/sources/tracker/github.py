@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -68,6 +69,10 @@ class GitHub:
         self._max_bytes = max_bytes
         self.streams: Sequence[str] = split_names(options.repositories)
         self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
+
+    @property
+    def now(self) -> datetime | None:
+        return self._provider.now
 
     async def check(self) -> str:
         found: list[str] = []

@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -60,6 +61,10 @@ class GitLab:
         self._projects = projects
         self.streams: Sequence[str] = [f"{one.name}{sign}" for one in projects for sign in one.lists]
         self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
+
+    @property
+    def now(self) -> datetime | None:
+        return self._provider.now
 
     async def check(self) -> str:
         told = [await load_project(self._provider, one.name) for one in self._projects]

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -69,6 +70,10 @@ class Jira:
         self._tokens: dict[tuple[str, int], str] = {}
         self._files: dict[str, IssueFile] = {}  # of the issues that were listed last
         self._custom: dict[str, str] | None = None  # the names of fields of one's own by their ids
+
+    @property
+    def now(self) -> datetime | None:
+        return self._provider.now
 
     async def check(self) -> str:
         jql = write_jql(self._options, "")

@@ -1,6 +1,7 @@
 """Confluence Cloud, by version 2 of its API."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -32,6 +33,10 @@ class Cloud:
         self._keys: dict[str, str] = {}
         self._people: dict[str, str] = {}
         self._pages: dict[str, dict[str, Any]] = {}
+
+    @property
+    def now(self) -> datetime | None:
+        return self._provider.now
 
     async def check(self) -> str:
         await self._provider.get(f"{API}/pages", {"limit": 1})

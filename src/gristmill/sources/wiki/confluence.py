@@ -8,6 +8,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from gristmill.sources.bringing import Bringer
+from gristmill.sources.cursor import cap_moment
 from gristmill.sources.http import LONGEST, open_provider
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
 from gristmill.sources.moments import go_back
@@ -57,7 +58,7 @@ class ConfluenceConnector:
                 unlike = await self.bench.known.find_unlike([one.listed for one in entries])
                 async for items in self._bringer.bring([one.external for one in unlike]):
                     yield Batch(dict(places), items)
-            places[sort] = newest
+            places[sort] = cap_moment(newest, self.wiki.now)
             yield Batch(dict(places))
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 import orjson
@@ -27,6 +28,11 @@ class Wiki(Protocol):
     @property
     def comments(self) -> Sequence[str]:
         """The sorts of comments that it lists by themselves."""
+        ...
+
+    @property
+    def now(self) -> datetime | None:
+        """The clock of the provider, as its last answer told it."""
         ...
 
     async def check(self) -> str:

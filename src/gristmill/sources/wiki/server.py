@@ -1,7 +1,7 @@
 """Confluence on a server of one's own (Server, Data Center)."""
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from gristmill.sources.http import Provider
@@ -31,6 +31,10 @@ class Server:
         self._url = url
         self._spaces = spaces
         self._max_bytes = max_bytes
+
+    @property
+    def now(self) -> datetime | None:
+        return self._provider.now
 
     async def check(self) -> str:
         answer = await self._provider.get("/rest/api/search", {"cql": write_cql(PAGE, self._spaces, ""), "limit": 1})
