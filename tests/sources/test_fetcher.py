@@ -358,7 +358,8 @@ async def test_a_page_that_robots_txt_forbids_is_not_fetched(site: WebServer) ->
     with pytest.raises(Permanent, match=r"robots\.txt"):
         await fetcher.get(site.at("/private/x"))
     assert site.paths == ["/robots.txt", "/open"], "it is asked for once"
-    assert turns.taken == [("web:127.0.0.1", Limit(gap=(timedelta(seconds=9), timedelta(seconds=9))))]
+    asked, slowly = Limit(gap=(timedelta(seconds=3), timedelta(seconds=5))), Limit(gap=(timedelta(seconds=9),) * 2)
+    assert turns.taken == [("web:127.0.0.1", asked), ("web:127.0.0.1", slowly)], "robots.txt is a visit, too"
 
 
 async def test_a_redirect_to_a_forbidden_page_is_not_followed(site: WebServer) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gristmill.errors import Unsafe
 from gristmill.sources import extract_links
 from gristmill.sources.link.canonical import canonicalise, list_domains, name_urn
+from gristmill.sources.link.extracting import BRACKETS, TRAILING, _trim  # pyright: ignore[reportPrivateUsage]
 
 
 def urls(text: str) -> list[str]:
@@ -124,3 +125,19 @@ def test_whatever_is_found_can_be_read_again(text: str) -> None:
     for one in extract_links(text):
         assert canonicalise(one.url).url == one.url
         assert "\0" not in one.label + one.context + one.leading
+
+
+def test_addresses_that_end_in_brackets_without_end_take_no_time() -> None:
+    text = " ".join(f"https://example.org/{n}{')' * 7_000}" for n in range(500))
+    started = time.process_time()
+    assert len(urls(text)) == 200
+    assert time.process_time() - started < 2  # 0.3 s; it took 5 s and grew with the square
+
+
+@given(st.text("a.)(](,[", max_size=30))
+def test_brackets_that_were_opened_within_an_address_stay(tail: str) -> None:
+    """As they are counted from the end, one by one."""
+    raw = slow = f"https://example.org/{tail}"
+    while slow[-1] in TRAILING or (slow[-1] in BRACKETS and slow.count(slow[-1]) > slow.count(BRACKETS[slow[-1]])):
+        slow = slow[:-1]
+    assert _trim(raw) == slow

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -135,9 +136,19 @@ class Fetcher:
     ) -> Fetched | str:
         """The page, or the place that it redirects to, as robots.txt and the delay of the domain allow."""
         rules = await self._robots.check(location) if self._settings.robots else None
+        return await self._read_in_turn(location, headers, passed, types, rules.crawl_delay if rules else None)
+
+    async def _read_in_turn(
+        self,
+        location: Location,
+        headers: Mapping[str, str],
+        passed: Sequence[Location],
+        types: Sequence[str],
+        crawl_delay: timedelta | None = None,
+    ) -> Fetched | str:
         if passed and passed[-1].host == location.host:  # a redirect within a host belongs to the same visit
             return await self._read(location, headers, types)
-        name, limit = choose_delay(location.host, self._settings, rules.crawl_delay if rules else None)
+        name, limit = choose_delay(location.host, self._settings, crawl_delay)
         async with self._take(name, limit, patience=PATIENCE_BETWEEN if passed else PATIENCE):
             return await self._read(location, headers, types)
 
@@ -200,7 +211,7 @@ class Fetcher:
 
     async def _load_robots(self, url: str) -> bytes:
         async def visit(location: Location, headers: Mapping[str, str], passed: Sequence[Location]) -> Fetched | str:
-            return await self._read(location, headers, ANY)
+            return await self._read_in_turn(location, headers, passed, ANY)
 
         found = await self._follow(url, NO_HEADERS, visit)
         return found.body[:LARGEST]

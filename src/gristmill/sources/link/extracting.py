@@ -1,6 +1,7 @@
 """Finds the links of a text, plain, Markdown or HTML, with the text around them; its time grows with the text alone."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 from itertools import islice
@@ -107,13 +108,14 @@ def _leave_out(bare: Iterable[_Spot], hidden: Sequence[_Spot]) -> Iterator[_Spot
 
 def _trim(raw: str) -> str:
     """Without the punctuation of the sentence around it; a bracket that was opened within it stays."""
-    while raw:
-        last = raw[-1]
-        if last in TRAILING or (last in BRACKETS and raw.count(last) > raw.count(BRACKETS[last])):
-            raw = raw[:-1]
-        else:
+    counts, end = Counter(raw), len(raw)
+    while end:
+        last = raw[end - 1]
+        if last not in TRAILING and (last not in BRACKETS or counts[last] <= counts[BRACKETS[last]]):
             break
-    return raw
+        counts[last] -= 1
+        end -= 1
+    return raw[:end]
 
 
 def _describe(text: str, spot: _Spot) -> FoundLink | None:
