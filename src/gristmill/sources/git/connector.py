@@ -1,10 +1,12 @@
 """A git repository as a connector: a clone of its own, and the commits that its branches reach."""
 
 import asyncio
+import fcntl
+import os
 import re
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
@@ -15,6 +17,7 @@ from uuid import uuid4
 
 from pydantic import Field, field_validator, model_validator
 
+from gristmill.errors import Overloaded, Permanent, Transient
 from gristmill.hosts import is_loopback
 from gristmill.settings import Reference, Slice, read_reference
 from gristmill.sources.git.commits import Commit, read_commits
@@ -22,11 +25,13 @@ from gristmill.sources.git.index import describe_commit
 from gristmill.sources.git.program import Git, make_header
 from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
 from gristmill.sources.site import check_plain
-from gristmill.wording import format_count
 
 PORTION = 200  # commits that are read and kept together
 COMPARED = 2_000  # commits that are compared with those that are known
 PATIENCE = 3600.0  # seconds for a clone or a fetch
+PATIENCE_FOR_OTHERS = 30.0  # seconds until a task comes back later, and its worker does other things
+ASKING = 60.0  # seconds for the names of all branches
+MANY_PACKS = 50
 SCP = re.compile(r"[\w.-]+@[\w.-]+:[^\s-]\S*")
 
 
@@ -73,10 +78,19 @@ class GitConnector:
     options: GitOptions
     bench: Bench
     walked: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    fetched: list[bool] = field(default_factory=list[bool])  # whether the clone is up to date
 
     async def check(self) -> str:
-        heads = await self._find_heads()
-        return f"It has {format_count(len(await self._walk(heads, [])), 'commit')} on {len(heads):,} branches."
+        """Ask the server, and leave the clone alone: a poll may be making it."""
+        await asyncio.to_thread(self.bench.folder.mkdir, parents=True, exist_ok=True)
+        outside = await open_repository(self.options, self.bench.folder)
+        heads = self._choose_wanted(await outside.run("ls-remote", "--heads", "--", self.options.url, patience=ASKING))
+        return f"It has {len(heads):,} {'branch' if len(heads) == 1 else 'branches'}."
+
+    async def _prepare(self) -> None:
+        if not self.fetched:
+            await prepare_clone(self.options, self.bench.folder)
+            self.fetched.append(True)
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
         """Commits that no branch reached before; known ones among them are left out, after a kill for example.
@@ -113,8 +127,15 @@ class GitConnector:
                 yield item
 
     async def _find_heads(self) -> dict[str, str]:
-        said = await self.git.run("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/")
-        found = dict(line.rsplit(" ", 1) for line in said.decode("utf-8", "replace").splitlines())
+        await self._prepare()
+        return self._choose_wanted(
+            await self.git.run("for-each-ref", "--format=%(objectname)%09%(refname)", "refs/heads/")
+        )
+
+    def _choose_wanted(self, said: bytes) -> dict[str, str]:
+        """The branches that are wanted, with the commit at which each stands."""
+        lines = [line.split("\t", 1) for line in said.decode("utf-8", "replace").splitlines()]
+        found = {name: hash_ for hash_, name in lines}
         wanted = {f"refs/heads/{name.strip()}" for name in self.options.branches.split(",") if name.strip()}
         return {name: hash_ for name, hash_ in found.items() if not wanted or name in wanted}
 
@@ -165,40 +186,81 @@ async def open_repository(options: GitOptions, folder: Path) -> Git:
 
 
 async def prepare_clone(options: GitOptions, folder: Path) -> Git:
-    """A clone that is up to date; one that was never finished is begun anew."""
-    await asyncio.to_thread(_clear_unfinished, folder)
+    """A clone that is up to date; one that was never finished is begun anew.
+
+    Polls, listings and the workspaces of runs take turns: each would take the unfinished clone of another for one that
+    was left behind.
+    """
     place = folder / "repository"
-    if not await asyncio.to_thread(place.exists):
-        unfinished = folder / f"unfinished-{uuid4().hex}"
-        outside = await open_repository(options, folder)
-        await outside.run(
-            "clone", "--quiet", "--bare", "--no-tags", "--", options.url, str(unfinished), patience=PATIENCE
-        )
-        await asyncio.to_thread(unfinished.rename, place)
     git = await open_repository(options, place)
-    await git.run(
-        "fetch",
-        "--quiet",
-        "--force",
-        "--prune",
-        "--no-tags",
-        "--",
-        options.url,
-        "+refs/heads/*:refs/heads/*",
-        patience=PATIENCE,
-    )
+    async with hold_folder(folder):
+        await asyncio.to_thread(_clear_unfinished, folder)
+        if not await asyncio.to_thread(place.exists):
+            await _clone(options, folder, place)
+        await git.run(
+            "fetch",
+            "--quiet",
+            "--force",
+            "--prune",
+            "--no-tags",
+            "--",
+            options.url,
+            "+refs/heads/*:refs/heads/*",
+            patience=PATIENCE,
+        )
+        await _repack(git)
     return git
 
 
+async def _clone(options: GitOptions, folder: Path, place: Path) -> None:
+    unfinished = folder / f"unfinished-{uuid4().hex}"
+    outside = await open_repository(options, folder)
+    await outside.run("clone", "--quiet", "--bare", "--no-tags", "--", options.url, str(unfinished), patience=PATIENCE)
+    await asyncio.to_thread(unfinished.rename, place)
+
+
+async def _repack(git: Git) -> None:
+    """Each fetch brings a pack of its own, and git looks for an object in all of them: many become few."""
+    packs = await asyncio.to_thread(lambda: len(list((git.folder / "objects" / "pack").glob("*.pack"))))
+    if packs >= MANY_PACKS:
+        with suppress(Transient, Permanent):  # the clone is as good as before, and the next fetch tries it again
+            await git.run("repack", "--geometric=2", "-d", "--quiet", patience=PATIENCE)
+
+
+@asynccontextmanager
+async def hold_folder(folder: Path) -> AsyncGenerator[None]:
+    """Nobody else on this machine changes the clone meanwhile; the system lets go of what a killed process held."""
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    held = await asyncio.to_thread(os.open, folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        until = asyncio.get_running_loop().time() + PATIENCE_FOR_OTHERS
+        while not _try_lock(held):
+            if asyncio.get_running_loop().time() > until:
+                raise Overloaded("The repository is being cloned or fetched by another task.", timedelta(minutes=1))
+            await asyncio.sleep(0.1)
+        yield
+    finally:
+        os.close(held)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _clear_unfinished(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("unfinished-*"):
         shutil.rmtree(left, ignore_errors=True)
+    for half in (folder / "repository" / "objects" / "pack").glob("tmp_*"):  # of a fetch that broke off
+        half.unlink(missing_ok=True)
 
 
 @asynccontextmanager
 async def open_git(options: GitOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    yield GitConnector(await prepare_clone(options, bench.folder), options, bench)
+    yield GitConnector(await open_repository(options, bench.folder / "repository"), options, bench)
 
 
 Workspace = Literal["CLONING", "CLONE_FAILED", "READY"]

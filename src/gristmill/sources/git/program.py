@@ -48,10 +48,21 @@ HARMLESS = {
 }
 PROTOCOLS = "https:http:ssh:file"
 TOO_LARGE = ("file size limit exceeded", "file too large", "signal 25")
-DENIED = ("authentication failed", "permission denied", "could not read username", "403", "401", "access denied")
+DENIED = (
+    *("authentication failed", "permission denied", "could not read username", "access denied"),
+    *("returned error: 401", "returned error: 403"),  # these words: a number may stand in the name of a repository
+)
+UNKNOWN_SERVER = ("host key verification failed",)
 LOCKED = (".lock': file exists", "another git process seems to be running")
 MOVED = ("returned error: 301", "returned error: 302", "returned error: 307", "returned error: 308")
 REJECTED = ("[rejected]", "[remote rejected]")
+# What git and ssh say beside the reason, or of what they are doing.
+BESIDE = (
+    *("hint:", "warning:", "usage:", "cloning into", "receiving objects", "resolving deltas"),
+    *("remote: enumerating", "remote: counting", "remote: compressing", "remote: total"),
+    *("please make sure you have the correct access", "and the repository exists"),
+    "fatal: could not read from remote repository",
+)
 MISSING = ("not found", "does not exist", "does not appear to be a git repository")
 
 
@@ -159,9 +170,11 @@ class RepositoryLocked(Transient):
 
 
 def explain(command: str, complaint: str) -> Exception:
-    """The error that git's complaint means, in its last words."""
-    lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith("hint:")]
-    words = " ".join((lines or ["it says nothing"])[-1].split())[:LONGEST_ERROR]
+    """The error that git's complaint means, in the first words that tell a reason."""
+    lines = [line.strip("@ \t\r") for line in complaint.splitlines()]
+    lines = [line for line in lines if line]
+    reasons = [line for line in lines if not line.casefold().startswith(BESIDE)]
+    words = " ".join((reasons or lines or ["it says nothing"])[0].split())[:LONGEST_ERROR]
     low = complaint.casefold()
     if any(sign in low for sign in TOO_LARGE):
         return Permanent(f"The repository is too large: git {command} brought more than it may write.")
@@ -169,6 +182,8 @@ def explain(command: str, complaint: str) -> Exception:
         return Permanent("git is not installed on this machine: apt-get install git.")
     if any(sign in low for sign in LOCKED):
         return RepositoryLocked(f"git {command} found a lock of another git, which is at work there, or was killed.")
+    if any(sign in low for sign in UNKNOWN_SERVER):
+        return Permanent(f"The server has another key than we know, or none that we know: {words}")
     if any(sign in low for sign in DENIED):
         return Permanent(f"The server does not let us in: {words}")
     if any(sign in low for sign in MOVED):
