@@ -29,9 +29,11 @@ from gristmill.sources import (
     list_rules,
     load_link,
     note_links,
+    refresh_one,
     remove_rule,
     set_rule,
 )
+from gristmill.sources.link.canonical import name_urn
 from gristmill.sources.link.fetching import LinkFetcher
 from gristmill.sources.link.letters import FetchLink, ReviewLinks
 from gristmill.sources.link.reviewing import PORTION, review_links
@@ -377,6 +379,63 @@ async def test_an_empty_page_is_told(db: Database, site: WebServer, processes: P
     site.serve("/x", "<html><body></body></html>")
     _, link = await fetch(db, make_link_fetcher(db, site, processes), site.at("/x", "a.org"))
     assert (link.state, link.error) == ("failed", "There is no text on the page.")
+
+
+async def test_a_link_whose_page_was_removed_waits_for_a_person_again(
+    db: Database, site: WebServer, processes: ProcessPool
+) -> None:
+    site.serve("/x", ARTICLE, ETag='"7"')
+    fetcher = make_link_fetcher(db, site, processes)
+    _, link = await fetch(db, fetcher, site.at("/x", "a.org"))
+    async with db.transaction() as tx:
+        await remove_source(tx, ACME, name_urn(link.url))
+        assert await count_waiting_links(tx) == 1
+        await note(tx, f"again: {link.url}", "email::2", settings=fetcher.settings)
+        waits = await load_link(tx, link.id)
+        assert (waits.state, waits.reason, waits.document) == ("waiting", "Its page was removed.", None)
+        allowed = await decide_one(tx, link.id, "allow", "ada")
+        assert allowed.state == "queued"
+    set_current(Running([ChildMember(TaskId(1), 1)], lambda *_: None))
+    answer = await fetcher.fetch(FetchLink(link.id))
+    async with db.transaction() as tx:
+        assert answer.write is not None
+        await answer.write(tx)
+        assert (await load_link(tx, link.id)).document is not None
+    assert "If-None-Match" not in site.seen[-1].headers
+
+
+async def test_a_link_that_stands_nowhere_goes_with_its_page(
+    db: Database, site: WebServer, processes: ProcessPool
+) -> None:
+    site.serve("/x", ARTICLE)
+    fetcher = make_link_fetcher(db, site, processes)
+    _, link = await fetch(db, fetcher, site.at("/x", "a.org"))
+    async with db.transaction() as tx:
+        await note(tx, "nothing", settings=fetcher.settings)
+        await remove_source(tx, ACME, name_urn(link.url))
+        assert await list_links(tx) == []
+
+
+async def test_a_page_is_fetched_again_on_request_and_not_read_if_it_has_not_changed(
+    db: Database, site: WebServer, processes: ProcessPool
+) -> None:
+    site.serve("/x", ARTICLE, ETag='"7"')
+    fetcher = make_link_fetcher(db, site, processes)
+    _, link = await fetch(db, fetcher, site.at("/x", "a.org"))
+    for status, versions in ((304, 1), (304, 1), (200, 2)):
+        site.serve("/x", ARTICLE.replace("flour", "meal") if status == 200 else b"", status=status)
+        async with db.transaction() as tx:
+            assert (await refresh_one(tx, link.id)).state == "queued"
+            with pytest.raises(Refused, match="is queued"):
+                await refresh_one(tx, link.id)
+        answer = await fetcher.fetch(FetchLink(link.id))
+        assert site.seen[-1].headers["If-None-Match"] == '"7"'
+        async with db.transaction() as tx:
+            assert answer.write is not None
+            await answer.write(tx)
+            assert (await load_link(tx, link.id)).state == "indexed"
+            found = await tx.value("SELECT count(*) FROM document WHERE urn = %(urn)s", urn=name_urn(link.url))
+        assert found == versions
 
 
 async def test_a_redirect_within_a_site_is_followed(db: Database, site: WebServer, processes: ProcessPool) -> None:

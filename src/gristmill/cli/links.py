@@ -25,6 +25,7 @@ from gristmill.sources import (
     list_places,
     list_rules,
     load_link,
+    refresh_one,
     set_rule,
 )
 
@@ -53,6 +54,18 @@ def deny(which: Which, client: Client = None, project: Project = None, json: Jso
     Example: gristmill link deny ads.example.org
     """
     _decide(which, "deny", scope_of(client, project), as_json=json)
+
+
+@app.command("refresh")
+def refresh(
+    number: Annotated[int, typer.Argument(min=1, help="The number of a link that is indexed.")], json: Json = False
+) -> None:
+    """Fetch the page of a link again. One that has not changed stays as it is.
+
+    Example: gristmill link refresh 42
+    """
+    link = run(_refresh(LinkId(number)))
+    emit(json, vars(link), lambda: f"Link {link.id} will be fetched again: {link.url}")
 
 
 @app.command("ls")
@@ -105,6 +118,11 @@ def _decide(which: str, effect: Effect, scope: Scope, *, as_json: bool) -> None:
 async def _decide_link(id_: LinkId, effect: Effect) -> Link:
     async with session() as at, at.db.transaction() as tx:
         return await decide_one(tx, id_, effect, name_user())
+
+
+async def _refresh(id_: LinkId) -> Link:
+    async with session() as at, at.db.transaction() as tx:
+        return await refresh_one(tx, id_)
 
 
 async def _set_rule(scope: Scope, effect: Effect, pattern: str) -> ShownRule:

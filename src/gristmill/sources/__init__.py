@@ -39,6 +39,7 @@ from gristmill.sources.link import (
     list_rules,
     load_link,
     note_links,
+    refresh_one,
     remove_rule,
     set_rule,
 )
@@ -141,6 +142,7 @@ __all__ = [
     "pause_source",
     "prepare_clone",
     "put_event",
+    "refresh_one",
     "remove_rule",
     "retry_set_aside",
     "send_mail",

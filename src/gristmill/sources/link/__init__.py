@@ -13,6 +13,7 @@ from gristmill.sources.link.store import (
     list_links,
     list_places,
     load_link,
+    refresh_one,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "list_rules",
     "load_link",
     "note_links",
+    "refresh_one",
     "remove_rule",
     "set_rule",
 ]

@@ -155,7 +155,10 @@ async def _finish(tx: Tx, *, link: Fetchable, page: Fetched, item: Item | None) 
             await _fail(tx, link=link, state="failed", error=taken.reason or "It cannot be taken in.")
             return
         document = taken.document
-    await tx.execute(SQL["finish"], id=link.id, document=document, etag=page.etag, last_modified=page.last_modified)
+    etag, modified = page.etag, page.last_modified
+    if page.unchanged:  # the answer need not name them again
+        etag, modified = etag or link.etag, modified or link.last_modified
+    await tx.execute(SQL["finish"], id=link.id, document=document, etag=etag, last_modified=modified)
 
 
 async def _fail(tx: Tx, *, link: Fetchable, state: str, error: str) -> None:

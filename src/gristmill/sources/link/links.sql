@@ -47,6 +47,12 @@ UPDATE link l SET state = 'queued', task = q.task, error = NULL
   FROM unnest(%(ids)s::bigint[], %(tasks)s::bigint[]) AS q (id, task)
  WHERE l.id = q.id AND l.state IN ('waiting', 'refused', 'failed');
 
+-- name: refresh_links
+-- indexed -> queued: what it became stays while it is fetched again
+UPDATE link l SET state = 'queued', task = q.task, error = NULL
+  FROM unnest(%(ids)s::bigint[], %(tasks)s::bigint[]) AS q (id, task)
+ WHERE l.id = q.id AND l.state = 'indexed';
+
 -- name: decide
 -- waiting, queued, refused or failed -> waiting or refused; one that is to be fetched is queued after this
 UPDATE link

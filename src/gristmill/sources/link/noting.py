@@ -189,11 +189,12 @@ async def _add_links(tx: Tx, spots: Sequence[_Spot]) -> dict[Key, _Known]:
     return made | await _find_links(tx, {spot.key for spot in spots if spot.key not in made})
 
 
-async def queue_links(tx: Tx, links: Sequence[tuple[LinkId, ScopeId]]) -> None:
-    """Let links be fetched, each by a task of its own."""
+async def queue_links(tx: Tx, links: Sequence[tuple[LinkId, ScopeId]], *, again: bool = False) -> None:
+    """Let links be fetched, each by a task of its own; or `again`, those that are indexed."""
     if links:
         tasks = await send_many(tx, [Envelope(FetchLink(id_), scope=scope) for id_, scope in links])
-        await tx.execute(SQL["queue_links"], ids=array(id_ for id_, _ in links), tasks=array(tasks))
+        query = SQL["refresh_links"] if again else SQL["queue_links"]
+        await tx.execute(query, ids=array(id_ for id_, _ in links), tasks=array(tasks))
 
 
 async def write_decision(tx: Tx, id_: LinkId, decision: Decision, by: str | None = None) -> bool:

@@ -67,6 +67,15 @@ async def decide_one(tx: Tx, id_: LinkId, effect: Effect, by: str) -> Link:
     return await load_link(tx, id_)
 
 
+async def refresh_one(tx: Tx, id_: LinkId) -> Link:
+    """Fetch the page of a link again; one that has not changed costs a question."""
+    link = await load_link(tx, id_)
+    if link.state != "indexed":
+        raise Refused(f"Link {id_} is {link.state}: only a link that is indexed is fetched again.")
+    await queue_links(tx, [(id_, await scope_id(tx, Scope(link.client, link.project)))], again=True)
+    return await load_link(tx, id_)
+
+
 async def _allow(tx: Tx, link: Link, by: str) -> None:
     """Not even a person lets a link be opened that does something: a click here is not meant as a click there."""
     if reason := find_unsafe_pattern(read_location(link.url)):

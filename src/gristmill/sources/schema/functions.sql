@@ -47,3 +47,18 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER place_gone AFTER DELETE ON link_place REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION forget_links_without_places();
+
+-- A link whose page was removed waits for a person again: nobody but a person brings back what a person removed. One that stands
+-- nowhere any more goes with its page.
+CREATE OR REPLACE FUNCTION let_links_wait_again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM link l USING gone g
+   WHERE l.document = g.id AND l.state = 'indexed' AND NOT EXISTS (SELECT FROM link_place p WHERE p.link = l.id);
+  UPDATE link l
+     SET state = 'waiting', verdict = 'uncertain', reason = 'Its page was removed.', rule = NULL, decided_by = NULL,
+         decided_at = clock(), document = NULL, etag = NULL, last_modified = NULL, error = NULL
+    FROM gone g WHERE l.document = g.id AND l.state = 'indexed';
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER page_gone AFTER DELETE ON document REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION let_links_wait_again();
