@@ -285,6 +285,8 @@ async def test_a_source_can_be_tested(reader: Reader, world: ProviderWorld) -> N
         ({"X-RateLimit-Reset": "1"}, 1),
         ({"X-RateLimit-Reset": "soon"}, 60),
         ({"X-RateLimit-Reset": "9" * 40}, 60),
+        ({"Retry-After": "9999999"}, 86_400),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1972446200"}, 86_400),
         ({}, 60),
     ],
 )

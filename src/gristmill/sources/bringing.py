@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 import orjson
 
 from gristmill.errors import Overloaded, Permanent, Transient
-from gristmill.sources.mail.account import refuse_large
 from gristmill.sources.model import RawItem
 from gristmill.sources.moments import read_moment
 
@@ -70,8 +69,12 @@ class Bringer:
     def _limit(self, item: RawItem) -> RawItem:
         if len(item.content) <= self.max_bytes:
             return item
-        large = refuse_large(item.external, len(item.content), self.max_bytes, dict(item.note))
-        return RawItem(large.external, b"", item.mark, large.note, large.refusal)
+        return refuse_large(item.external, len(item.content), self.max_bytes, dict(item.note), item.mark)
+
+
+def refuse_large(external: str, size: int, most: int, note: dict[str, object], mark: str | None = None) -> RawItem:
+    """An item whose bytes are not even fetched."""
+    return RawItem(external, b"", mark, note, f"It has {size:,} bytes, more than the {most:,} of documents.max_bytes.")
 
 
 def _set_aside(id_: str, why: str) -> RawItem:

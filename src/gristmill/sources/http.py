@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any, cast
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -14,10 +13,9 @@ from gristmill.errors import Overloaded, Permanent, Transient, Unsent
 from gristmill.queue import Limit
 from gristmill.settings import FetchSettings
 from gristmill.sources.fetch import Fetcher, NotThere
+from gristmill.sources.fetch.answers import LONGEST_PAUSE, PAUSE, read_date, read_retry_after
 
 TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=15, sock_read=60)
-UNSAID = timedelta(minutes=1)  # until we come again, if the other side asks for a pause and does not say how long
-LONGEST_PAUSE = timedelta(days=30)  # that is believed
 LONGEST = 64 << 20  # bytes of one answer
 BUSY = (429, 503)
 # answers to a change that may have been made: a gateway gave up behind which it went on, or the new thing is elsewhere
@@ -62,7 +60,7 @@ class Answer:
     @property
     def at(self) -> datetime | None:
         """When it was given, by the clock of the provider."""
-        return _read_date(self.headers.get("Date"))
+        return read_date(self.headers.get("Date"))
 
     @property
     def has_next(self) -> bool:
@@ -108,7 +106,7 @@ class Provider:
                 body = await self._read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Transient(f"{self.host} cannot be reached ({type(error).__name__}).") from error
-        self.now = _read_date(response.headers.get("Date")) or self.now
+        self.now = read_date(response.headers.get("Date")) or self.now
         if missing and response.status in NOT_HERE:
             return None
         if redirects and (response.status in REDIRECTS or response.status in NOT_HERE):
@@ -251,13 +249,13 @@ def is_limit(headers: Mapping[str, str], body: bytes) -> bool:
 def read_wait(headers: Mapping[str, str]) -> timedelta:
     """How long we are to wait: what `Retry-After` says, or until calls are allowed again; a minute otherwise."""
     if "Retry-After" in headers:
-        return read_pause(headers["Retry-After"], headers.get("Date"))
+        return read_retry_after(headers["Retry-After"], headers.get("Date"))
     if any(headers.get(name, "0") != "0" for name in LEFT):  # calls are left: another limit than that of the header
-        return UNSAID
+        return PAUSE
     reset = next((headers[name] for name in RESETS if name in headers), None)
-    until, now = _read_reset(reset), _read_date(headers.get("Date"))
+    until, now = _read_reset(reset), read_date(headers.get("Date"))
     if until is None or now is None:
-        return UNSAID
+        return PAUSE
     return min(max(until - now, timedelta(seconds=1)), LONGEST_PAUSE)
 
 
@@ -269,24 +267,6 @@ def _read_reset(said: str | None) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _read_date(said: str | None) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(said or "")
-    except (ValueError, TypeError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def read_pause(said: str, date: str | None = None) -> timedelta:
-    """`Retry-After`: seconds, or a date, which is compared with the date of the same answer; a minute otherwise."""
-    if said.strip().isdigit():
-        return min(timedelta(seconds=min(int(said), 86_400 * 365)), LONGEST_PAUSE)
-    until, now = _read_date(said), _read_date(date)
-    if until is None or now is None:
-        return UNSAID
-    return max(until - now, timedelta(seconds=1))
 
 
 def _wait_for_nobody(name: str, limit: Limit | None, *, patience: timedelta) -> AbstractAsyncContextManager[None]:

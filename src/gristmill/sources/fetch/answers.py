@@ -54,12 +54,13 @@ def read_retry_after(value: str | None, date: str | None) -> timedelta:
     if re.fullmatch(r"\s*\d{1,9}\s*", value):
         wait = timedelta(seconds=int(value))
     else:
-        until, now = _read_date(value), _read_date(date)
+        until, now = read_date(value), read_date(date)
         wait = until - now if until and now else PAUSE
     return min(max(wait, timedelta(seconds=1)), LONGEST_PAUSE)
 
 
-def _read_date(value: str | None) -> datetime | None:
+def read_date(value: str | None) -> datetime | None:
+    """A date as it stands in a header; None if there is none, or none that can be read."""
     try:
         found = parsedate_to_datetime(value or "")
     except (ValueError, TypeError):

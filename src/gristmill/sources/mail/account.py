@@ -114,8 +114,3 @@ def divide_by_size(sizes: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
         total += size
     if some:
         yield some
-
-
-def refuse_large(external: str, size: int, most: int, note: dict[str, object]) -> RawItem:
-    why = f"It has {size:,} bytes, more than the {most:,} of documents.max_bytes."
-    return RawItem(external, b"", None, note, why)

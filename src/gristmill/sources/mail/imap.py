@@ -18,6 +18,7 @@ from pydantic import Field
 from gristmill.documents import read_message_id
 from gristmill.errors import Overloaded, Transient
 from gristmill.sources.blocking import OneThread
+from gristmill.sources.bringing import refuse_large
 from gristmill.sources.mail.account import (
     REFUSED,
     MailAccount,
@@ -26,7 +27,6 @@ from gristmill.sources.mail.account import (
     divide_by_size,
     explain_refusal,
     read_credential,
-    refuse_large,
     set_aside_refused,
 )
 from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines, SaidTooMuch

@@ -10,6 +10,7 @@ from typing import Any
 
 from gristmill.errors import Permanent, Transient
 from gristmill.sources.blocking import OneThread
+from gristmill.sources.bringing import refuse_large
 from gristmill.sources.mail.account import (
     MailAccount,
     MailRefused,
@@ -17,7 +18,6 @@ from gristmill.sources.mail.account import (
     divide_by_size,
     explain_refusal,
     read_credential,
-    refuse_large,
     set_aside_refused,
 )
 from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines

@@ -7,8 +7,8 @@ from hashlib import sha256
 from itertools import islice
 from urllib.parse import unquote
 
+from gristmill.sources.bringing import refuse_large
 from gristmill.sources.http import Provider
-from gristmill.sources.mail.account import refuse_large
 from gristmill.sources.model import Description, Fetched, RawItem
 from gristmill.sources.moments import read_moment
 
@@ -34,8 +34,7 @@ class IssueFile:
         """With its bytes; None if they are gone."""
         note: dict[str, object] = {name: value for name, value in vars(self).items() if name not in ("size", "place")}
         if self.size > max_bytes:
-            large = refuse_large(external, self.size, max_bytes, note)
-            return RawItem(external, b"", mark, note, large.refusal)
+            return refuse_large(external, self.size, max_bytes, note, mark)
         content = await provider.download(self.place)
         return None if content is None else RawItem(external, content, mark, note)
 

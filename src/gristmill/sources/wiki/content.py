@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import orjson
 
+from gristmill.sources.bringing import refuse_large
 from gristmill.sources.http import Provider
-from gristmill.sources.mail.account import refuse_large
 from gristmill.sources.model import Listed, RawItem
 from gristmill.sources.values import read_name, read_things
 from gristmill.sources.wiki.page import ATTACHMENT, PAGE
@@ -87,8 +87,7 @@ class WikiFile:
         """With its bytes; None if they are gone."""
         note = {name: value for name, value in vars(self).items() if name not in ("size", "place")}
         if self.size > max_bytes:
-            large = refuse_large(ATTACHMENT + self.id, self.size, max_bytes, note)
-            return RawItem(large.external, b"", mark, note, large.refusal)
+            return refuse_large(ATTACHMENT + self.id, self.size, max_bytes, note, mark)
         content = await provider.download(self.place)
         return None if content is None else RawItem(ATTACHMENT + self.id, content, mark, note)
 
