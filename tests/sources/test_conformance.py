@@ -8,6 +8,7 @@ from calendar_server import PASSWORD as CALENDAR_PASSWORD
 from dovecot import PASSWORD
 from farm import Farm, a_farm
 from kills import Killed, KilledAt
+from psycopg import sql
 from worlds import SERVED, WORLDS, World, a_world
 
 from gristmill.db import Database
@@ -17,6 +18,7 @@ from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Source
 
 KEYS = [f"k{n}" for n in range(5)]
+MANY = 12  # items of a source, where five might pass by chance
 KILLS = 8  # of a listing, spread over all that it awaits
 FORGET = "DELETE FROM source_item WHERE source = %(id)s AND external = %(external)s RETURNING 1"
 
@@ -79,6 +81,42 @@ async def test_unchanged_items_are_not_written_again(farm: Farm, world: World) -
         assert isinstance(answer, Done), answer
     after = await farm.rows(rows), await farm.rows(work), await farm.rows("SELECT sum(n) FROM source_tally")
     assert after == before
+
+
+async def test_a_poll_and_a_listing_of_many_unchanged_items_write_nothing_but_the_row_of_their_source(
+    farm: Farm, world: World
+) -> None:
+    """In no table of the house."""
+    for n in range(MANY):
+        await world.put(f"many{n}")
+    source = await planted(farm, world)
+    hands = farm.by_hand(KINDS)
+    await hands.poll(source)  # what the last poll saw less than a minute after it was made is looked at once more
+    before = await photograph(farm)
+    for ask in (hands.poll, hands.compare, hands.poll):
+        answer = await ask(source)
+        assert isinstance(answer, Done), answer
+    assert await photograph(farm) == before
+    looked = await farm.look(source)
+    assert looked.listing is not None
+    assert (looked.listing["there"], looked.listing["here"]) == (MANY + len(KEYS), MANY + len(KEYS))
+
+
+async def photograph(farm: Farm) -> dict[str, str]:
+    """The place of every row of every table but that of sources: a row that is written has another one."""
+    tables = await farm.rows(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1"
+    )
+    rows = {
+        one.relname: await farm.rows(
+            sql.SQL("SELECT count(*), max(xmin::text::bigint), sum(hashtext(ctid::text)) FROM {}").format(
+                sql.Identifier(one.relname)
+            )
+        )
+        for one in tables
+        if one.relname != "source"
+    }
+    return {name: str(seen) for name, seen in rows.items()}
 
 
 async def test_what_comes_later_comes_too(farm: Farm, world: World) -> None:
