@@ -19,13 +19,19 @@ from typing import ClassVar
 
 import uvloop
 
-from gristmill.db import Database, Tx
-from gristmill.db.embedded import Embedded
-from gristmill.errors import Transient
-from gristmill.queue import Done, Worker, bind, current, on
-from gristmill.queue.worker.supervisor import Supervisor
-from gristmill.settings import LogSettings, QueueSettings
-from gristmill.telemetry import set_up_logs
+from gristmill.doors import keep_doors_closed, load_for_good
+
+if __name__ == "__main__":  # as the command does; in the tests themselves, the doors are open already
+    keep_doors_closed()
+
+with load_for_good():
+    from gristmill.db import Database, Tx
+    from gristmill.db.embedded import Embedded
+    from gristmill.errors import Transient
+    from gristmill.queue import Done, Worker, bind, current, on
+    from gristmill.queue.worker.supervisor import Supervisor
+    from gristmill.settings import LogSettings, QueueSettings
+    from gristmill.telemetry import set_up_logs
 
 LEDGER = "CREATE TABLE ledger (n bigint PRIMARY KEY, count int NOT NULL)"
 ENTRY = "INSERT INTO ledger AS l (n, count) VALUES (%(n)s, 1) ON CONFLICT (n) DO UPDATE SET count = l.count + 1"
