@@ -6,8 +6,9 @@ that is not there, a breach of the content policy.
 """
 
 import os
+import re
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -41,10 +42,11 @@ needs_chromium = [pytest.mark.skipif(CHROMIUM is None, reason=HINT), pytest.mark
 AWAY = ("ERR_CONNECTION_REFUSED", "htmx:sendError", "htmx:afterRequest")  # a server that is stopped on purpose
 # Axe gives what a rule finds the impact of the rule. It need not look for anything that is minor or moderate, and of
 # what it found only the lines that a person reads come back.
-FIND_BARRIERS = """async () => {
+FIND_BARRIERS = """async frame => {
   const isSlight = one => ["minor", "moderate"].includes(one.impact);
   const rules = Object.fromEntries(axe._audit.rules.filter(isSlight).map(one => [one.id, {enabled: false}]));
-  const found = await axe.run({rules, resultTypes: ["violations"]});
+  const place = frame ? document : {exclude: [["header.top"], ["nav.side"]]};
+  const found = await axe.run(place, {rules, resultTypes: ["violations"]});
   return found.violations.filter(one => !isSlight(one))
     .map(one => `${one.id}: ${one.help} (${one.nodes[0].html.slice(0, 160)})`);
 }"""
@@ -181,16 +183,27 @@ async def start_browser() -> AsyncGenerator[Browser]:
             await browser.close()
 
 
-async def bring_axe(page: Page) -> None:
-    """From the next page on, axe is there from the beginning: the browser compiles it once, not for each page."""
+async def look_for_barriers(page: Page, paths: Sequence[str]) -> list[str]:
+    """What keeps people from using these pages: barriers, and that a page moves sideways.
+
+    The frame is that of every page: it is looked at on the first one.
+    """
+    # from the next page on, axe is there from the beginning: the browser compiles it once, not for each page
     await page.add_init_script(path=AXE_FILE_PATH)
+    found: list[str] = []
+    for place, path in enumerate(paths):
+        await page.goto(re.sub(r"^(\w+://[^/]+).*", rf"\1{path}", page.url))
+        await page.wait_for_load_state("load")
+        found += await find_barriers(page, frame=place == 0)
+        found += [f"{path} moves sideways at {page.viewport_size}"] if await overflows(page) else []
+    return found
 
 
-async def find_barriers(page: Page) -> list[str]:
+async def find_barriers(page: Page, *, frame: bool = True) -> list[str]:
     """What axe finds serious or critical on a page: one line for each, with the element."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE_SCRIPT)
-    return [f"{page.url} {one}" for one in await page.evaluate(FIND_BARRIERS)]
+    return [f"{page.url} {one}" for one in await page.evaluate(FIND_BARRIERS, frame)]
 
 
 async def overflows(page: Page) -> bool:

@@ -1,12 +1,11 @@
 """The console in a real browser: by keyboard, by hand, narrow and dark, live, and while the server is away."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browser import bring_axe, find_barriers, needs_chromium, open_browser, open_site, overflows
+from browser import find_barriers, look_for_barriers, needs_chromium, open_browser, open_site
 from furnishing import furnish, list_pages
 from playwright.async_api import Page, Response, expect
 
@@ -43,14 +42,21 @@ async def test_no_page_has_barriers_or_moves_sideways(db: Database, tmp_path: Pa
         assert not found, "\n".join(found)
 
 
-async def look_for_barriers(page: Page, paths: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    await bring_axe(page)
-    for path in paths:
-        await go(page, path)
-        found += await find_barriers(page)
-        found += [f"{path} moves sideways"] if await overflows(page) else []
-    return found
+PUT_BARRIERS = """() => {
+  document.querySelector("main").insertAdjacentHTML("beforeend", "<button></button><p class='pale'>hardly seen</p>");
+  document.querySelector("nav.side").insertAdjacentHTML("beforeend", "<a href='/'></a>");
+  document.querySelector("p.pale").style.color = "#ccc";
+}"""
+
+
+async def test_a_barrier_is_found_in_the_page_and_in_its_frame(db: Database) -> None:
+    """Of what the tests above look for, something of each kind: a name that is missing, and a colour."""
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        assert await look_for_barriers(page, ["/schedules"]) == []
+        await page.evaluate(PUT_BARRIERS)
+        found = [{line.split()[1] for line in await find_barriers(page, frame=frame)} for frame in (True, False)]
+        assert found == [{"button-name:", "color-contrast:", "link-name:"}, {"button-name:", "color-contrast:"}]
 
 
 async def test_everything_is_reached_by_keyboard(db: Database) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import find_barriers, needs_chromium, open_browser, open_site, overflows
+from browser import look_for_barriers, needs_chromium, open_browser, open_site
 from paper import BLANK, put_document
 from playwright.async_api import Page, expect
 from serving import ACME, GLOBEX
@@ -197,9 +197,5 @@ async def test_no_page_has_barriers_or_moves_sideways(db: Database, width: int, 
     graphs = ["/graph", "/graph?open=person%3A%3Ajane", "/graph?open=person%3A%3Ajane&shown=list"]
     async with open_site(db) as site, open_browser() as browser:
         page = await site.open_page(browser, width=width, dark=dark)
-        found: list[str] = []
-        for path in (*lists, *tabs, f"/documents/{document}/delete", *graphs):
-            await go(page, path)
-            found += await find_barriers(page)
-            found += [f"{path} moves sideways"] if await overflows(page) else []
+        found = await look_for_barriers(page, [*lists, *tabs, f"/documents/{document}/delete", *graphs])
         assert not found, "\n".join(found)

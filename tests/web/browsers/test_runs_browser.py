@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from browser import Site, find_barriers, needs_chromium, open_browser, open_site, overflows
+from browser import Site, look_for_barriers, needs_chromium, open_browser, open_site
 from playwright.async_api import Browser, Page, expect
 from serving import add_keys
 
@@ -149,8 +149,5 @@ async def test_no_page_of_runs_has_barriers_or_moves_sideways(db: Database) -> N
             await site.open_page(browser, width=1024),
             await site.open_page(browser, width=390, dark=True),
         ):
-            for path in paths:
-                await go(page, site, path)
-                found += await find_barriers(page)
-                found += [f"{path} moves sideways at {page.viewport_size}"] if await overflows(page) else []
+            found += await look_for_barriers(page, paths)
         assert not found, "\n".join(found)
