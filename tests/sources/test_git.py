@@ -18,9 +18,9 @@ from gristmill.models import Passage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.sources.git.commits import MOST_PATCH, read_commits, split_patches
 from gristmill.sources.git.connector import GIT, GitOptions, name_workspace
-from gristmill.sources.git.index import describe_commit, find_keys
+from gristmill.sources.git.index import describe_commit, find_keys, list_branches
 from gristmill.sources.git.program import Git, make_header
-from gristmill.sources.model import Fetched
+from gristmill.sources.model import Fetched, Source
 from gristmill.sources.poller import choose_pause
 
 HOUSE = Path(__file__).parents[2]
@@ -237,3 +237,47 @@ def test_a_token_is_not_sent_over_an_open_line() -> None:
         GitOptions.model_validate({"url": "http://git.example.org/mill.git", "token": "env:X"})
     GitOptions.model_validate({"url": "http://127.0.0.1:3000/mill.git", "token": "env:X"})
     GitOptions.model_validate({"url": "http://git.example.org/mill.git"})
+
+
+async def read_branches(farm: Farm, source: Source) -> dict[str, tuple[str, int]]:
+    """What the page of each commit says of its branches, by its subject, and how often it was read."""
+    rows = await farm.rows(
+        "SELECT i.title, i.version, i.note FROM source_item i WHERE source = %(id)s AND NOT leaving", id=source.id
+    )
+    return {row.title: (", ".join(list_branches(row.note)), row.version) for row in rows}
+
+
+async def test_a_commit_has_all_branches_that_reach_it_also_those_that_reach_it_later(
+    farm: Farm, repository: GitWorld
+) -> None:
+    commit(repository, "first", a="1")
+    repository.git("checkout", "--quiet", "-b", "feature")
+    commit(repository, "work", b="1")
+    repository.git("checkout", "--quiet", "main")
+    source = await farm.add("git", **repository.options)
+    await farm.work()
+    assert await read_branches(farm, source) == {"first": ("main", 1), "work": ("feature", 1)}
+    repository.git("branch", "review", "feature")
+    await farm.poll(source)
+    assert await read_branches(farm, source) == {"first": ("main", 1), "work": ("feature, review", 2)}
+    repository.git("branch", "-D", "review")
+    repository.git("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
+    repository.git("branch", "later")
+    await farm.poll(source)
+    merged = {"first": ("main", 1), "merge": ("main", 1), "work": ("main, feature", 3)}
+    assert await read_branches(farm, source) == merged
+    await farm.compare(source)
+    await farm.poll(source)
+    assert await read_branches(farm, source) == merged
+    assert (await farm.look(source)).error is None
+
+
+async def test_a_commit_is_drawn_with_all_its_branches(repository: GitWorld) -> None:
+    found = await read_one(repository, commit(repository, "first", a="1"))
+    note = {"project": "mill", "branch": "main", "branches": ["main", "feature"]}
+    described = describe_commit(Fetched("one", found.hash, note, found.to_bytes()))
+    about = {"type": "markdown", "title": described.title, "meta": dict(described.metadata)}
+    (graph,) = extract_passages([Passage("first", context=about)])
+    branches = {one.target for one in graph.relations if one.type == "ON_BRANCH"}
+    assert branches == {"branch::mill/main", "branch::mill/feature"}
+    assert "on main, feature of mill" in (described.content or b"").decode()

@@ -222,7 +222,7 @@ def add_commit(context: Mapping[str, Any], into: ExtractionBuilder) -> str:
         into.add_relation(person, "AUTHORED", key)
     for parent in cast(list[str], facts.get("parents", [])):
         into.add_relation(key, "HAS_PARENT", into.add_entity("commit", f"{parent}::{project}"))
-    if branch := str(facts.get("branch", "")):
+    for branch in cast(list[str], facts.get("branches") or filter(None, [facts.get("branch")])):
         into.add_relation(key, "ON_BRANCH", into.add_entity("branch", f"{project}/{branch}", written=branch))
     for status, path, before in cast(list[tuple[str, str, str | None]], facts.get("files", [])):
         file = into.add_entity("file", f"{project}/{path}", written=path)

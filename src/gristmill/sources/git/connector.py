@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import Literal, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from pydantic import Field, field_validator, model_validator
 from gristmill.errors import Overloaded, Permanent, Transient
 from gristmill.hosts import is_loopback
 from gristmill.settings import Reference, Slice, read_reference
+from gristmill.sources.git.branches import find_reach
 from gristmill.sources.git.commits import Commit, read_commits
 from gristmill.sources.git.index import describe_commit
 from gristmill.sources.git.program import Git, make_header
@@ -70,14 +71,21 @@ class GitOptions(Slice):
         return self.project or last or "repository"
 
 
+class Seen(NamedTuple):
+    """What is known of a commit before it is read."""
+
+    branches: Sequence[str]  # that reach it
+    mark: str | None
+
+
 @dataclass(frozen=True)
 class GitConnector:
-    """The checkpoint is the commit at which each branch stood."""
+    """The checkpoint is the commit at which each branch stood, with its mark."""
 
     git: Git
     options: GitOptions
     bench: Bench
-    walked: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    walked: dict[str, dict[str, Seen]] = field(default_factory=dict[str, dict[str, Seen]])
     fetched: list[bool] = field(default_factory=list[bool])  # whether the clone is up to date
 
     async def check(self) -> str:
@@ -93,26 +101,29 @@ class GitConnector:
             self.fetched.append(True)
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
-        """Commits that no branch reached before; known ones among them are left out, after a kill for example.
+        """Commits that no branch reached before, and those that other branches reach now: a merge tells of both.
 
         A branch that was taken away and pushed again stands where it stood, and yet its commits are leaving, or gone.
         """
         heads = await self._find_heads()
-        before = dict(checkpoint.get("heads", {}))
-        missing = {one.external for one in await self.bench.known.find_unlike([Listed(one) for one in heads.values()])}
+        before, marks = dict(checkpoint.get("heads", {})), dict(checkpoint.get("marks", {}))
+        listed = [Listed(one, marks.get(one)) for one in heads.values()]
+        missing = {one.external for one in await self.bench.known.find_unlike(listed)}
         if heads != before or missing:
             old = await self._find_existing([one for one in before.values() if one not in missing])
-            commits = await self._walk(heads, old)
+            commits = await self._survey(heads, old, before.get(await self._find_default()))
             for portion in _portions(list(commits.items()), COMPARED):
-                unlike = await self.bench.known.find_unlike([Listed(one) for one, _ in portion])
-                fresh = {one.external: commits[one.external] for one in unlike}
-                async for items in self._read(fresh):
+                unlike = await self.bench.known.find_unlike([Listed(one, seen.mark) for one, seen in portion])
+                async for items in self._read({one.external: commits[one.external] for one in unlike}):
                     yield Batch(checkpoint, items)
-        yield Batch({"heads": heads})
+            marks = {one: seen.mark for one in heads.values() if (seen := commits.get(one)) and seen.mark} | {
+                one: mark for one, mark in marks.items() if one in heads.values() and one not in commits
+            }
+        yield Batch({"heads": heads, **({"marks": marks} if marks else {})})
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
-        for portion in _portions(list(await self._walk(await self._find_heads(), [])), COMPARED):
-            yield [Listed(one) for one in portion]
+        for portion in _portions(list((await self._survey(await self._find_heads())).items()), COMPARED):
+            yield [Listed(one, seen.mark) for one, seen in portion]
 
     async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
         """Those that a branch reaches: what was forced away may still lie in the clone.
@@ -120,11 +131,24 @@ class GitConnector:
         A listing asks for one portion after the other: the history is walked through once for all of them.
         """
         if "there" not in self.walked:
-            self.walked["there"] = await self._walk(await self._find_heads(), [])
+            self.walked["there"] = await self._survey(await self._find_heads())
         there = self.walked["there"]
         async for items in self._read({one: there[one] for one in ids if one in there}):
             for item in items:
                 yield item
+
+    async def _survey(
+        self, heads: Mapping[str, str], old: Sequence[str] = (), since: str | None = None
+    ) -> dict[str, Seen]:
+        """The commits that these branches reach and the old ones do not, the oldest first, each with its branches.
+
+        Then those that the default branch reaches since it stood elsewhere, and those that stand apart from it.
+        """
+        default = await self._find_default()
+        commits = await self._walk(heads, old)
+        reach = await find_reach(self.git, heads, default, [one for one in old if one == since])
+        again = {one: default for one in (*reach.new, *reach.apart) if one not in commits}
+        return {one: Seen(reach.name(one, by), reach.mark(one)) for one, by in (commits | again).items()}
 
     async def _find_heads(self) -> dict[str, str]:
         await self._prepare()
@@ -159,14 +183,17 @@ class GitConnector:
     async def _find_default(self) -> str:
         return (await self.git.run("symbolic-ref", "-q", "HEAD")).decode().strip()
 
-    async def _read(self, commits: Mapping[str, str]) -> AsyncIterator[list[RawItem]]:
+    async def _read(self, commits: Mapping[str, Seen]) -> AsyncIterator[list[RawItem]]:
         for portion in _portions(list(commits), PORTION):
             found = await read_commits(self.git, portion)
             yield [self._make_item(one, commits[one.hash]) for one in found]
 
-    def _make_item(self, commit: Commit, branch: str) -> RawItem:
-        note = {"project": self.options.project_name, "branch": branch.removeprefix("refs/heads/")}
-        return RawItem(commit.hash, commit.to_bytes(), None, note)
+    def _make_item(self, commit: Commit, seen: Seen) -> RawItem:
+        names = [one.removeprefix("refs/heads/") for one in seen.branches]
+        note: dict[str, object] = {"project": self.options.project_name, "branch": names[0]}
+        if len(names) > 1:
+            note["branches"] = names
+        return RawItem(commit.hash, commit.to_bytes(), seen.mark, note)
 
 
 T = TypeVar("T")

@@ -44,6 +44,7 @@ def _describe_graph(commit: dict[str, Any], note: Any) -> dict[str, Any]:
         "hash": commit["hash"],
         "project": note["project"],
         "branch": note.get("branch", ""),
+        "branches": list_branches(note),
         "author": commit["author"],
         "author_mail": commit["author_mail"],
         "parents": commit["parents"],
@@ -51,6 +52,11 @@ def _describe_graph(commit: dict[str, Any], note: Any) -> dict[str, Any]:
         "keys": find_keys(commit["message"], note["project"])[:MOST_NAMED],
         "subject": commit["message"].partition("\n")[0][:200],
     }
+
+
+def list_branches(note: Any) -> list[str]:
+    """The branches that reach a commit, the default one first."""
+    return list(note.get("branches") or filter(None, [note.get("branch")]))
 
 
 def find_keys(message: str, project: str) -> list[str]:
@@ -64,7 +70,7 @@ def write_page(commit: dict[str, Any], note: Any) -> str:
     lines = [
         f"# {commit['message'].partition(chr(10))[0].strip()}",
         "",
-        f"Commit {commit['hash']} on {note.get('branch') or 'a branch'} of {note['project']}  ",
+        f"Commit {commit['hash']} on {', '.join(list_branches(note)) or 'a branch'} of {note['project']}  ",
         f"Author: {commit['author']} <{commit['author_mail']}>, {commit['authored_at']}  ",
         *([f"Merge of {', '.join(commit['parents'])}"] if len(commit["parents"]) > 1 else []),
         "",
