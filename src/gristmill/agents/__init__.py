@@ -1,6 +1,7 @@
 """Agents: questions are answered with citations; what was asked for is done in steps, once, and only when allowed."""
 
 from gristmill.agents.ask.answering import Answerer, Past
+from gristmill.agents.ask.excerpts import choose_excerpt
 from gristmill.agents.ask.model import Answer, Citation, Draft, Ended, Event, Found, Passage, Said, Sentence
 from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.streams import ask_in_conversation, stream_answer
@@ -93,6 +94,7 @@ __all__ = [
     "ask_in_conversation",
     "begin_run",
     "check_agents",
+    "choose_excerpt",
     "draw_run",
     "drop_policy",
     "end_run",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from gristmill.agents import AskService, Speaker, ask_in_conversation, stream_answer
+from gristmill.agents import AskService, Speaker, ask_in_conversation, choose_excerpt, stream_answer
 from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.output import Json, Misused, err, out, say_json, shorten, warn
 from gristmill.cli.scopes import ViewedClient, view_of
@@ -22,7 +22,8 @@ from gristmill.web import ask_local
 OPERATOR = Speaker("operator")
 Pair = tuple[str, dict[str, Any]]
 SHOWN = 5  # passages where no model is configured
-QUOTE = 160  # characters of a quotation
+QUOTE = 160  # characters of a quotation …
+EXCERPT = 320  # … and of a passage that stands for itself
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -173,14 +174,14 @@ def list_sources(answer: dict[str, Any]) -> Iterator[Text]:
         if key in seen:
             continue
         seen.add(key)
-        quote = place.get("quote") or place.get("text") or ""
+        quote = place.get("quote") or choose_excerpt(answer["question"], place.get("text") or "", most=EXCERPT)
         yield Text.assemble(
             (f"\n[{place['number']}] ", "bold"),
             (shorten(place["title"] or place["name"], 60), "bold"),
             (f"  document {place['document']}", "cyan"),
             (f"  page {place['page']}", "cyan"),
             (f"  {place['start']}–{place['stop']}", "dim"),
-            f"\n    “{shorten(quote, QUOTE)}”",
+            f"\n    “{shorten(quote, QUOTE if place.get('quote') else EXCERPT + 4)}”",
         )
 
 

@@ -28,6 +28,7 @@ from gristmill.settings import AskSettings
 from gristmill.telemetry import log
 
 CLOSE = 0.6  # the cosine from which two sentences say the same in other words
+NOTHING_HOLDS = "The model answered, but no passage supports a sentence of it."
 LONGEST_QUESTION = 8_000  # characters
 MOST_SENTENCES = 40  # of one answer: a model that goes on for ever is stopped
 
@@ -207,6 +208,8 @@ class Answerer:
 
     def _finish(self, known: Collected) -> Answer:
         if not known.shown:
+            if any(not admits_ignorance(one.text, one.verdict) for one in known.sentences):
+                known.note = " ".join(filter(None, (known.note, NOTHING_HOLDS)))
             return known.finish("unknown", say_unknown(known.asked.language), self.model)
         return known.finish("answer", " ".join(known.shown), self.model)
 

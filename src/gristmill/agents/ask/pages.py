@@ -52,9 +52,14 @@ def show_message(message: StoredMessage, draft: str = "") -> ShownMessage:
 
 
 def link_place(place: CitationShape | PassageShape) -> str:
-    """The page of the document, with the words marked; or the record."""
+    """The page of the document, with the words marked; or the record.
+
+    If the words are not there any more, the documents of this name: a newer version has another number.
+    """
     if place.record is not None:
         return f"/records/record/{place.record}"
+    if (place.quote if isinstance(place, CitationShape) else place.text) is None:
+        return f"/documents?{urlencode({'name': place.name})}"
     return f"/documents/{place.document}?{urlencode({'page': place.page, 'at': f'{place.start}-{place.stop}'})}"
 
 

@@ -52,6 +52,8 @@ def judge_by_rule(planned: PlannedStep, work: Work) -> Verdict:
     if changes and all(call["is_error"] for call in changes):
         said = "was refused by a person" if changes[-1].get("is_refused") else "failed"
         return Verdict(is_done=False, reason=f"{changes[-1]['tool']} {said}.", by="rule")
+    if work["calls"] and planned["kind"] != "research" and not has_shown(work):
+        return Verdict(is_done=False, reason=f"{work['calls'][-1]['tool']} failed, as all of its calls did.", by="rule")
     reason = "Its tools succeeded." if has_shown(work) else "It called no tool, and says that it is done."
     return Verdict(is_done=True, reason=reason, by="rule")
 

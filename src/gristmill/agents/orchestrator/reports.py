@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from gristmill.agents.ask.excerpts import choose_excerpt
 from gristmill.agents.orchestrator.state import Goal, State
 from gristmill.agents.runs import Run
+from gristmill.wording import format_count
 
 MARKS = {"done": "x", "failed": "!", "open": " "}
 LONGEST_PASSAGE = 600  # characters
@@ -19,17 +21,18 @@ NEXT = {
 
 def write_report(run: Run, state: State, summary: str = "") -> str:
     """In Markdown: what came of it, what was done for it, and on what it stands."""
-    parts = [f"# {run.title}", *_list_parts(state, summary)]
+    parts = [f"# {run.title}", *_list_parts(run, state, summary)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _list_parts(state: State, summary: str) -> Iterator[str]:
+def _list_parts(run: Run, state: State, summary: str) -> Iterator[str]:
     if not state.get("has_model"):
         yield NO_MODEL
-        yield list_passages(state)
+        yield list_passages(run, state)
         yield NEXT[state.get("category", "SINGLE_TASK")]
         return
     yield state.get("answer", "")
+    yield count_failures(state)
     yield summary
     yield state.get("ended", "")
     yield describe_work(state)
@@ -37,7 +40,16 @@ def _list_parts(state: State, summary: str) -> Iterator[str]:
         yield list_sources(state)
     elif not state.get("goals") and not state.get("ended"):
         yield NO_MODEL
-        yield list_passages(state)
+        yield list_passages(run, state)
+
+
+def count_failures(state: State) -> str:
+    """What was not reached, by rule, before the words of the model: it may say that all is well."""
+    goals = state.get("goals", [])
+    failed = [one for one in goals if one["state"] != "done"]
+    if not failed:
+        return ""
+    return f"{len(failed)} of {format_count(len(goals), 'goal')} {'was' if len(failed) == 1 else 'were'} not reached."
 
 
 def describe_work(state: State) -> str:
@@ -58,11 +70,12 @@ def describe_goal(goal: Goal) -> str:
     return f"{line}\n  {goal['summary']}" if goal["summary"] else line
 
 
-def list_passages(state: State) -> str:
+def list_passages(run: Run, state: State) -> str:
+    """Of each passage the sentences that fit the request."""
     found = state.get("evidence", [])[:MOST_PASSAGES]
     shown = [
         f"[{one['number']}] {one['title']} (document {one['document']}, page {one['page']})\n> "
-        + "\n> ".join(one["text"].strip()[:LONGEST_PASSAGE].splitlines())
+        + "\n> ".join(choose_excerpt(run.request, one["text"], most=LONGEST_PASSAGE).splitlines())
         for one in found
     ]
     return "\n\n".join(shown) or "Nothing that is stored fits."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from email.message import EmailMessage
 from email.policy import SMTP
+from email.utils import formatdate
 
 from gristmill.errors import Permanent, Transient, Unsent
 from gristmill.settings import MailServer, read_reference
@@ -20,6 +21,8 @@ async def send_mail(server: MailServer, mail: EmailMessage, to: Sequence[str], *
     Permanent if the server refuses it, Unsent if it was not given to the server, Transient if nobody knows.
     """
     password = await asyncio.to_thread(read_reference, server.password) if server.password else None
+    if "Date" not in mail:
+        mail["Date"] = formatdate()  # a mail without one is taken for spam
     await asyncio.to_thread(_send, server, mail, to, password, partly)
 
 
