@@ -312,6 +312,43 @@ async def test_a_part_that_was_done_before_a_kill_is_not_done_again(bench: Workb
     assert list(await look(bench)) == ["d1", "d1.1"]
 
 
+async def test_a_part_that_sent_a_mail_and_is_worded_anew_after_a_kill_is_asked_about(bench: Workbench) -> None:
+    await bench.allow(recipients=("anna@acme.example",))
+    await bench.begin("Send the figures to anna@acme.example.")
+    mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
+    part = use("delegate", agent="email", task="Send the figures.")
+    with pytest.raises(Transient):
+        await carry(bench, script(coding=[part, Transient("gone")], email=[mail, report("I sent the mail.")]))
+    await bench.again()
+    anew = use("delegate", agent="email", task="Please mail the figures to Anna.")
+    llm = script(coding=[anew, report("It is sent.")], email=[mail, report("I sent the mail.")]).make_llm()
+    with pytest.raises(Waiting):
+        await carry(bench, llm)
+    assert '"task":"Send the figures."' in llm.questions[0], "it is told of the call that it made"
+    (question,) = await questions(bench.db, bench.run)
+    assert "“Send the figures.”" in question.sentence
+    assert "“Please mail the figures to Anna.”" in question.sentence
+    await answer(bench.db, bench.run, "refuse")
+    await bench.again()
+    (done,) = await carry(bench, script(coding=[anew, report("It is sent.")]))
+    assert done.success
+    assert len(bench.mail.mails) == 1
+
+
+async def test_a_part_that_was_interrupted_comes_to_its_end_first(bench: Workbench) -> None:
+    await bench.begin("Send the figures to anna@acme.example.")
+    mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
+    part = use("delegate", agent="email", task="Send the figures.")
+    with pytest.raises(Waiting):
+        await carry(bench, script(coding=part, email=mail))
+    await answer(bench.db, bench.run, "approve")
+    await bench.again()
+    (done,) = await carry(bench, script(coding=report("It is sent."), email=report("I sent the mail.")))
+    assert done.success
+    assert len(bench.mail.mails) == 1
+    assert (await look(bench))["d1.1"].success
+
+
 async def test_an_agent_cannot_give_everything_away(bench: Workbench) -> None:
     await bench.begin("Look.")
     parts = [use("delegate", agent="git", task=f"Part {n}.") for n in range(MOST_PARTS + 1)]

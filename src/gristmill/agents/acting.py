@@ -52,6 +52,7 @@ class Brief:
     rounds: int = 12
     coding: bool = False
     expects_change: bool = False  # whoever answers without having changed anything is reminded once
+    past: Sequence[PastCall] = ()  # what others did for it before an interruption: it is told so, as of its own calls
     earlier: int = 0  # attempts at this place before this one: what they called is not counted as a round of this one
 
 
@@ -146,7 +147,7 @@ class _Acting:
     reminder: str = ""
 
     async def run(self) -> Acted:
-        self.past = await self.calls.resume()
+        self.past = [*self.brief.past, *await self.calls.resume()]
         shape, last = make_shape(self.toolbox.tools), make_shape({})
         changing = make_shape({name: self.toolbox.tools[name] for name in self._list_changing()})
         refused, was_reminded = 0, False

@@ -1,9 +1,11 @@
 """Carries delegations out: each is tried by its agent, judged, and settled once, also if a worker is killed between."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Literal, Protocol, assert_never
 
 from pydantic import Field, create_model
@@ -39,12 +41,13 @@ from gristmill.agents.delegation.store import (
     settle_delegation,
 )
 from gristmill.agents.desk import Desk
+from gristmill.agents.effects import EffectRow, list_effects
 from gristmill.agents.orchestrator.execute_step import TOOLS_OF
 from gristmill.agents.orchestrator.goals import guess_kind
 from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.runs import Asked, Cost, Stepping, Waiting
 from gristmill.agents.specialists import GENERAL
-from gristmill.agents.tools import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools import Arguments, Bench, PastCall, Tool, ToolResult
 from gristmill.ids import StepId
 from gristmill.models import fence_text, tokens
 
@@ -53,6 +56,7 @@ MOST_PARTS = 5  # sub-delegations of one delegation
 SUMMARY = 400  # tokens of a result that a parent sees
 MOST_DESCRIBED = 1 / 3  # of its budget, that the tools of an agent may take
 SHARE = 2 / 3  # of its budget, that the context of a delegation may fill
+APPROVE, REFUSE = "approve", "refuse"
 ACCEPT, AGAIN, LEAVE_OUT = "accept", "try again", "leave it out"
 LANGUAGE = "Write in English: the whole answer is translated at its end. Quote names, numbers and wording as they are."
 HELPERS = "You may give a part of the task to another agent by the tool delegate. Say everything that it needs to know."
@@ -218,14 +222,16 @@ class Delegator:
     ) -> Attempt:
         # the settings may not know the agent any more that a plan was made for
         agent = self._agents.get(row.agent, GENERAL)
-        context = self._cut_context(message, await self._list_parts(row.delegation))
+        context = self._cut_context(message)
         message = message.model_copy(update={"agent_name": row.agent, "context": context})
         given = {**message.model_dump(mode="json"), "attempt": row.attempts + 1, "complaints": list(row.complaints)}
         title = f"{row.delegation} {row.agent}: {message.task_summary}"
         async with self._desk.step("delegation", title=title, input=given, parent=parent) as step:
             helpers = list_helpers(message, stack, self._capabilities)
-            desk = self._equip(message, stack, helpers, step)
-            acted = await act(desk, make_brief(message, row, agent, desk, helpers), step)
+            parts = await self._finish_parts(message, stack, step)
+            desk = self._equip(message, stack, helpers, step, parts)
+            brief = make_brief(message, row, agent, desk, helpers)
+            acted = await act(desk, replace(brief, past=[replay_part(one) for one in parts]), step)
             output = await self._read(row, acted)
             changing = {name for name, tool in desk.toolbox.tools.items() if tool.changes != "nothing"}
             complaints = list(agent.check(add_task(output, message), acted))
@@ -250,16 +256,58 @@ class Delegator:
         known = {"changed_files": list(acted.changed_files), "artifacts": artifacts, "sub_delegations": parts}
         return output.model_copy(update=known)
 
-    def _cut_context(self, message: DelegationMessage, parts: Sequence[Delegation]) -> str:
-        """What is known; parts that were given away before an interruption come first."""
-        done = "\n\n".join(one.summary for one in parts if one.is_over)
-        said = fence_text(done, "list of parts that other agents have done for you") if done else ""
-        whole = "\n\n".join(filter(None, (said, message.context, self._known)))
+    def _cut_context(self, message: DelegationMessage) -> str:
+        """What is known."""
+        whole = "\n\n".join(filter(None, (message.context, self._known)))
         return cut_text(whole, int(self._desk.budget(get_budget(message.depth)) * SHARE))
 
     # --- below a delegation
 
-    def _equip(self, message: DelegationMessage, stack: Sequence[str], helpers: Sequence[str], step: Stepping) -> Desk:
+    async def _finish_parts(
+        self, message: DelegationMessage, stack: Sequence[str], step: Stepping
+    ) -> Sequence[Delegation]:
+        """The parts that were given away before this attempt, each brought to its end."""
+        done: list[Delegation] = []
+        for one in await self._list_parts(message.delegation_id):
+            number = int(one.delegation.rpartition(".")[2])
+            part = make_sub_delegation(message, number, one.agent, one.task)
+            done.append(one if one.is_over else await self.carry(part, [*stack, message.agent_name], step.id))
+        return done
+
+    async def _ask_about(self, part: DelegationMessage, before: Sequence[Delegation]) -> ToolResult | None:
+        """A person says whether an agent that has reached the outside is given another part after a restart.
+
+        The model may only have worded the same part anew: nobody but a person knows. None: it goes on.
+        """
+        same = [one for one in before if one.agent == part.agent_name]
+        if not same or any(one.delegation == part.delegation_id for one in before):
+            return None
+        async with self._desk.db.reading() as tx:
+            rows = await list_effects(tx, self._desk.run.id)
+        done = [one for one in same if has_reached_outside(rows, one.delegation)]
+        if not done:
+            return None
+        words = sha256(" ".join(part.task_summary.split()).casefold().encode()).hexdigest()[:12]
+        sentence = (
+            f"{part.agent_name} has done this before: “{done[-1].task}”. After an interruption it is to do this: "
+            f"“{part.task_summary}”. Is it something else, and shall it be done, too?"
+        )
+        details = {"delegation": part.delegation_id, "agent": part.agent_name, "done": done[-1].summary}
+        asked = Asked(f"part {part.delegation_id} {words}", "clarify", sentence, (APPROVE, REFUSE), details)
+        (answer,) = await self._desk.ask(asked)
+        if answer.choice == APPROVE:
+            return None
+        said = f"{answer.by} said no: it was done before. {answer.answer}".strip()
+        return ToolResult(f"{said}\n{done[-1].summary}", is_error=True, is_refused=True)
+
+    def _equip(
+        self,
+        message: DelegationMessage,
+        stack: Sequence[str],
+        helpers: Sequence[str],
+        step: Stepping,
+        before: Sequence[Delegation] = (),
+    ) -> Desk:
         """The desk with one tool more, by which an agent gives a part of its task away."""
         if not helpers:
             return self._desk
@@ -269,6 +317,8 @@ class Delegator:
             part = await self._find_part(message, arguments.agent, arguments.task)
             if part is None:
                 return ToolResult(f"You have given away {MOST_PARTS} parts: do the rest yourself.", is_error=True)
+            if (refused := await self._ask_about(part, before)) is not None:
+                return refused
             done = await self.carry(part, [*stack, message.agent_name], step.id)
             data = {"delegation": done.delegation, "success": done.success}
             return ToolResult(done.summary, data, f"the agent {done.agent}", is_error=done.state == "failed")
@@ -291,6 +341,21 @@ class Delegator:
     async def _list_parts(self, delegation: str) -> list[Delegation]:
         async with self._desk.db.reading() as tx:
             return [one for one in await list_delegations(tx, self._desk.run.id) if one.parent == delegation]
+
+
+def replay_part(part: Delegation) -> PastCall:
+    """A part that is over, as the call by which it was given away."""
+    data = {"delegation": part.delegation, "success": part.success}
+    result = ToolResult(part.summary, data, f"the agent {part.agent}", is_error=part.state == "failed")
+    return PastCall(DELEGATE, {"agent": part.agent, "task": part.task}, result)
+
+
+def has_reached_outside(rows: Sequence[EffectRow], delegation: str) -> bool:
+    """Whether a delegation, or a part of it, has changed something outside, or may have."""
+    below = re.compile(rf"delegation {re.escape(delegation)}[#~.]")
+    return any(
+        row.changes == "outside" and row.state not in ("intended", "failed") and below.match(row.key) for row in rows
+    )
 
 
 @lru_cache(maxsize=64)  # the same agents give parts to the same helpers, in run after run
