@@ -370,6 +370,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "queue/0001_tables": "1ebdc1462f29",
     "queue/0002_counters": "f2d8e139bae5",
     "queue/0003_patient_schedules": "5332bc61ab1f",
+    "queue/0004_done_before": "fd4ef10f695a",
     "documents/0001_tables": "f459d70d8bd2",
     "documents/0002_viewing": "c76aa17f3b9e",
     "documents/0003_names": "426063984e0d",

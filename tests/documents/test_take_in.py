@@ -21,22 +21,26 @@ from gristmill.documents import (
     Note,
     Staged,
     Taken,
+    Urgency,
     WholeText,
     blobs,
     read_ahead,
     remove,
     remove_source,
     stage,
+    store,
     take_in,
     take_in_many,
 )
 from gristmill.documents.blobs import PIECE, clear_staged
+from gristmill.documents.letters import OpenDocument, ReadPage, SealPhase
 from gristmill.documents.notebook import NOTHING, prepare_note, prepare_text
 from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import DocumentId
 from gristmill.knowledge import search_hybrid
 from gristmill.models import FakeEmbedder, ModelPool
+from gristmill.queue import Worker
 from gristmill.scopes import GLOBAL, Scope, scope_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -426,10 +430,13 @@ STANDING = """
 SELECT d.urn, d.version, d.type, d.title, d.meta, d.pages, s.status, s.ocr_status, s.ocr_completed_pages,
        (SELECT array_agg((p.number, p.method, p.text, encode(p.key, 'hex'))::text ORDER BY p.number)
           FROM page p WHERE p.document = d.id) AS texts,
-       (SELECT array_agg((g.page_number, g.ocr_status, g.ocr_error)::text ORDER BY g.page_number)
+       (SELECT array_agg((g.page_number, g.ocr_status, g.ocr_error, g.ocr_retry_count, g.vector_status, g.chunk_count,
+                          g.ocr_started_at <= g.ocr_completed_at)::text ORDER BY g.page_number)
           FROM page_status g WHERE g.document_id = d.id) AS units,
        (SELECT array_agg((t.kind, t.outcome, t.error)::text ORDER BY t.kind) FROM task t
-         WHERE t.owner = 'document:' || d.id AND t.kind IN ('documents.open', 'ocr.read', 'vector.split')) AS tasks
+         WHERE t.owner = 'document:' || d.id AND t.kind = 'vector.split') AS tasks,
+       (SELECT array_agg((h.phase, h.status, h.completed, h.skipped, h.total, h.started_at <= h.finished_at,
+                          h.error)::text ORDER BY h.ordinal) FROM phase_progress h WHERE h.document = d.id) AS phases
   FROM document d JOIN document_status s USING (id) WHERE d.urn LIKE %(urn)s ORDER BY d.urn, d.version
 """
 
@@ -439,14 +446,34 @@ async def standing(mill: Mill, urn: str) -> list[Any]:
         return [tuple(row)[1:] for row in await tx.all(STANDING, urn=urn)]
 
 
-@pytest.mark.parametrize(
-    ("type_", "content"),
-    [
-        ("markdown", "# A plan\n\nThe mill grinds all night."),
-        ("mail", "From: bo@example.com\r\nSubject: Flour\r\nDate: Mon, 2 Mar 2026 10:00:00 +0000\r\n\r\nSend flour."),
-        ("text", "word " * 20_000),
-    ],
-)
+KINDS_OF_FILES = [
+    ("markdown", "# A plan\n\nThe mill grinds all night."),
+    ("mail", "From: bo@example.com\r\nSubject: Flour\r\nDate: Mon, 2 Mar 2026 10:00:00 +0000\r\n\r\nSend flour."),
+    ("text", "word " * 20_000),
+]
+
+
+@pytest.mark.parametrize(("type_", "content"), KINDS_OF_FILES)
+async def test_what_was_read_ahead_stands_as_if_it_had_just_been_read(mill: Mill, type_: str, content: str) -> None:
+    plain = Item("plain:1", "one.txt", content, ACME, type=type_, urgency=Urgency(foreground=True, priority=3))
+    await taken(mill.db, plain)
+    reading = {one.kind: mill.handlers[one.kind] for one in (OpenDocument, ReadPage, SealPhase)}
+    await Worker(mill.db, reading, mill.settings.queue, until_idle=True).run()
+    await taken(mill.db, read(replace(plain, urn="ahead:1")))
+    assert await standing(mill, "ahead:%") == await standing(mill, "plain:%")
+    assert (await standing(mill, "ahead:%"))[0][5:7] == ("processing", "completed" if type_ == "mail" else "skipped")
+    left = """SELECT kind, lane, foreground, wait FROM task
+               WHERE owner = 'document:' || %(id)s AND outcome IS NULL AND queue IN ('documents', 'vector')
+               ORDER BY 1, 2, 4"""
+    async with mill.db.transaction() as tx:
+        first, second = await tx.values("SELECT id FROM document ORDER BY urn", DocumentId)
+        documents = await store.load_documents(tx, [first, second])
+        ahead, as_plain = documents[first], documents[second]
+        assert await tx.all(left, id=ahead.id) == await tx.all(left, id=as_plain.id)
+    assert ahead.urgency == as_plain.urgency == Urgency(foreground=True, priority=3)
+
+
+@pytest.mark.parametrize(("type_", "content"), KINDS_OF_FILES)
 async def test_what_was_read_ahead_ends_as_if_it_had_been_opened_and_read(mill: Mill, type_: str, content: str) -> None:
     plain = Item("plain:1", "one.txt", content, ACME, type=type_, metadata={"folder": "Inbox"})
     await taken(mill.db, plain)

@@ -148,9 +148,9 @@ async def group(tx: Tx, id: TaskId) -> dict[str, int]:
 
 
 AUDIT = {
-    "a group's counters are its children's statuses": """
+    "a group's counters are its children's statuses, and what was done before it was opened": """
         SELECT g.id FROM task_group g LEFT JOIN tasks t ON t.parent = g.id GROUP BY g.id
-        HAVING (g.pending, g.processing, g.completed, g.failed, g.skipped, g.cancelled) IS DISTINCT FROM (
+        HAVING (g.pending, g.processing, g.completed - g.done, g.failed, g.skipped, g.cancelled) IS DISTINCT FROM (
           count(*) FILTER (WHERE t.status = 'pending'), count(*) FILTER (WHERE t.status = 'processing'),
           count(*) FILTER (WHERE t.status = 'completed'), count(*) FILTER (WHERE t.status = 'failed'),
           count(*) FILTER (WHERE t.status = 'skipped'), count(*) FILTER (WHERE t.status = 'cancelled'))""",

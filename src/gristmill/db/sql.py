@@ -34,3 +34,8 @@ def with_numbers(query: Query, **numbers: int) -> Query:
 def array(numbers: Iterable[int]) -> str:
     """An array as PostgreSQL reads it from text: five times faster than a list as parameter, and some have hundreds."""
     return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def escape_for_copy(text: str) -> str:
+    """A text as COPY's text format writes it."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -71,7 +71,8 @@ SELECT d.id, d.scope, s.client, s.project, d.urn, d.version, d.hash, b.size, d.c
   FROM document d
   JOIN scope s ON s.id = d.scope
   JOIN blob b ON b.hash = d.hash
-  LEFT JOIN task o ON o.id = d.opening
+  -- one that was read before it came has no opening: its group says how urgent it is
+  LEFT JOIN task o ON o.id = CASE d.opening WHEN 0 THEN d.task ELSE d.opening END
  WHERE d.id = ANY (%(ids)s);
 
 -- name: save_inspection

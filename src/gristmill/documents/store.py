@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -18,11 +18,13 @@ from gristmill.errors import Refused
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.knowledge import Piece, chunks
 from gristmill.queue import (
+    SUBJECT,
     Branch,
     Follower,
     Leaf,
     Planted,
     Revived,
+    Seed,
     Tree,
     plant_trees,
     retry_tasks,
@@ -33,6 +35,7 @@ from gristmill.queue import (
 from gristmill.tasks import DocumentRead
 
 SQL = queries("gristmill.documents", "documents.sql")
+NOT_OPENED = TaskId(0)  # in place of the task that opens a document: it was read before it came
 OPEN = "open"  # the opening, which comes before the phases, where a phase is asked for
 
 
@@ -73,15 +76,15 @@ async def create(tx: Tx, versions: Sequence[Version]) -> list[DocumentId]:
 
     The group of a version has the opening and one group per phase; a phase is sealed when the one before is completed,
     and the version is finished when all of them are. The letters that seal and finish belong to no group: they lock
-    downwards. All of it is as urgent as the opening, which fails with the `refusal` if there is one. Of a version that
-    was read ahead, the opening and the first phase are done, and the second one is sealed.
+    downwards. All of it is as urgent as the opening, which fails with the `refusal` if there is one. A version that was
+    read ahead has no opening, its first phase is done, and the second one is sealed.
     """
     if not versions:
         return []
     ids = await tx.values(SQL["reserve_documents"], Column[DocumentId], n=len(versions))
     phases = await list_phases(tx)
     kinds = [(phase.ordinal, phase.name, phase.unit, phase.shown) for phase in phases]
-    planted = await plant_trees(tx, [plan_work(*one, phases) for one in zip(ids, versions, strict=True)])
+    planted = await plant_trees(tx, _sow(ids, versions, phases))
     made = list(zip(ids, versions, planted, strict=True))
     await tx.add_rows(SQL["copy_documents"], SQL["insert_documents"], [_make_row(*one) for one in made])
     groups = [
@@ -157,7 +160,7 @@ def _make_row(id_: DocumentId, version: Version, tree: Planted) -> _NewRow:
         orjson.dumps({**(seen.meta if seen else {}), **given.get("metadata", {})}).decode(),
         seen and seen.pages,
         tree.root,
-        tree.leaves[0],
+        tree.leaves[0] if tree.leaves else NOT_OPENED,
     )
 
 
@@ -171,37 +174,57 @@ def _make_pages(id_: DocumentId, version: Version) -> list[_PageRow]:
     ]
 
 
-def plan_work(id_: DocumentId, version: Version, phases: Sequence[Phase]) -> Tree:
+class _Plan(NamedTuple):
+    """All that the work on a version depends on; many versions that come together are alike in it."""
+
+    urgency: Urgency
+    refusal: str
+    read: tuple[str | None, ...] | None  # of a version that was read ahead: why each page counts as skipped, or None
+
+    @classmethod
+    def of(cls, version: Version) -> Self:
+        ahead = version.ahead
+        read = ahead and tuple([page.find_skip_reason(ahead.seen.type) for page in ahead.pages])
+        return cls(version.urgency, version.refusal, read)
+
+
+def _sow(ids: Sequence[DocumentId], versions: Sequence[Version], phases: Sequence[Phase]) -> list[Seed]:
+    trees: dict[_Plan, Tree] = {}
+    seeds: list[Seed] = []
+    for id_, version in zip(ids, versions, strict=True):
+        plan = _Plan.of(version)
+        if plan not in trees:
+            trees[plan] = _plan_work(plan, phases)
+        seeds.append(Seed(trees[plan], id_, version.name, owner_of(id_), version.scope))
+    return seeds
+
+
+def _plan_work(plan: _Plan, phases: Sequence[Phase]) -> Tree:
     """All tasks about a version of a document, as far as they are known when it comes."""
-    urgency, ahead = version.urgency, version.ahead
+    urgency, read, id_ = plan.urgency, plan.read, DocumentId(SUBJECT)
     place: dict[str, Any] = {"priority": urgency.priority, "foreground": urgency.foreground}
-    opening = Leaf(OpenDocument(id_, refusal=version.refusal), **place, outcome="completed" if ahead else None)
     branches = [Branch(phase.name) for phase in phases]
-    if ahead is not None:
-        branches[0] = Branch(phases[0].name, _list_read_pages(id_, urgency, phases[0].kind, ahead), sealed=True)
+    if read is not None:
+        skipped = [
+            replace(_make_unit(urgency, phases[0].kind, number), outcome="skipped", reason=reason)
+            for number, reason in enumerate(read, 1)
+            if reason
+        ]
+        branches[0] = Branch(phases[0].name, skipped, sealed=True, done=len(read) - len(skipped))
         if len(phases) > 1:
-            units = [_make_unit(id_, urgency, phases[1].kind, page) for page in range(1, ahead.seen.pages + 1)]
+            units = [_make_unit(urgency, phases[1].kind, page) for page in range(1, len(read) + 1)]
             branches[1] = Branch(phases[1].name, units, sealed=True)
     seals = [Follower(SealPhase(id_, phase.name), before, **place) for before, phase in enumerate(phases[1:])]
-    if ahead is not None and seals:  # the phase behind the reading is sealed: only the qualifier must hear of it
+    if read is not None and seals:  # the phase behind the reading is sealed: only the qualifier must hear of it
         seals[:1] = [Follower(DocumentRead(id_), 0, **place)]
+    openings = [Leaf(OpenDocument(id_, refusal=plan.refusal), **place)] if read is None else []
     end = Follower(FinishDocument(id_), **place)
-    return Tree(
-        version.name, owner_of(id_), version.scope, [opening], branches, [*seals, end], sealed=ahead is not None
-    )
+    return Tree(openings, branches, [*seals, end], sealed=read is not None, **place)
 
 
-def _make_unit(id_: DocumentId, urgency: Urgency, kind: str, page: int) -> Leaf:
+def _make_unit(urgency: Urgency, kind: str, page: int) -> Leaf:
     own = of_unit(urgency, page)
-    return Leaf(write_letter(kind, id_, page, None), own.priority, own.foreground)
-
-
-def _list_read_pages(id_: DocumentId, urgency: Urgency, kind: str, ahead: ReadAhead) -> list[Leaf]:
-    reasons = [page.find_skip_reason(ahead.seen.type) for page in ahead.pages]
-    return [
-        replace(_make_unit(id_, urgency, kind, number), outcome="skipped" if reason else "completed", reason=reason)
-        for number, reason in enumerate(reasons, 1)
-    ]
+    return Leaf(write_letter(kind, DocumentId(SUBJECT), page, None), own.priority, own.foreground)
 
 
 class _DocumentRow(NamedTuple):

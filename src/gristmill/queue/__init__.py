@@ -54,7 +54,7 @@ from gristmill.queue.operate.workers import WorkerReport, list_workers
 from gristmill.queue.outcome import Answer, Done, JointWrite, Skip, Snooze
 from gristmill.queue.rates import Rate
 from gristmill.queue.send import send, send_many
-from gristmill.queue.trees import Branch, Follower, Leaf, Planted, Tree, plant_trees
+from gristmill.queue.trees import SUBJECT, Branch, Follower, Leaf, Planted, Seed, Tree, plant_trees
 from gristmill.queue.upkeep.cron import check_zone
 from gristmill.queue.upkeep.cron import parse as check_cron
 from gristmill.queue.upkeep.janitor import Cleaned, clean, forget_owners
@@ -77,6 +77,7 @@ __all__ = [
     "QUEUE_RULES",
     "STATUSES",
     "STUCK",
+    "SUBJECT",
     "Action",
     "Answer",
     "BoundedRun",
@@ -112,6 +113,7 @@ __all__ = [
     "Run",
     "RunBulk",
     "Schedule",
+    "Seed",
     "Skip",
     "Snooze",
     "Spark",

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
-from gristmill.db import Tx, array, queries
+from gristmill.db import Tx, array, escape_for_copy, queries
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.groups import join_groups
@@ -246,9 +246,7 @@ def _tasks(ids: Sequence[TaskId], outside: bytes, bodies: Sequence[bytes]) -> by
 
 def _copy_text(value: str | int | None) -> str:
     """A value as COPY's text format writes it."""
-    if value is None:
-        return "\\N"
-    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return "\\N" if value is None else escape_for_copy(str(value))
 
 
 def _likeness(envelope: Envelope, terms: _Terms) -> tuple[object, ...]:

@@ -1,19 +1,24 @@
 """Opens whole families of tasks: a group, the groups in it, and their tasks, for many at once in a few statements."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from functools import cached_property
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
-from gristmill.db import Tx, queries
+from gristmill.db import Tx, escape_for_copy, queries
 from gristmill.ids import ScopeId, TaskId
 from gristmill.queue.letters import Letter, encode, lane_of, queue_of, to_json
-from gristmill.queue.send import MAX_PAYLOAD, check_names, ensure_queues, reserve_ids
+from gristmill.queue.send import COPY_FROM, MAX_PAYLOAD, check_names, ensure_queues, reserve_ids
 
 SQL = queries("gristmill.queue", "trees.sql")
 Counts = tuple[int, int, int]  # of tasks that are pending, completed and skipped
 AT_ONCE = 2_000  # trees that are written together: enough to be fast, few enough to hold in memory
+PIECE = 64  # trees whose rows are made at a time: the server writes some while we make the next
+SUBJECT = 999_999_999_999_999_999  # in the letters of a tree: the number of what the tree is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +34,15 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A group within the group of a tree. A sealed one gets no more tasks."""
+    """A group within the group of a tree. A sealed one gets no more tasks.
+
+    Units that were `done` before the tree was planted count as completed, and have no tasks.
+    """
 
     label: str
     leaves: Sequence[Leaf] = ()
     sealed: bool = False
+    done: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -52,15 +61,28 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A group with everything that it holds when it is opened; all of it has one owner and one scope."""
+    """A group with everything that it holds when it is opened.
 
-    label: str
-    owner: str
-    scope: ScopeId
+    Many seeds may share one tree. Its letters have SUBJECT where the number belongs that each seed is about.
+    """
+
     leaves: Sequence[Leaf] = ()
     branches: Sequence[Branch] = ()
     followers: Sequence[Follower] = ()
     sealed: bool = False
+    priority: int = 0  # of its group: where what belongs to it stands in line
+    foreground: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A tree that is to be planted: what it is about, and whose it is."""
+
+    tree: Tree
+    subject: int
+    label: str
+    owner: str
+    scope: ScopeId
 
 
 class Planted(NamedTuple):
@@ -71,136 +93,194 @@ class Planted(NamedTuple):
     leaves: list[TaskId]  # of the tree itself, not those of its branches
 
 
-class _Task(NamedTuple):
-    """A row of `task`; in the order of `copy_tasks`."""
+# What differs from seed to seed, by its place among the values of a seed; the ids of its tasks come behind.
+NOW, SCOPE, OWNER, ABOUT, LABEL, FIRST_ID = range(6)
 
-    id: TaskId
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    parent: TaskId | None
-    after: TaskId | None
-    scope: ScopeId
-    lane: int
-    priority: int
-    attempts: int
-    outcome: str | None
-    wait: str | None
-    foreground: bool
-    awaited: bool
-    queue: str | None
-    kind: str
-    owner: str
-    payload: str
-    error: str | None
+TASK = (
+    *("id", "created_at", "started_at", "finished_at", "parent", "after", "scope", "lane", "priority", "attempts"),
+    *("outcome", "wait", "foreground", "awaited", "queue", "kind", "owner", "payload", "error"),
+)
+GROUP = ("id", "parent", "finished_at", "scope", "pending", "completed", "skipped", "done", "sealed", "status")
+TICKET = ("id", "seq", "lane", "queue")
 
 
-class _Group(NamedTuple):
-    """A row of `task_group`; in the order of `copy_groups`."""
+class _Cell(NamedTuple):
+    """A value of a row as text, with `%s` for each value of the seed."""
 
-    id: TaskId
-    parent: TaskId | None
-    finished_at: datetime | None
-    scope: ScopeId
-    pending: int
-    completed: int
-    skipped: int
-    sealed: bool
-    status: str
+    format: str
+    values: tuple[int, ...] = ()
 
 
-class _Ticket(NamedTuple):
-    """A row of `ticket`."""
-
-    id: TaskId
-    seq: int
-    lane: int
-    queue: str
+Row = Sequence[_Cell | None]
 
 
-class _Rows:
-    """The rows of many trees, as they are gathered; for thousands of them, so it does without much ado."""
+class _Table:
+    """The rows of one table that every seed of a tree has."""
 
-    def __init__(self, ids: Iterator[TaskId], now: datetime) -> None:
-        self._ids = ids
-        self._now = now
-        self.tasks: list[_Task] = []
-        self.groups: list[_Group] = []
-        self.tickets: list[_Ticket] = []
-        self.counts: Counter[tuple[str, ScopeId, str]] = Counter()  # tasks by queue, scope, and outcome
+    def __init__(self, columns: Sequence[str], rows: Sequence[Mapping[str, _Cell | None]]) -> None:
+        self._columns = columns
+        self._rows = [[row[name] for name in columns] for row in rows]
 
-    def add_tree(self, tree: Tree) -> Planted:
+    @cached_property
+    def _copied(self) -> tuple[str, Callable[[Sequence[Any]], tuple[Any, ...]]]:
+        """All rows as COPY reads them: one format, and what picks its values (every row has two of them at least)."""
+        lines = [
+            "\t".join(["\\N" if cell is None else escape_for_copy(cell.format) for cell in row]) for row in self._rows
+        ]
+        places = [place for row in self._rows for cell in row if cell is not None for place in cell.values]
+        return "".join([f"{line}\n" for line in lines]), itemgetter(*places)
+
+    def copy(self, values: Sequence[Any]) -> str:
+        if not self._rows:
+            return ""
+        format_, pick = self._copied
+        return format_ % pick(values)
+
+    def insert(self, values: Sequence[Any]) -> list[dict[str, str | None]]:
+        return [
+            {
+                name: None if cell is None else cell.format % tuple([values[place] for place in cell.values])
+                for name, cell in zip(self._columns, row, strict=True)
+            }
+            for row in self._rows
+        ]
+
+
+class _Pattern:
+    """A tree, ready to be written down for any number of seeds: what is the same for all of them is reckoned once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._next = FIRST_ID
+        self._tasks: list[Mapping[str, _Cell | None]] = []
+        self._groups: list[Mapping[str, _Cell | None]] = []
+        self.opened: list[tuple[int, int, str]] = []  # place of the id, lane and queue of what can be claimed at once
+        self.counts: Counter[tuple[str, str]] = Counter()  # tasks by queue and outcome
+        self._add_tree(tree)
+        self.size = self._next - FIRST_ID
+        tickets = [
+            {"id": _id(place), "seq": _id(place), "lane": _fixed(lane), "queue": _fixed(queue)}
+            for place, lane, queue in self.opened
+        ]
+        self.tables = _Table(TASK, self._tasks), _Table(GROUP, self._groups), _Table(TICKET, tickets)
+
+    def describe(self, ids: Sequence[TaskId]) -> Planted:
+        behind = 1 + len(self._tree.branches)
+        return Planted(ids[0], list(ids[1:behind]), list(ids[behind : behind + len(self._tree.leaves)]))
+
+    def _take_place(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _add_tree(self, tree: Tree) -> None:
         """A group comes before what is in it: whoever locks several goes from high ids to low ones."""
         awaited = {one.after for one in tree.followers}
-        root = next(self._ids)
-        branches = [next(self._ids) for _ in tree.branches]
+        root = self._take_place()
+        branches = [self._take_place() for _ in tree.branches]
         opened = [branch.is_open for branch in tree.branches]
         pending, completed, skipped = _count(tree.leaves)
         pending, completed = pending + sum(opened), completed + len(opened) - sum(opened)
-        self._add_group(root, None, tree, tree.label, (pending, completed, skipped), tree.sealed, None in awaited)
+        self._add_group(root, None, None, (pending, completed, skipped), 0, tree.sealed, None in awaited)
         for place, (id_, branch) in enumerate(zip(branches, tree.branches, strict=True)):
-            self._add_group(id_, root, tree, branch.label, _count(branch.leaves), branch.sealed, place in awaited)
-        leaves = [self._add_leaf(leaf, root, tree) for leaf in tree.leaves]
+            counts = _count(branch.leaves)
+            self._add_group(id_, root, branch.label, counts, branch.done, branch.sealed, place in awaited)
+        for leaf in tree.leaves:
+            self._add_task(leaf, parent=root, outcome=leaf.outcome, error=leaf.reason)
         for id_, branch in zip(branches, tree.branches, strict=True):
             for leaf in branch.leaves:
-                self._add_leaf(leaf, id_, tree)
+                self._add_task(leaf, parent=id_, outcome=leaf.outcome, error=leaf.reason)
         for one in tree.followers:
             before, waits = (
                 (root, pending > 0 or not tree.sealed)
                 if one.after is None
                 else (branches[one.after], opened[one.after])
             )
-            self._add_follower(one, before if waits else None, tree)
-        return Planted(root, branches, leaves)
+            self._add_task(one, after=before if waits else None)
 
     def _add_group(
-        self, id_: TaskId, parent: TaskId | None, tree: Tree, label: str, counts: Counts, sealed: bool, awaited: bool
+        self, id_: int, parent: int | None, label: str | None, counts: Counts, done: int, sealed: bool, awaited: bool
     ) -> None:
+        """The group of the tree itself has the label of its seed."""
         is_open = counts[0] > 0 or not sealed
-        now, scope = self._now, tree.scope
-        ended = None if is_open else now
-        self.groups.append(_Group(id_, parent, ended, scope, *counts, sealed, "pending" if is_open else "completed"))
-        outcome, wait = (None, "children") if is_open else ("completed", None)
-        payload = to_json({"label": label})
-        self.tasks.append(
-            _Task(
-                *(id_, now, None, ended, parent, None, scope, 0, 0, 0, outcome, wait, False, awaited),
-                *(None, "group", tree.owner, payload, None),
-            )
+        ended = None if is_open else _Cell("%s", (NOW,))
+        pending, completed, skipped = counts
+        self._groups.append(
+            {
+                **{"id": _id(id_), "parent": _id(parent), "finished_at": ended, "scope": _Cell("%s", (SCOPE,))},
+                **{"pending": _fixed(pending), "completed": _fixed(completed + done), "skipped": _fixed(skipped)},
+                **{"done": _fixed(done), "sealed": _fixed(sealed)},
+                "status": _fixed("pending" if is_open else "completed"),
+            }
         )
-
-    def _add_leaf(self, leaf: Leaf, parent: TaskId, tree: Tree) -> TaskId:
-        if leaf.outcome is None:
-            return self._add_task(leaf, tree, parent=parent)
-        return self._add_task(leaf, tree, parent=parent, done=self._now, outcome=leaf.outcome, error=leaf.reason)
-
-    def _add_follower(self, follower: Follower, after: TaskId | None, tree: Tree) -> None:
-        self._add_task(follower, tree, after=after)
+        payload = _Cell('{"label":%s}', (LABEL,)) if label is None else _fixed(to_json({"label": label}))
+        urgency = (self._tree.priority, self._tree.foreground) if parent is None else (0, False)
+        self._add_row(
+            id_,
+            parent,
+            urgency,
+            finished_at=ended,
+            outcome=None if is_open else _fixed("completed"),
+            wait=_fixed("children") if is_open else None,
+            awaited=_fixed(awaited),
+            kind=_fixed("group"),
+            payload=payload,
+        )
 
     def _add_task(
         self,
         one: Leaf | Follower,
-        tree: Tree,
         *,
-        parent: TaskId | None = None,
-        after: TaskId | None = None,
-        done: datetime | None = None,
+        parent: int | None = None,
+        after: int | None = None,
         outcome: str | None = None,
         error: str | None = None,
-    ) -> TaskId:
-        id_, queue, lane = next(self._ids), queue_of(one.letter), lane_of(None, one.priority, one.foreground)
-        payload = encode(one.letter, MAX_PAYLOAD).decode()
-        wait, attempts = "after" if after else None, 1 if done else 0
-        self.tasks.append(
-            _Task(
-                *(id_, self._now, done, done, parent, after, tree.scope, lane, one.priority, attempts, outcome, wait),
-                *(one.foreground, False, queue, one.letter.kind, tree.owner, payload, error),
-            )
+    ) -> None:
+        id_, queue, lane = self._take_place(), queue_of(one.letter), lane_of(None, one.priority, one.foreground)
+        ended = _Cell("%s", (NOW,)) if outcome else None
+        self._add_row(
+            id_,
+            parent,
+            (one.priority, one.foreground),
+            started_at=ended,
+            finished_at=ended,
+            after=_id(after),
+            lane=_fixed(lane),
+            attempts=_fixed(1 if outcome else 0),
+            outcome=_fixed(outcome),
+            wait=None if after is None else _fixed("after"),
+            queue=_fixed(queue),
+            kind=_fixed(one.letter.kind),
+            payload=_about(encode(one.letter, MAX_PAYLOAD).decode()),
+            error=_fixed(error),
         )
-        self.counts[queue, tree.scope, outcome or "opened"] += 1
-        if done is None and after is None:
-            self.tickets.append(_Ticket(id_, id_, lane, queue))
-        return id_
+        self.counts[queue, outcome or "opened"] += 1
+        if outcome is None and after is None:
+            self.opened.append((id_, lane, queue))
+
+    def _add_row(self, id_: int, parent: int | None, urgency: tuple[int, bool], **cells: _Cell | None) -> None:
+        priority, foreground = map(_fixed, urgency)
+        zero = _fixed(0)
+        common = {
+            **{"id": _id(id_), "parent": _id(parent), "priority": priority, "foreground": foreground},
+            **{"created_at": _Cell("%s", (NOW,)), "scope": _Cell("%s", (SCOPE,)), "owner": _Cell("%s", (OWNER,))},
+            **{"lane": zero, "attempts": zero, "awaited": _fixed(False)},
+        }
+        self._tasks.append({**dict.fromkeys(TASK), **common, **cells})
+
+
+def _fixed(value: str | int | None) -> _Cell | None:
+    """What is the same for all seeds."""
+    return None if value is None else _Cell(str(value).replace("%", "%%"))
+
+
+def _id(place: int | None) -> _Cell | None:
+    return None if place is None else _Cell("%s", (place,))
+
+
+def _about(payload: str) -> _Cell:
+    """A letter, with the number that its seed is about."""
+    pieces = [piece.replace("%", "%%") for piece in payload.split(str(SUBJECT))]
+    return _Cell("%s".join(pieces), (ABOUT,) * (len(pieces) - 1))
 
 
 def _count(leaves: Sequence[Leaf]) -> Counts:
@@ -209,43 +289,79 @@ def _count(leaves: Sequence[Leaf]) -> Counts:
     return outcomes.count(None), outcomes.count("completed"), outcomes.count("skipped")
 
 
-async def plant_trees(tx: Tx, trees: Sequence[Tree]) -> list[Planted]:
+class _Sown(NamedTuple):
+    """A seed with its pattern and its ids."""
+
+    seed: Seed
+    pattern: _Pattern
+    ids: list[TaskId]
+
+    def list_values(self, now: str, escape: Callable[[str], str]) -> list[Any]:
+        seed = self.seed
+        return [now, seed.scope, escape(seed.owner), seed.subject, escape(to_json(seed.label)), *self.ids]
+
+
+async def plant_trees(tx: Tx, seeds: Sequence[Seed]) -> list[Planted]:
     """Write down these groups with their tasks. All of it is new: no lock is needed, and nobody is waited for."""
+    patterns: dict[int, _Pattern] = {}
+    for seed in seeds:
+        if id(seed.tree) not in patterns:
+            patterns[id(seed.tree)] = _Pattern(seed.tree)
     planted: list[Planted] = []
-    for start in range(0, len(trees), AT_ONCE):
-        planted += await _plant(tx, trees[start : start + AT_ONCE])
+    for start in range(0, len(seeds), AT_ONCE):
+        some = [(seed, patterns[id(seed.tree)]) for seed in seeds[start : start + AT_ONCE]]
+        planted += await _plant(tx, some)
     return planted
 
 
-async def _plant(tx: Tx, trees: Sequence[Tree]) -> list[Planted]:
-    ids, now = await reserve_ids(tx, sum(map(_count_tasks, trees)))
-    rows = _Rows(iter(ids), now)
-    planted = [rows.add_tree(tree) for tree in trees]
-    await ensure_queues(tx, check_names({queue for queue, _, _ in rows.counts}))
-    await tx.add_rows(SQL["copy_tasks"], SQL["insert_tasks"], rows.tasks)
-    await tx.add_rows(SQL["copy_groups"], SQL["insert_groups"], rows.groups)
-    await tx.add_rows(SQL["copy_tickets"], SQL["insert_tickets"], rows.tickets)
-    await _count_planted(tx, rows)
-    return planted
+async def _plant(tx: Tx, seeds: Sequence[tuple[Seed, _Pattern]]) -> list[Planted]:
+    ids, now = await reserve_ids(tx, sum([pattern.size for _, pattern in seeds]))
+    rest = iter(ids)
+    sown = [_Sown(seed, pattern, list(islice(rest, pattern.size))) for seed, pattern in seeds]
+    await ensure_queues(tx, check_names({queue for _, pattern in seeds for queue, _ in pattern.counts}))
+    if tx.seen_from is None and len(ids) >= COPY_FROM:
+        await _copy(tx, sown, now)
+    else:
+        await _insert(tx, sown, now)
+    await _count_planted(tx, sown)
+    return [one.pattern.describe(one.ids) for one in sown]
 
 
-def _count_tasks(tree: Tree) -> int:
-    inner = sum([1 + len(branch.leaves) for branch in tree.branches])
-    return 1 + inner + len(tree.leaves) + len(tree.followers)
+async def _copy(tx: Tx, sown: Sequence[_Sown], now: datetime) -> None:
+    values = [one.list_values(now.isoformat(), escape_for_copy) for one in sown]
+    for table, query in enumerate((SQL["copy_tasks"], SQL["copy_groups"], SQL["copy_tickets"])):
+        await tx.copy(query, _make_pieces(table, sown, values))
 
 
-async def _count_planted(tx: Tx, rows: _Rows) -> None:
+def _make_pieces(table: int, sown: Sequence[_Sown], values: Sequence[Sequence[Any]]) -> Iterator[bytes]:
+    for start in range(0, len(sown), PIECE):
+        some = zip(sown[start : start + PIECE], values[start : start + PIECE], strict=True)
+        yield "".join([one.pattern.tables[table].copy(own) for one, own in some]).encode()
+
+
+async def _insert(tx: Tx, sown: Sequence[_Sown], now: datetime) -> None:
+    for table, query in enumerate((SQL["insert_tasks"], SQL["insert_groups"], SQL["insert_tickets"])):
+        rows = [row for one in sown for row in one.pattern.tables[table].insert(one.list_values(now.isoformat(), str))]
+        if rows:
+            await tx.execute(query, rows=to_json(rows))
+
+
+async def _count_planted(tx: Tx, sown: Sequence[_Sown]) -> None:
     """Count the tasks of each queue, and tell workers of those that they can claim."""
     first: dict[tuple[str, int], TaskId] = {}
-    for ticket in rows.tickets:
-        first.setdefault((ticket.queue, ticket.lane), ticket.id)
-    places = sorted({(queue, scope) for queue, scope, _ in rows.counts})
+    counts: Counter[tuple[str, ScopeId, str]] = Counter()
+    for seed, pattern, ids in sown:
+        for place, lane, queue in pattern.opened:
+            first.setdefault((queue, lane), ids[place - FIRST_ID])
+        for (queue, outcome), n in pattern.counts.items():
+            counts[queue, seed.scope, outcome] += n
+    places = sorted({(queue, scope) for queue, scope, _ in counts})
     await tx.execute(
         SQL["count_planted"],
         queues=[queue for queue, _ in places],
         scopes=[scope for _, scope in places],
-        opened=[rows.counts[*place, "opened"] for place in places],
-        completed=[rows.counts[*place, "completed"] for place in places],
-        skipped=[rows.counts[*place, "skipped"] for place in places],
+        opened=[counts[*place, "opened"] for place in places],
+        completed=[counts[*place, "completed"] for place in places],
+        skipped=[counts[*place, "skipped"] for place in places],
         told=[f"ready {queue} {lane} {id_}" for (queue, lane), id_ in first.items()],
     )

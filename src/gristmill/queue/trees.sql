@@ -12,11 +12,11 @@ SELECT id, created_at, started_at, finished_at, parent, after, scope, lane, prio
   FROM json_populate_recordset(NULL::task, %(rows)s::json);
 
 -- name: copy_groups
-COPY task_group (id, parent, finished_at, scope, pending, completed, skipped, sealed, status) FROM STDIN;
+COPY task_group (id, parent, finished_at, scope, pending, completed, skipped, done, sealed, status) FROM STDIN;
 
 -- name: insert_groups
-INSERT INTO task_group (id, parent, finished_at, scope, pending, completed, skipped, sealed, status)
-SELECT id, parent, finished_at, scope, pending, completed, skipped, sealed, status
+INSERT INTO task_group (id, parent, finished_at, scope, pending, completed, skipped, done, sealed, status)
+SELECT id, parent, finished_at, scope, pending, completed, skipped, done, sealed, status
   FROM json_populate_recordset(NULL::task_group, %(rows)s::json);
 
 -- name: copy_tickets

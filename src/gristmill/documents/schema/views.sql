@@ -13,13 +13,14 @@ CREATE OR REPLACE FUNCTION phase_status(status task_status, completed int, cance
               ELSE status END::task_status $$;
 
 -- One row for each phase of each document, from counters. Labels, times and errors need a look elsewhere: they are looked up
--- only for those who select them.
+-- only for those who select them. Units that were done before the document came have no tasks: they began when they ended.
 CREATE VIEW phase_progress WITH (security_invoker) AS
 SELECT p.document, p.name AS phase, p.ordinal, (SELECT k.label FROM phase_kind k WHERE k.name = p.name) AS label, p.unit, p.shown,
        p.task, phase_status(g.status, g.completed, g.cancelled) AS status,
        g.pending, g.processing, g.completed, g.failed, g.skipped, g.cancelled,
        g.pending + g.processing + g.completed + g.failed + g.skipped + g.cancelled AS total,
-       (SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = p.task) AS started_at,
+       coalesce((SELECT min(coalesce(x.claimed_at, t.started_at)) FROM task t LEFT JOIN ticket x USING (id) WHERE t.parent = p.task),
+                CASE WHEN g.completed > 0 THEN g.finished_at END) AS started_at,
        g.finished_at,
        (SELECT t.error FROM task t WHERE t.parent = p.task AND t.outcome = 'failed' ORDER BY t.id LIMIT 1) AS error
   FROM phase p JOIN task_group g ON g.id = p.task;
@@ -37,7 +38,7 @@ SELECT d.id, d.name AS filename, c.client, c.project, d.urn, d.version, d.type, 
        CASE WHEN d.completed_at IS NOT NULL THEN 'completed'
             WHEN o.outcome = 'failed' THEN 'failed'
             WHEN a.processing > 0 THEN 'processing'
-            WHEN o.outcome IS NULL THEN CASE WHEN k.worker IS NULL THEN 'pending' ELSE 'processing' END
+            WHEN o.outcome IS NULL AND d.opening <> 0 THEN CASE WHEN k.worker IS NULL THEN 'pending' ELSE 'processing' END
             WHEN a.pending > 0 THEN CASE WHEN a.done > 0 THEN 'processing' ELSE 'pending' END
             WHEN a.failed > 0 THEN 'failed'
             WHEN a.cancelled > 0 OR o.outcome = 'cancelled' THEN 'cancelled'
@@ -118,7 +119,7 @@ SELECT c.document, c.page, c.ordinal AS chunk, c.id, k.name AS phase, k.ordinal,
 -- that of its chunks, or why there are none.
 CREATE VIEW page_phase WITH (security_invoker) AS
 SELECT d.id AS document, n.number AS page, p.method, k.name AS phase, k.ordinal, k.label, k.unit, u.chunks,
-       CASE WHEN k.unit = 'page' THEN coalesce(t.status, CASE d.task WHEN 0 THEN k.written ELSE 'pending' END)
+       CASE WHEN k.unit = 'page' THEN coalesce(t.status, e.status, CASE d.task WHEN 0 THEN k.written ELSE 'pending' END)
             WHEN b.cancelled THEN 'cancelled'
             ELSE phase_status(group_status(coalesce(b.status IN ('completed', 'skipped') OR f.failed > 0, d.task = 0), u.pending,
                                            u.processing, u.completed, u.failed + f.failed, u.skipped, u.cancelled),
@@ -128,8 +129,8 @@ SELECT d.id AS document, n.number AS page, p.method, k.name AS phase, k.ordinal,
             ELSE coalesce(CASE WHEN k.ordinal = b.next AND NOT b.shown THEN b.error END, u.error,
                           CASE WHEN u.skipped = u.chunks THEN u.reason END,
                           CASE WHEN u.chunks = 0 AND b.status = 'completed' THEN b.reason END) END AS error,
-       coalesce(t.worker, u.worker) AS worker, coalesce(t.started_at, u.started_at) AS started_at,
-       coalesce(t.finished_at, u.finished_at) AS finished_at,
+       coalesce(t.worker, u.worker) AS worker, coalesce(t.started_at, e.at, u.started_at) AS started_at,
+       coalesce(t.finished_at, e.at, u.finished_at) AS finished_at,
        CASE k.unit WHEN 'page' THEN greatest(t.attempts - 1, 0) ELSE u.retries END AS retries,
        coalesce(t.heartbeat_at, u.heartbeat_at) AS heartbeat_at
   FROM document d
@@ -153,6 +154,11 @@ SELECT d.id AS document, n.number AS page, p.method, k.name AS phase, k.ordinal,
     SELECT x.* FROM tasks x
      WHERE k.unit = 'page' AND x.owner = 'document:' || d.id AND x.kind = k.kind
        AND (x.payload ->> 'page')::int = n.number AND (x.payload ->> 'ordinal')::int IS NULL OFFSET 0) t ON true
+ -- a page that was read before its document came has no task in the first phase
+  LEFT JOIN LATERAL (
+    SELECT 'completed'::task_status AS status, d.added_at AS at
+     WHERE d.opening = 0 AND d.task <> 0 AND p.number IS NOT NULL AND t.id IS NULL
+       AND k.ordinal = (SELECT min(ordinal) FROM phase_kind)) e ON true
  CROSS JOIN LATERAL (SELECT coalesce(b.status = 'failed' AND NOT b.shown AND k.ordinal = b.next, false)::int AS failed) f
  CROSS JOIN LATERAL (
    SELECT count(*)::int AS chunks,
