@@ -26,7 +26,8 @@ SELECT FROM task WHERE outcome IS NULL AND wait IS DISTINCT FROM 'time' AND wait
                    AND queue = ANY (%(queues)s) LIMIT 1
 """
 READ = """
-SELECT d.urn, d.container IS NOT NULL AS is_part, o.outcome, o.error,
+SELECT d.urn, d.container IS NOT NULL AS is_part,
+       CASE d.opening WHEN 0 THEN 'completed' ELSE o.outcome END AS outcome, o.error,  -- 0: it was read before it came
        (SELECT count(*)::int FROM page p WHERE p.document = d.id) AS pages
   FROM document d LEFT JOIN task o ON o.id = d.opening
 """
