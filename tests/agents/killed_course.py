@@ -2,26 +2,28 @@
 
 It reads a line for each copy: the run, the number of the await at which it is killed (-1: never), and whether it is
 killed when it begins to wait there or when it would go on. It answers with the way in which the copy ended. The copies
-are real processes that end by SIGKILL; what the first of them imports is imported once, here, for the others.
+are real processes that end by SIGKILL. The first run of a course is carried by no copy: what it loads, no copy loads.
+
+A run whose process was killed is carried on by the test's own process, by `carry`: as a worker that lives on does it,
+which has its connections and needs no process for each run.
 """
 
 import asyncio
 import gc
-import importlib
 import itertools
 import json
 import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import aiohttp
 from pydantic import Field
 
 from gristmill.agents.acting import Acted
@@ -33,7 +35,7 @@ from gristmill.agents.letters import RunAgent
 from gristmill.agents.orchestrator.execute_step import TOOLS_OF
 from gristmill.agents.orchestrator.graph import carry as carry_standard
 from gristmill.agents.running import RunCarrier
-from gristmill.agents.tools import TOOLS, Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools import TOOLS, AnyTool, Arguments, Bench, Tool, ToolResult
 from gristmill.agents.walking import RunSaver, walk
 from gristmill.db import Database
 from gristmill.errors import Transient, Unsent
@@ -44,8 +46,6 @@ from gristmill.queue.outcome import Done
 from gristmill.rooms import Tools
 from gristmill.settings import Settings
 
-OUTSIDE = os.environ.get("OUTSIDE", "")
-
 
 class Post(Arguments):
     """Something for the outside."""
@@ -53,26 +53,30 @@ class Post(Arguments):
     what: str = Field(description="What is said.")
 
 
-async def post(arguments: Post, bench: Bench) -> ToolResult:
-    headers = {"Idempotency-Key": bench.begun.key}
+async def post(arguments: Post, bench: Bench, outside: int) -> ToolResult:
+    """One line goes out, with its idempotency key, and one comes back."""
     try:
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(OUTSIDE, data=f"{bench.run.id}/{arguments.what}", headers=headers) as response,
-        ):
-            return ToolResult(await response.text())
-    except aiohttp.ClientConnectorError as error:
+        reader, writer = await asyncio.open_connection("127.0.0.1", outside)
+    except OSError as error:
         raise Unsent("not reached") from error
-    except aiohttp.ClientError as error:
+    try:
+        writer.write(f"{bench.begun.key} {bench.run.id}/{arguments.what}\n".encode())
+        answer = await reader.readline()
+    except OSError as error:
         raise Transient("cut off") from error
+    finally:
+        writer.close()
+    if not answer:
+        raise Transient("cut off")
+    return ToolResult(answer.decode().strip())
 
 
-def make_tool(name: str, *, repeatable: bool) -> Tool[Post]:
+def make_tool(name: str, outside: int, *, repeatable: bool) -> Tool[Post]:
     return Tool(
         name,
         "Say something to the outside.",
         Post,
-        post,
+        partial(post, outside=outside),
         changes="outside",
         targets={"what": "name"},
         repeatable=repeatable,
@@ -80,11 +84,10 @@ def make_tool(name: str, *, repeatable: bool) -> Tool[Post]:
     )
 
 
-KIT = {
-    **TOOLS,
-    "post_known": make_tool("post_known", repeatable=True),
-    "post_blind": make_tool("post_blind", repeatable=False),
-}
+def make_kit(outside: int) -> Mapping[str, AnyTool]:
+    """All tools, and two that talk to the provider at this port."""
+    known = make_tool("post_known", outside, repeatable=True)
+    return {**TOOLS, "post_known": known, "post_blind": make_tool("post_blind", outside, repeatable=False)}
 
 
 async def say_twelve_things(desk: Desk) -> str:
@@ -202,8 +205,8 @@ def answer_for_standard(words: str) -> Any:
 
 
 async def carry_twelve_things(desk: Desk) -> str:
-    TOOLS_OF["track"] = ("post_known", "post_blind")
-    return await carry_standard(desk)
+    with patch.dict(TOOLS_OF, track=("post_known", "post_blind")):
+        return await carry_standard(desk)
 
 
 COURSES = {
@@ -234,9 +237,11 @@ def mark(name: str, work: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
     return marked
 
 
-Ledger.perform = mark("effect", Ledger.perform)
-RunSaver.aput = mark("checkpoint", RunSaver.aput)
-RunSaver.aput_writes = mark("writes", RunSaver.aput_writes)
+def mark_awaits() -> None:
+    """In the process whose copies are killed, and nowhere else."""
+    Ledger.perform = mark("effect", Ledger.perform)
+    RunSaver.aput = mark("checkpoint", RunSaver.aput)
+    RunSaver.aput_writes = mark("writes", RunSaver.aput_writes)
 
 
 class Killing:
@@ -285,63 +290,89 @@ class _Watched:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def carry(url: str, settings: Settings, course: str, run: int) -> None:
+@dataclass(frozen=True)
+class Job:
+    """What the runs of a test have in common."""
+
+    url: str  # of the database
+    data: str
+    course: str
+    outside: int  # the port of the provider
+    agents: dict[str, Any]  # settings
+
+    def make_carrier(self, db: Database) -> RunCarrier:
+        settings = Settings(data=Path(self.data), agents=self.agents, llm={"model": "scripted"})  # pyright: ignore[reportArgumentType]
+        models = ModelPool(settings)
+        models.embedder = FakeEmbedder()  # a child process that loads a model would outlive this one
+        llm = FakeLlm(SCRIPTS.get(self.course, answer_by_script))
+        return RunCarrier(Tools(db, settings, models), COURSES[self.course], make_kit(self.outside), llm)
+
+
+async def carry(carrier: RunCarrier, run: int) -> None:
     """As a worker does it: the handler, then its answer in one transaction."""
     set_current(Running([ChildMember(TaskId(run), 1)], lambda *_: None))
-    db = await Database(url).__aenter__()  # nobody closes it: the process ends
-    models = ModelPool(settings)
-    models.embedder = FakeEmbedder()  # a child process that loads a model would outlive this one
-    carrier = RunCarrier(
-        Tools(db, settings, models), COURSES[course], KIT, FakeLlm(SCRIPTS.get(course, answer_by_script))
-    )
     answer = await carrier.carry(RunAgent(RunId(run)))
     if isinstance(answer, Done) and answer.write is not None:
-        async with db.transaction() as tx:
+        async with carrier.tools.db.transaction() as tx:
             await answer.write(tx)
 
 
-def live(url: str, settings: Settings, course: str, order: dict[str, Any], report: int) -> None:
+async def carry_alone(job: Job, run: int) -> None:
+    db = await Database(job.url).__aenter__()  # nobody closes it: the process ends
+    await carry(job.make_carrier(db), run)
+
+
+async def carry_first(job: Job, run: int) -> None:
+    """Leave nothing open behind: copies would have it, too."""
+    async with Database(job.url) as db:
+        carrier = job.make_carrier(db)
+        async with carrier.tools.models:
+            await carry(carrier, run)
+
+
+def live(job: Job, order: dict[str, Any], report: int) -> None:
     """The life of a copy."""
     killing = Killing(order["at"], order["when"])
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     loop.set_task_factory(killing.make_task)
-    loop.run_until_complete(carry(url, settings, course, order["run"]))
-    ended = {"awaits": killing.count, "around": killing.around, "modules": list(sys.modules)}
+    loop.run_until_complete(carry_alone(job, order["run"]))
+    ended = {"awaits": killing.count, "around": killing.around}
     with os.fdopen(report, "w", closefd=False) as told:
         json.dump(ended, told)
 
 
-def load_modules(names: Sequence[str]) -> None:
-    """Import what a copy imported. What is loaded by now stays: no copy need look through it for garbage."""
-    for name in names:
-        if name not in sys.modules:
-            with suppress(ImportError):  # a module that another one made up
-                importlib.import_module(name)
-    gc.freeze()
+def let_copy_live(job: Job, order: dict[str, Any]) -> dict[str, Any]:
+    """The way in which a copy of this process ended."""
+    reading, writing = os.pipe()
+    copy = os.fork()
+    if copy == 0:
+        os.close(reading)
+        try:
+            live(job, order, writing)
+        except BaseException as error:  # noqa: BLE001 it is told to the test
+            os.write(writing, json.dumps({"error": repr(error)}).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as report:
+        said = report.read()
+    _, status = os.waitpid(copy, 0)
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    return {"killed": killed, **json.loads(said or "{}")}
 
 
 def main() -> None:
-    url, data, course, agents = sys.argv[1:]
-    settings = Settings(data=Path(data), agents=json.loads(agents), llm={"model": "scripted"})  # pyright: ignore[reportArgumentType]
+    mark_awaits()
     for line in sys.stdin:
         order = json.loads(line)
-        reading, writing = os.pipe()
-        copy = os.fork()
-        if copy == 0:
-            os.close(reading)
-            try:
-                live(url, settings, course, order, writing)
-            except BaseException as error:  # noqa: BLE001 it is told to the test
-                os.write(writing, json.dumps({"error": repr(error)}).encode())
-            os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as report:
-            said = report.read()
-        _, status = os.waitpid(copy, 0)
-        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        ended = {"killed": killed, **json.loads(said or "{}")}
-        load_modules(ended.pop("modules", ()))
+        job = Job(**order["job"])
+        if order["is_first"]:
+            asyncio.run(carry_first(job, order["run"]))
+            gc.collect()
+            gc.freeze()  # it stays: no copy need look through it for garbage
+            ended = {}
+        else:
+            ended = let_copy_live(job, order)
         print(json.dumps(ended), flush=True)  # noqa: T201 the answer
 
 

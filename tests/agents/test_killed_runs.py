@@ -3,21 +3,24 @@
 import asyncio
 import json
 import os
+import socket
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 from desk_work import PROJECT, questions, state_of
+from killed_course import Job, carry
 from workbench import make_repository, run_git
 
 from gristmill.agents import Started, answer_question, list_effects, start_run
 from gristmill.agents.policy import set_policy
+from gristmill.agents.running import RunCarrier
 from gristmill.agents.runs import Question
 from gristmill.db import Database
 from gristmill.ids import RunId
@@ -34,69 +37,74 @@ MOST_ROUNDS = 6
 class Provider:
     """Counts what reached it; the same idempotency key is the same request, where a tool is said to know them."""
 
-    url: str = ""
+    port: int = 0
+    talking: int = 0
     reached: Counter[str] = field(default_factory=Counter[str])
     known: dict[str, str] = field(default_factory=dict[str, str])
     is_idle: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def answer(self, request: web.Request) -> web.Response:
+    def note(self, key: str, what: str) -> str:
+        if not (int(what.rpartition("-")[2]) % 2 and key in self.known):
+            self.reached[what] += 1
+            self.known[key] = what.rpartition("/")[2]
+        return self.known[key]
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.is_idle.clear()
+        self.talking += 1
         try:
-            what, key = await request.text(), request.headers["Idempotency-Key"]
-            if not (int(what.rpartition("-")[2]) % 2 and key in self.known):
-                self.reached[what] += 1
-                self.known[key] = what.rpartition("/")[2]
-            return web.Response(text=self.known[key])
+            with suppress(ConnectionError):  # it was killed before it said anything
+                if asked := (await reader.readline()).decode().split():
+                    writer.write(f"{self.note(*asked)}\n".encode())
         finally:
-            self.is_idle.set()
+            writer.close()
+            self.talking -= 1
+            if not self.talking:
+                self.is_idle.set()
 
 
 @asynccontextmanager
 async def run_provider() -> AsyncIterator[Provider]:
     provider = Provider()
     provider.is_idle.set()
-    app = web.Application()
-    app.router.add_post("/", provider.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    provider.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-    try:
+    async with await asyncio.start_server(provider.answer, "127.0.0.1", 0) as server:
+        provider.port = server.sockets[0].getsockname()[1]
         yield provider
-    finally:
-        await runner.cleanup()
 
 
 @dataclass
 class World:
-    """A database, everything outside, and a process whose copies carry runs."""
+    """A database, everything outside, a process whose copies carry runs and are killed, and a worker that goes on."""
 
     db: Database
     provider: Provider
     mail: MailServer
-    process: asyncio.subprocess.Process
+    job: Job
+    mother: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    worker: RunCarrier
     repository: Path
+    last: RunId = field(default=RunId(0))  # the run that was begun last
     kills: int = 0
     asked: int = 0
 
     async def begin(self) -> RunId:
         words = " ".join(f"thing-{n}" for n in range(12))
         async with self.db.transaction() as tx:
-            return await start_run(tx, Started(f"Say {words} to anna@acme.example.", "anna", PROJECT))
+            self.last = await start_run(tx, Started(f"Say {words} to anna@acme.example.", "anna", PROJECT))
+        return self.last
 
-    async def carry(self, run: RunId, at: int = -1, when: str = "waiting") -> dict[str, Any]:
-        """Let a copy carry a run, and be killed at an await."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"run": run, "at": at, "when": when}).encode() + b"\n")
-        await self.process.stdin.drain()
-        return json.loads(await self.process.stdout.readline())
+    async def carry(self, run: RunId, at: int = -1, when: str = "waiting", *, is_first: bool = False) -> dict[str, Any]:
+        """Let a copy carry a run, and be killed at an await; the first run is carried by the mother of all copies."""
+        reader, writer = self.mother
+        order = {"job": asdict(self.job), "run": run, "at": at, "when": when, "is_first": is_first}
+        writer.write(json.dumps(order).encode() + b"\n")
+        await writer.drain()
+        return json.loads(await reader.readline())
 
     async def carry_to_its_end(self, run: RunId) -> None:
-        """Other workers go on, until the run is over; a person answers what nobody else can know."""
+        """Another worker goes on, until the run is over; a person answers what nobody else can know."""
         for _ in range(MOST_ROUNDS):
-            ended = await self.carry(run)
-            assert "error" not in ended, ended
+            await carry(self.worker, run)
             state = (await state_of(self.db, run)).state
             if state == "completed":
                 return
@@ -137,35 +145,48 @@ class World:
         return run_git(self.repository, "log", "-p", "--format=%s", branch).splitlines()
 
 
-@asynccontextmanager
-async def open_world(db: Database, url: str, folder: Path, course: str) -> AsyncIterator[World]:
-    repository = make_repository(folder)
+@pytest.fixture(scope="session")
+def mother() -> Iterator[socket.socket]:
+    """The process whose copies are killed, for all tests of this process: it takes seconds to load."""
+    ours, theirs = socket.socketpair()
+    process = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("killed_course.py")],
+        env=os.environ | {"GRISTMILL_LOG_LEVEL": "error"},
+        stdin=theirs,
+        stdout=theirs,
+    )
+    theirs.close()
+    yield ours
+    ours.close()
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+async def world(
+    db: Database, url: str, tmp_path: Path, mother: socket.socket, request: pytest.FixtureRequest
+) -> AsyncIterator[World]:
+    """Everything that the course which a test is marked with needs."""
+    repository = make_repository(tmp_path)
     async with db.transaction() as tx:
         await add_source(tx, Wanted("code", "git", {"url": str(repository)}, PROJECT))
         policy: dict[str, Any] = {"auto_push": True, "recipients": ("anna@acme.example",)}
         await set_policy(tx, PROJECT, "anna", tools=("post_known", "post_blind"), **policy)
     async with run_provider() as provider, run_mail_server() as mail:
         smtp = {"host": "127.0.0.1", "port": mail.port, "security": "none", "sender": "agent@acme.example"}
-        words = [
-            Path(__file__).with_name("killed_course.py"),
-            url,
-            folder / "data",
-            course,
-            json.dumps({"smtp": smtp, "use_dag_execution": True}),
-        ]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *map(str, words),
-            env=os.environ | {"OUTSIDE": provider.url, "GRISTMILL_LOG_LEVEL": "error"},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=2**22,  # bytes of a line: it names every await
-        )
+        agents = {"smtp": smtp, "use_dag_execution": True}
+        job = Job(url, str(tmp_path / "data"), request.param, provider.port, agents)
+        line = await asyncio.open_unix_connection(sock=mother.dup(), limit=2**22)  # bytes: an answer names every await
         try:
-            yield World(db, provider, mail, process, repository)
+            yield World(db, provider, mail, job, line, job.make_carrier(db), repository)
         finally:
-            process.kill()
-            await process.wait()
+            line[1].close()
+            await line[1].wait_closed()
+
+
+def follow(course: str) -> pytest.MarkDecorator:
+    """Let the runs of a test follow this course."""
+    return pytest.mark.parametrize("world", [course], indirect=True)
 
 
 async def kill_and_compare(world: World, at: int, when: str, calm: dict[str, Any]) -> None:
@@ -181,6 +202,7 @@ async def kill_and_compare(world: World, at: int, when: str, calm: dict[str, Any
 
 
 async def carry_calmly(world: World) -> tuple[dict[str, Any], int, list[str]]:
+    await world.carry(await world.begin(), is_first=True)
     run = await world.begin()
     ended = await world.carry(run)
     assert "error" not in ended, ended
@@ -191,30 +213,28 @@ async def carry_calmly(world: World) -> tuple[dict[str, Any], int, list[str]]:
 
 
 @pytest.mark.slow
+@follow("say")
 @pytest.mark.parametrize(("when", "every"), [("waiting", 1), ("going on", 3)])
-async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(
-    db: Database, url: str, tmp_path: Path, when: str, every: int
-) -> None:
+async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(world: World, when: str, every: int) -> None:
     """Where it begins to wait, its request is sent and not answered; where it goes on, it is answered."""
-    async with open_world(db, url, tmp_path, "say") as world:
-        calm, awaits, _ = await carry_calmly(world)
-        assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
-        for at in range(0, awaits, every):  # an await that never goes on kills nobody
-            await kill_and_compare(world, at, when, calm)
-        assert world.kills >= 0.9 * awaits / every
-        assert world.asked > 0
+    calm, awaits, _ = await carry_calmly(world)
+    assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+    for at in range(0, awaits, every):  # an await that never goes on kills nobody
+        await kill_and_compare(world, at, when, calm)
+    assert world.kills >= 0.9 * awaits / every
+    assert world.asked > 0
 
 
 @pytest.mark.slow
+@follow("delegate")
 @pytest.mark.parametrize("when", ["waiting", "going on"])
-async def test_a_run_by_delegation_survives_kills(db: Database, url: str, tmp_path: Path, when: str) -> None:
+async def test_a_run_by_delegation_survives_kills(world: World, when: str) -> None:
     """Two agents side by side, a part that is given away, a group after them: spread over the whole run."""
-    async with open_world(db, url, tmp_path, "delegate") as world:
-        calm, awaits, _ = await carry_calmly(world)
-        assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
-        for n in range(SPREAD):
-            await kill_and_compare(world, (awaits * n + n) // SPREAD, when, calm)
-        assert world.kills > SPREAD // 2
+    calm, awaits, _ = await carry_calmly(world)
+    assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+    for n in range(SPREAD):
+        await kill_and_compare(world, (awaits * n + n) // SPREAD, when, calm)
+    assert world.kills > SPREAD // 2
 
 
 def choose_points(around: Sequence[str]) -> list[int]:
@@ -230,36 +250,36 @@ def choose_points(around: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.slow
+@follow("standard")
 @pytest.mark.parametrize("when", ["waiting", "going on"])
 async def test_a_run_by_the_standard_graph_survives_kills_around_effects_and_checkpoints(
-    db: Database, url: str, tmp_path: Path, when: str
+    world: World, when: str
 ) -> None:
     """Two goals, four steps, twelve effects, and a checkpoint after each node."""
-    async with open_world(db, url, tmp_path, "standard") as world:
-        calm, _, around = await carry_calmly(world)
-        assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
-        assert len({name for name in around if name.startswith("effect")}) == 12
-        assert len({name for name in around if name.startswith("checkpoint")}) > 12
-        points = choose_points(around)
-        for at in points:
-            await kill_and_compare(world, at, when, calm)
-        assert world.kills >= 0.9 * len(points)
+    calm, _, around = await carry_calmly(world)
+    assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+    assert len({name for name in around if name.startswith("effect")}) == 12
+    assert len({name for name in around if name.startswith("checkpoint")}) > 12
+    points = choose_points(around)
+    for at in points:
+        await kill_and_compare(world, at, when, calm)
+    assert world.kills >= 0.9 * len(points)
 
 
 @pytest.mark.slow
+@follow("change")
 @pytest.mark.parametrize("when", ["waiting", "going on"])
-async def test_a_run_with_real_tools_survives_kills(db: Database, url: str, tmp_path: Path, when: str) -> None:
+async def test_a_run_with_real_tools_survives_kills(world: World, when: str) -> None:
     """Files, commits, a push, a mail: spread over the whole run."""
-    async with open_world(db, url, tmp_path, "change") as world:
-        calm, awaits, _ = await carry_calmly(world)
-        first = RunId(1)
-        assert calm["mails"] == 1
-        for n in range(SAMPLES):
-            at = (awaits * n + n) // SAMPLES
-            await kill_and_compare(world, at, when, calm)
-            branch = [line.replace(f"agent/{first + n + 1}", "") for line in world.look_at_branch(RunId(first + n + 1))]
-            assert _leave_out_times(branch) == _leave_out_times(world.look_at_branch(first))
-        assert world.kills > SAMPLES // 2
+    calm, awaits, _ = await carry_calmly(world)
+    first = world.last
+    assert calm["mails"] == 1
+    for n in range(SAMPLES):
+        at = (awaits * n + n) // SAMPLES
+        await kill_and_compare(world, at, when, calm)
+        branch = [line.replace(f"agent/{world.last}", "") for line in world.look_at_branch(world.last)]
+        assert _leave_out_times(branch) == _leave_out_times(world.look_at_branch(first))
+    assert world.kills > SAMPLES // 2
 
 
 def _leave_out_times(lines: list[str]) -> list[str]:
