@@ -33,6 +33,17 @@ def test_links_that_wait_are_listed_and_decided(cli, links):
     assert "is never fetched. It ends a subscription" in refused.err
 
 
+def test_only_a_page_that_is_indexed_is_fetched_again(cli, links, url):
+    async def finish(id_: int) -> None:
+        async with Database(url) as db, db.transaction() as tx:
+            await tx.execute("UPDATE link SET state = 'indexed' WHERE id = %(id)s", id=id_)
+
+    one = links["https://a.org/x"]
+    assert "is waiting: only a link that is indexed" in cli("link", "refresh", str(one)).err
+    asyncio.run(finish(one))
+    assert cli("link", "refresh", str(one)).out.strip() == f"Link {one} will be fetched again: https://a.org/x"
+
+
 def test_a_rule_is_made_and_listed(cli, url):
     assert "Links of a.org/docs are fetched (acme)." in cli("link", "allow", "a.org/docs", "--client", "acme").out
     assert "Links of ads.a.org are never fetched (GLOBAL)." in cli("link", "deny", "ads.a.org").out
