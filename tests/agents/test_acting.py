@@ -135,6 +135,26 @@ async def test_a_visit_that_goes_on_has_only_the_rounds_that_are_left(bench: Wor
     assert "This is the last round" in llm.questions[0]
 
 
+async def test_rounds_that_only_looked_count_across_interruptions_and_are_not_forgotten(bench: Workbench) -> None:
+    await bench.begin("Mend add in main.py.")
+    brief = make_brief(rounds=4)
+    with pytest.raises(Transient):
+        await run_act(bench, FakeLlm([use("read_file", path="main.py"), Transient("gone")]), brief)
+    await bench.again()
+    with pytest.raises(Transient):
+        await run_act(bench, FakeLlm([use("list_files"), Transient("gone")]), brief)
+    await bench.again()
+    llm = FakeLlm([use("read_file", path="README.md"), say("It subtracts.")])
+    acted = await run_act(bench, llm, brief)
+    assert "return a - b" in llm.questions[0], "what was read before is known"
+    assert "run.sh" in llm.questions[0]
+    assert (acted.rounds, acted.is_complete) == (4, False)
+    assert [one.tool for one in acted.calls] == ["read_file", "list_files", "read_file"]
+    again = FakeLlm([say("It is another attempt.")])
+    assert (await run_act(bench, again, make_brief(rounds=4, earlier=1))).rounds == 1
+    assert "return a - b" not in again.questions[0]
+
+
 async def test_tests_may_run_again_once_the_workspace_has_changed(bench: Workbench) -> None:
     await bench.begin("Look.")
     read = use("read_file", path="main.py")

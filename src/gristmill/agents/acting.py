@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 from gristmill.agents.budgets import PER_TURN, count_turns, cut_text
 from gristmill.agents.desk import Desk
 from gristmill.agents.effects import EffectRow
-from gristmill.agents.runs import Stepping
+from gristmill.agents.runs import Stepping, find_progress, note_progress
 from gristmill.agents.tools import AnyTool, Calls, PastCall, Toolbox, ToolResult
 from gristmill.errors import BadAnswer
 from gristmill.models import Message, fence_text, tokens
@@ -20,6 +20,7 @@ from gristmill.models import Message, fence_text, tokens
 ANSWER = "answer"
 LONGEST_THOUGHT = 300  # characters: a small model that loops would write for minutes
 NAMED_FILE = re.compile(r"\b[\w-]+\.(?:md|txt|csv|html?|rst|toml|json|ya?ml|py|js|ts|sh|sql)\b", re.IGNORECASE)
+LONGEST_KEPT = 4_000  # characters of a result that is told again after an interruption
 SHORT = 24  # tokens of an old result that is only mentioned
 MOST_REFUSED = 2  # rounds in a row without an answer that can be read
 RULES = """You work in rounds. In each round you answer with one JSON object: a short thought, and one move.
@@ -144,14 +145,15 @@ class _Acting:
     calls: Calls
     step: Stepping
     past: list[PastCall] = field(default_factory=list[PastCall])
+    looked: list[PastCall] = field(default_factory=list[PastCall])  # of `past`, what the ledger does not know
     reminder: str = ""
 
     async def run(self) -> Acted:
-        self.past = [*self.brief.past, *await self.calls.resume()]
+        spent = await self._resume()
         shape, last = make_shape(self.toolbox.tools), make_shape({})
         changing = make_shape({name: self.toolbox.tools[name] for name in self._list_changing()})
         refused, was_reminded = 0, False
-        for n in range(count_spent(self.brief, len(self.past)) + 1, self.brief.rounds + 1):
+        for n in range(spent + 1, self.brief.rounds + 1):
             is_last = n == self.brief.rounds
             try:
                 # who was reminded may only change something or answer: a small model would go on looking
@@ -168,9 +170,31 @@ class _Acting:
                     self.reminder, was_reminded = self._remind(), True
                     continue
                 return await self._finish(made.move.arguments.text.strip(), n, not is_last)
-            if await self._call(made.move) and self._has_changed_nothing():
+            is_repeated = await self._call(made.move)
+            await self._keep(n)
+            if is_repeated and self._has_changed_nothing():
                 self.reminder = self._remind()
         return await self._finish("The model was given no round.", 0, False)
+
+    async def _resume(self) -> int:
+        """Take up what was done here before an interruption; how many rounds were spent on it."""
+        desk, brief = self.desk, self.brief
+        async with desk.db.reading() as tx:
+            found = await find_progress(tx, desk.run.id, brief.place)
+        is_same = found is not None and found["attempt"] == brief.earlier
+        given = {one.tool for one in brief.past}
+        looked = [read_call(one) for one in found["looked"]] if found is not None and is_same else []
+        self.looked = [one for one in looked if one.tool not in given]
+        acted = [*brief.past, *await self.calls.resume()]
+        self.past = [*self.looked, *acted]
+        return count_spent(brief, len(acted), found["rounds"] if found is not None and is_same else 0)
+
+    async def _keep(self, rounds: int) -> None:
+        """Write down how far it is: the ledger knows the calls that change something, and no other."""
+        looked = [write_call(one) for one in self.looked]
+        progress = {"attempt": self.brief.earlier, "rounds": rounds, "looked": looked}
+        async with self.desk.db.transaction() as tx:
+            await note_progress(tx, self.step.id, self.brief.place, progress)
 
     async def _ask(self, shape: type[Round], *, is_last: bool) -> Round:
         brief = self.brief
@@ -197,6 +221,8 @@ class _Acting:
         else:
             result = await self.calls.call(move.tool, arguments)
         self.past.append(PastCall(move.tool, arguments, result))
+        if known is None and not self.toolbox.is_watched(move.tool):
+            self.looked.append(self.past[-1])
         return known is not None
 
     async def _finish(self, text: str, rounds: int, is_complete: bool) -> Acted:
@@ -211,13 +237,24 @@ def narrow_tools(tools: Sequence[str], text: str) -> list[str]:
     return [one for one in tools if one != "write_document" or not NAMED_FILE.search(text)]
 
 
-def count_spent(brief: Brief, calls: int) -> int:
+def count_spent(brief: Brief, calls: int, rounds: int = 0) -> int:
     """The rounds that an interrupted visit has used already; one is always left, for the answer.
 
-    Each call that the ledger knows was a round. Otherwise a run that waits for a person again and again would never
-    come to its last round.
+    Each call that the ledger knows was a round, and its step says how many `rounds` there were. Otherwise a run that is
+    interrupted again and again would never come to its last round.
     """
-    return min(max(calls - brief.earlier * brief.rounds, 0), brief.rounds - 1)
+    return min(max(calls - brief.earlier * brief.rounds, rounds, 0), brief.rounds - 1)
+
+
+def write_call(one: PastCall) -> dict[str, Any]:
+    """A call that only looked, as it is kept for the visit after an interruption."""
+    text = one.result.text
+    kept = text if len(text) <= LONGEST_KEPT else f"{text[:LONGEST_KEPT]}… ({len(text):,} characters)"
+    return {"tool": one.tool, "arguments": dict(one.arguments), "text": kept, "is_error": one.result.is_error}
+
+
+def read_call(kept: Mapping[str, Any]) -> PastCall:
+    return PastCall(kept["tool"], kept["arguments"], ToolResult(kept["text"], is_error=kept["is_error"]))
 
 
 def find_repeated(

@@ -131,6 +131,14 @@ UPDATE agent_step SET output = %(output)s::jsonb, error = %(error)s, model = %(m
 -- name: note_step
 UPDATE agent_step SET note = %(note)s WHERE id = %(id)s AND finished_at IS NULL;
 
+-- name: note_progress
+UPDATE agent_step SET progress = %(progress)s::jsonb WHERE id = %(id)s AND finished_at IS NULL;
+
+-- name: find_progress
+-- how far the last visit of a place came
+SELECT progress FROM agent_step
+ WHERE run = %(run)s AND progress ->> 'place' = %(place)s ORDER BY id DESC LIMIT 1;
+
 -- name: end_lost_steps
 UPDATE agent_step SET error = 'It was interrupted.', finished_at = clock(), note = NULL
  WHERE run = %(run)s AND finished_at IS NULL;

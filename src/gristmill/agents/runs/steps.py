@@ -1,6 +1,6 @@
 """The steps of a run: which node was visited, with what, what came of it, and what it cost."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -114,6 +114,16 @@ async def end_step(tx: Tx, step: StepId, *, output: Any = None, error: str | Non
 async def note_step(tx: Tx, step: StepId, note: str | None) -> None:
     """What a step waits for, as long as it is not over."""
     await tx.execute(SQL["note_step"], id=step, note=note)
+
+
+async def note_progress(tx: Tx, step: StepId, place: str, progress: Mapping[str, Any]) -> None:
+    """How far a visit of a place in the plan is, for whoever goes on after a kill."""
+    await tx.execute(SQL["note_progress"], id=step, progress=_write_json({"place": place, **progress}))
+
+
+async def find_progress(tx: Tx, run: RunId, place: str) -> dict[str, Any] | None:
+    """How far the last visit of a place came."""
+    return await tx.value(SQL["find_progress"], Column[dict[str, Any]], run=run, place=place)
 
 
 async def end_lost_steps(tx: Tx, run: RunId) -> None:
