@@ -13,10 +13,15 @@ from feed import FEED, a_feed
 from gristmill.db import Database
 from gristmill.documents import Limits
 from gristmill.processes import Crashed
-from gristmill.queue import Done, Skip
+from gristmill.queue import Done, Skip, on
+from gristmill.scopes import Scope
+from gristmill.sources import count_items
 from gristmill.sources.indexer import Indexer
+from gristmill.sources.items import STATES, list_items, load_item
 from gristmill.sources.kinds import KINDS
-from gristmill.sources.letters import IndexItem
+from gristmill.sources.letters import IndexItem, PollSource
+
+ACME = Scope("acme")
 
 
 @pytest.fixture
@@ -69,10 +74,35 @@ async def test_a_newer_version_that_comes_meanwhile_is_the_one_that_counts(farm:
     assert [row.state for row in await farm.rows("SELECT state FROM source_item")] == ["NEW"]
 
 
+async def test_items_are_shown_as_indexing_while_a_worker_holds_their_tasks(farm: Farm, tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / "box" / f"{name}.eml").write_bytes(a_mail(name))
+    source = await farm.add("eml", ACME, path=str(tmp_path / "box"))
+    seen: list[tuple[list[str], dict[str, list[str]], dict[str, int]]] = []
+    index, polling = farm.handlers[IndexItem.kind].run, farm.handlers[PollSource.kind]
+
+    async def look_and_index(letters: list[IndexItem]) -> Any:
+        async with farm.db.transaction(seen_from=ACME) as tx:
+            states = sorted(one.state for one in await list_items(tx, source.id))
+            lists = {name: [one.state for one in await list_items(tx, source.id, state=name)] for name in STATES}
+            assert (await load_item(tx, source.id, letters[0].item)).state == "INDEXING"
+            counts = (await count_items(tx, [source.id]))[source.id]
+        seen.append((states, {name: found for name, found in lists.items() if found}, counts))
+        return await index(letters)
+
+    farm.handlers = {IndexItem.kind: on(IndexItem, look_and_index, batch=2, at_once=1), PollSource.kind: polling}
+    await farm.poll(source)
+    first = seen[0]
+    both = {"NEW": ["NEW"], "INDEXING": ["INDEXING", "INDEXING"]}
+    assert first == (["INDEXING", "INDEXING", "NEW"], both, {"NEW": 1, "INDEXING": 2})
+    async with farm.db.transaction() as tx:
+        assert (await count_items(tx, [source.id]))[source.id] == {"INDEXED": 3}
+
+
 async def test_an_indexer_that_died_is_followed_by_one_that_ends_its_work(farm: Farm, tmp_path: Path) -> None:
     (letter,) = await polled(farm, tmp_path, one=a_mail("one"))
     await an_indexer(farm).index([letter])  # and its answer is never settled
-    assert [row.state for row in await farm.rows("SELECT state FROM source_item")] == ["INDEXING"]
+    assert [row.state for row in await farm.rows("SELECT state FROM source_item")] == ["NEW"]
     (answer,) = await an_indexer(farm).index([letter])
     await settle(farm, answer)
     (again,) = await an_indexer(farm).index([letter])

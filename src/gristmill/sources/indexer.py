@@ -100,8 +100,8 @@ class Indexer:
     fetch: FetchSettings
 
     async def index(self, letters: Sequence[IndexItem]) -> list[Answer | Exception]:
-        async with self.db.transaction() as tx:
-            items = await store.begin_indexing(tx, letters)
+        async with self.db.reading() as tx:
+            items = await store.load_items_to_index(tx, letters)
         ready: dict[ItemId, _Ready | Exception] = {}
         for some in await asyncio.gather(*(self._prepare(some) for some in divide_items(list(items.values())))):
             ready |= some

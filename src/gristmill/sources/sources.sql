@@ -60,7 +60,12 @@ SELECT id FROM source WHERE id = ANY (%(ids)s::bigint[]);
 DELETE FROM source_tally WHERE source = %(id)s;
 
 -- name: counts
-SELECT source, state, sum(n)::int AS n FROM source_tally WHERE source = ANY (%(ids)s) GROUP BY source, state HAVING sum(n) <> 0;
+SELECT source, state, sum(n)::int AS n
+  FROM (SELECT source, state, n FROM source_tally WHERE source = ANY (%(ids)s)
+        UNION ALL
+        SELECT h.source, m.state, m.n FROM item_in_hand h, (VALUES ('NEW', -1), ('INDEXING', 1)) AS m (state, n)
+         WHERE h.source = ANY (%(ids)s)) c
+ GROUP BY source, state HAVING sum(n) <> 0;
 
 -- name: fold_tally
 -- one row for many, when there are many
@@ -167,7 +172,7 @@ SELECT urn, external FROM source_item
 -- name: waiting_items
 SELECT i.id, i.external, substr(r.bytes, 1, %(head)s) AS head
   FROM source_item i JOIN source_raw r ON r.item = i.id AND r.n = 0
- WHERE i.source = %(source)s AND i.state IN ('NEW', 'INDEXING', 'SET_ASIDE') AND i.urn IS NULL AND i.id > %(after)s
+ WHERE i.source = %(source)s AND i.state IN ('NEW', 'SET_ASIDE') AND i.urn IS NULL AND i.id > %(after)s
  ORDER BY i.id LIMIT %(limit)s;
 
 -- name: living_items
@@ -183,14 +188,15 @@ SELECT coalesce(max(id), 0) FROM source_item WHERE source = %(source)s;
 UPDATE source_item SET leaving = true
  WHERE source = %(source)s AND external = ANY (%(externals)s::text[]) AND state <> 'DELETED' RETURNING id, version;
 
--- name: begin_indexing
--- NEW -> INDEXING; one whose indexer died is INDEXING already
-UPDATE source_item i SET state = 'INDEXING'
-  FROM source s JOIN scope p ON p.id = s.scope,
-       unnest(%(ids)s::bigint[], %(versions)s::int[]) AS wanted (id, version)
- WHERE i.id = wanted.id AND i.version = wanted.version AND i.state IN ('NEW', 'INDEXING') AND s.id = i.source
-RETURNING i.id, i.source, s.name AS source_name, s.kind, i.scope, p.client, p.project, i.external, i.note, i.version, i.state,
-          i.size, i.urn;
+-- name: items_to_index
+-- those that are still wanted in this version. Nothing is written: whose task a worker holds is INDEXING (`item_in_hand`).
+SELECT i.id, i.source, s.name AS source_name, s.kind, i.scope, p.client, p.project, i.external, i.note, i.version, i.state,
+       i.size, i.urn
+  FROM unnest(%(ids)s::bigint[], %(versions)s::int[]) AS wanted (id, version)
+  JOIN source_item i ON i.id = wanted.id AND i.version = wanted.version
+  JOIN source s ON s.id = i.source
+  JOIN scope p ON p.id = s.scope
+ WHERE i.state = 'NEW';
 
 -- name: load_raw
 SELECT item, bytes FROM source_raw WHERE item = ANY (%(items)s) ORDER BY item, n;
@@ -198,7 +204,7 @@ SELECT item, bytes FROM source_raw WHERE item = ANY (%(items)s) ORDER BY item, n
 -- name: hold_items
 -- nobody else changes them until the transaction ends; without those of which a newer version has come
 SELECT i.id, i.version FROM source_item i JOIN unnest(%(ids)s::bigint[], %(versions)s::int[]) AS w (id, version) ON w.id = i.id
- WHERE i.version = w.version AND i.state = 'INDEXING' ORDER BY i.id FOR UPDATE OF i;
+ WHERE i.version = w.version AND i.state = 'NEW' ORDER BY i.id FOR UPDATE OF i;
 
 -- name: find_twins
 -- other items that are, or were, handed on under the same URN: of mails the first, which keeps its URN; else the newest, which
@@ -211,7 +217,7 @@ SELECT w.item, t.digest, t.updated_at, t.document
     ORDER BY CASE WHEN i.type <> 'email' THEN i.updated_at END DESC NULLS LAST, i.id LIMIT 1) t;
 
 -- name: finish_indexing
--- INDEXING -> INDEXED; their bytes go: their documents have them
+-- NEW -> INDEXED; their bytes go: their documents have them
 WITH finished AS (
   UPDATE source_item i
      SET state = 'INDEXED', type = f.type, urn = f.urn, digest = f.digest, thread = f.thread, sent = f.sent,
@@ -220,7 +226,7 @@ WITH finished AS (
     FROM unnest(%(ids)s::bigint[], %(types)b::text[], %(urns)b::text[], %(digests)s::bytea[], %(threads)s::text[],
                 %(sent)s::boolean[], %(documents)s::bigint[], %(updates)s::timestamptz[], %(titles)s::text[])
            AS f (id, type, urn, digest, thread, sent, document, updated_at, title)
-   WHERE i.id = f.id AND i.state = 'INDEXING'
+   WHERE i.id = f.id AND i.state = 'NEW'
 )
 DELETE FROM source_raw WHERE item = ANY (%(ids)s::bigint[]);
 
@@ -230,9 +236,9 @@ UPDATE source_item i SET document = f.document
  WHERE i.scope = f.scope AND i.urn = f.urn AND i.state <> 'DELETED' AND i.document <> f.document;
 
 -- name: set_aside
--- INDEXING -> SET_ASIDE: its bytes are kept for whoever looks into it
+-- NEW -> SET_ASIDE: its bytes are kept for whoever looks into it
 UPDATE source_item SET state = 'SET_ASIDE', error = %(error)s, changed_at = clock()
- WHERE id = %(id)s AND version = %(version)s AND state = 'INDEXING';
+ WHERE id = %(id)s AND version = %(version)s AND state = 'NEW';
 
 -- name: retry_set_aside
 -- SET_ASIDE -> NEW
@@ -282,7 +288,9 @@ UPDATE source_item i SET thread = j.new
   FROM unnest(%(olds)s::text[], %(news)s::text[]) AS j (old, new) WHERE i.scope = %(scope)s AND i.thread = j.old;
 
 -- name: list_items
-SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
+SELECT id, external, type,
+       CASE WHEN state = 'NEW' AND id = ANY (ARRAY(SELECT h.item FROM item_in_hand h)) THEN 'INDEXING' ELSE state END AS state,
+       urn, title, thread, document, size, error, version, first_at, changed_at, removed
   FROM source_item
  WHERE source = %(source)s AND id < %(before)s
  ORDER BY id DESC LIMIT %(limit)s;
@@ -294,17 +302,26 @@ SELECT id, external, type, state, urn, title, thread, document, size, error, ver
  WHERE source = %(source)s AND id < %(before)s AND state = 'INDEXED'
  ORDER BY id DESC LIMIT %(limit)s;
 
+-- name: list_in_hand
+-- few, however many wait
+SELECT id, external, type, 'INDEXING' AS state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
+  FROM source_item
+ WHERE source = %(source)s AND id < %(before)s AND id = ANY (ARRAY(SELECT h.item FROM item_in_hand h))
+ ORDER BY id DESC LIMIT %(limit)s;
+
 -- name: list_items_in_state
 -- by an index that has only what is not INDEXED
 SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
   FROM source_item
  WHERE source = %(source)s AND id < %(before)s AND state = %(state)s AND state <> 'INDEXED'
+   AND id <> ALL (ARRAY(SELECT h.item FROM item_in_hand h))
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: load_item
-SELECT i.id, i.external, i.type, i.state, i.urn, i.title, i.thread, i.document, i.size, i.error, i.version, i.first_at,
-       i.changed_at, i.removed
-  FROM source_item i WHERE i.id = %(id)s AND i.source = %(source)s;
+SELECT id, external, type,
+       CASE WHEN state = 'NEW' AND id = ANY (ARRAY(SELECT h.item FROM item_in_hand h)) THEN 'INDEXING' ELSE state END AS state,
+       urn, title, thread, document, size, error, version, first_at, changed_at, removed
+  FROM source_item WHERE id = %(id)s AND source = %(source)s;
 
 -- name: poll_tasks
 -- the tasks that poll and list these sources now: running, in line, or put off; an open task holds its key, and only the keys

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from gristmill.db import Database, Query, Tx, queries
+from gristmill.db import Database, Query, Tx, array, queries
 from gristmill.errors import Transient
 from gristmill.ids import ItemId, ScopeId, SourceId
 from gristmill.queue import Envelope, send_many
@@ -301,11 +301,11 @@ LISTINGS = Journal(SQL["note_listing_wait"], SQL["note_listing_failure"])
 # --- what the indexer does
 
 
-async def begin_indexing(tx: Tx, letters: Iterable[IndexItem]) -> dict[tuple[ItemId, int], Item]:
-    """The items that are still wanted in this version: INDEXING from now on."""
+async def load_items_to_index(tx: Tx, letters: Iterable[IndexItem]) -> dict[tuple[ItemId, int], Item]:
+    """The items that are still wanted in this version."""
     wanted = list(letters)
-    ids, versions = [one.item for one in wanted], [one.version for one in wanted]
-    rows = await tx.all(SQL["begin_indexing"], Item, ids=ids, versions=versions)
+    ids, versions = array(one.item for one in wanted), array(one.version for one in wanted)
+    rows = await tx.all(SQL["items_to_index"], Item, ids=ids, versions=versions)
     return {(row.id, row.version): row for row in rows}
 
 

@@ -1,0 +1,10 @@
+-- Items as people see them.
+
+-- The items whose task a worker holds at this moment: they are INDEXING. It is not written down in their rows, since it would be
+-- another version of each row in every index, for the second that it is true.
+CREATE VIEW item_in_hand WITH (security_invoker) AS
+SELECT i.id AS item, i.source
+  FROM leased k
+  JOIN task t ON t.id = k.id AND t.kind = 'index.item'
+  JOIN source_item i ON i.id = (t.payload ->> 'item')::bigint AND i.version = (t.payload ->> 'version')::int
+ WHERE k.queue = 'index' AND i.state = 'NEW';
