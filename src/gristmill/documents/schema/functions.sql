@@ -24,6 +24,31 @@ END $$;
 CREATE OR REPLACE TRIGGER document_gone AFTER DELETE ON document REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION tally_gone_documents();
 
+-- A phase belongs to a document of its scope, and goes with it. These triggers do for a whole statement what a foreign key does
+-- row by row: four rows for each new document took a fifth of the time in which it is written. Phases are written in the
+-- transaction that makes their document, so nobody else can take it away meanwhile.
+CREATE OR REPLACE FUNCTION demand_documents_of_phases() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+BEGIN
+  IF EXISTS (SELECT FROM fresh f WHERE NOT EXISTS (SELECT FROM document d WHERE d.id = f.document AND d.scope = f.scope)) THEN
+    RAISE foreign_key_violation USING MESSAGE = 'a phase belongs to a document of its scope';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER phase_added AFTER INSERT ON phase REFERENCING NEW TABLE AS fresh
+  FOR EACH STATEMENT EXECUTE FUNCTION demand_documents_of_phases();
+CREATE OR REPLACE TRIGGER phase_moved AFTER UPDATE ON phase REFERENCING NEW TABLE AS fresh
+  FOR EACH STATEMENT EXECUTE FUNCTION demand_documents_of_phases();
+
+CREATE OR REPLACE FUNCTION drop_phases_of_documents() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+BEGIN
+  DELETE FROM phase p USING gone WHERE p.document = gone.id;
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER document_gone_with_phases AFTER DELETE ON document REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION drop_phases_of_documents();
+
 -- The row of some bytes, made if it is missing, and kept from being removed until the transaction ends.
 CREATE OR REPLACE FUNCTION keep_blob(digest bytea, total bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
