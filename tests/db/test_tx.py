@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 from psycopg.errors import UniqueViolation
 
-from gristmill.db import Column, Database, Query, Tx
+from gristmill.db import Column, Database, Query, Tx, bytes_array, text_array
 from gristmill.db import tx as module
 from gristmill.ids import TaskId
 
@@ -106,3 +106,12 @@ async def test_a_statement_that_must_have_a_value_fails_without_one(db: Database
     async with db.reading() as tx:
         with pytest.raises(LookupError, match=query):
             await tx.only_value(query, int)
+
+
+async def test_arrays_of_texts_and_bytes_arrive_as_they_were(db: Database) -> None:
+    texts = ["plain", "", "NULL", None, 'a "quote", a \\ and {braces}', "two\nlines\tand č ř ß", " spaces ", "%s %(x)s"]
+    digests = [b"", None, b"\x00\xff\\x", bytes(range(256))]
+    async with db.transaction() as tx:
+        assert await tx.value("SELECT %(texts)s::text[]", texts=text_array(texts)) == texts
+        assert await tx.value("SELECT %(digests)s::bytea[]", digests=bytes_array(digests)) == digests
+        assert await tx.value("SELECT %(none)s::text[]", none=text_array([])) == []

@@ -9,7 +9,7 @@ from gristmill.db.outage import outlast_outage
 from gristmill.db.pool import Connection, Database, Viewpoint, open_database, plainly, without_secret
 from gristmill.db.programs import programs_for
 from gristmill.db.rejections import explain_rejection
-from gristmill.db.sql import Query, array, escape_for_copy, queries, with_numbers
+from gristmill.db.sql import Query, array, bytes_array, escape_for_copy, queries, text_array, with_numbers
 from gristmill.db.tx import Column, Tx
 from gristmill.db.vector import Vector, read_vector
 
@@ -27,6 +27,7 @@ __all__ = [
     "Viewpoint",
     "array",
     "bring_up_to_date",
+    "bytes_array",
     "escape_for_copy",
     "examine_database",
     "explain_full_disk",
@@ -39,6 +40,7 @@ __all__ = [
     "queries",
     "read_vector",
     "schema_state",
+    "text_array",
     "with_numbers",
     "without_secret",
 ]

@@ -36,6 +36,17 @@ def array(numbers: Iterable[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
+def text_array(texts: Iterable[str | None]) -> str:
+    """The same for texts; a list as parameter takes ten times as long, a fifth of all that a worker did for a mail."""
+    escaped = ["NULL" if one is None else '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"' for one in texts]
+    return "{" + ",".join(escaped) + "}"
+
+
+def bytes_array(values: Iterable[bytes | None]) -> str:
+    """The same for short bytes: digests and keys."""
+    return "{" + ",".join(["NULL" if one is None else f'"\\\\x{one.hex()}"' for one in values]) + "}"
+
+
 def escape_for_copy(text: str) -> str:
     """A text as COPY's text format writes it."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

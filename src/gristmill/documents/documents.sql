@@ -2,11 +2,11 @@
 
 -- name: lock_sources
 -- whoever adds a version of a source keeps others from doing so
-SELECT pg_advisory_xact_lock(hashtextextended(urn, scope)) FROM unnest(%(scopes)s::int[], %(urns)b::text[]) AS s (scope, urn);
+SELECT pg_advisory_xact_lock(hashtextextended(urn, scope)) FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS s (scope, urn);
 
 -- name: latest
 SELECT l.*
-  FROM unnest(%(scopes)s::int[], %(urns)b::text[]) AS s (scope, urn)
+  FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS s (scope, urn)
  CROSS JOIN LATERAL (
    SELECT d.scope, d.urn, d.id, d.version, d.hash, d.completed_at, d.given,
           b.size = 0 OR EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id) AS has_bytes,

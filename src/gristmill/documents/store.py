@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import orjson
 
-from gristmill.db import Column, Tx, array, queries
+from gristmill.db import Column, Tx, array, queries, text_array
 from gristmill.documents.blobs import hold_bytes
 from gristmill.documents.letters import FinishDocument, OpenDocument, SealPhase
 from gristmill.documents.model import Document, PhaseGroup, owner_of
@@ -420,7 +420,7 @@ async def lock_sources(tx: Tx, sources: Iterable[tuple[ScopeId, str]]) -> None:
     """
     wanted = sorted(set(sources))
     scopes, urns = [scope for scope, _ in wanted], [urn for _, urn in wanted]
-    await tx.all(SQL["lock_sources"], scopes=array(scopes), urns=urns)
+    await tx.all(SQL["lock_sources"], scopes=array(scopes), urns=text_array(urns))
 
 
 async def lock_source(tx: Tx, scope: ScopeId, urn: str) -> None:
@@ -430,7 +430,7 @@ async def lock_source(tx: Tx, scope: ScopeId, urn: str) -> None:
 async def load_latest(tx: Tx, sources: Sequence[tuple[ScopeId, str]]) -> dict[tuple[ScopeId, str], Latest]:
     """The newest versions of these sources, as far as they have any."""
     scopes, urns = [scope for scope, _ in sources], [urn for _, urn in sources]
-    rows = await tx.all(SQL["latest"], Latest, scopes=array(scopes), urns=urns)
+    rows = await tx.all(SQL["latest"], Latest, scopes=array(scopes), urns=text_array(urns))
     return {(row.scope, row.urn): row for row in rows}
 
 

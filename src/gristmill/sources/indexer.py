@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from gristmill import documents
-from gristmill.db import Database, Tx, array, explain_rejection
+from gristmill.db import Database, Tx, array, bytes_array, explain_rejection, text_array
 from gristmill.documents import (
     Limits,
     ReadAhead,
@@ -296,7 +296,7 @@ async def _find_twins(tx: Tx, parts: Sequence[_Ready]) -> dict[ItemId, _Twin]:
         _Twin,
         ids=array(one.item.id for one in parts),
         scopes=array(one.item.scope for one in parts),
-        urns=[one.found.urn for one in parts],
+        urns=text_array(one.found.urn for one in parts),
     )
     return {row.item: row for row in rows}
 
@@ -349,14 +349,14 @@ async def _finish_indexing(
     await tx.execute(
         SQL["finish_indexing"],
         ids=array(one.item.id for one in parts),
-        types=[one.found.type for one in parts],
-        urns=[one.found.urn for one in parts],
-        digests=[one.found.digest for one in parts],
-        threads=[threads.get(one.item.id) for one in parts],
+        types=text_array(one.found.type for one in parts),
+        urns=text_array(one.found.urn for one in parts),
+        digests=bytes_array(one.found.digest for one in parts),
+        threads=text_array(threads.get(one.item.id) for one in parts),
         sent=[one.found.sent for one in parts],
         documents=array(documents_[one.item.id] for one in parts),
         updates=[one.found.updated_at for one in parts],
-        titles=[_name_item(one.found)[:LONGEST_TITLE] for one in parts],
+        titles=text_array(_name_item(one.found)[:LONGEST_TITLE] for one in parts),
     )
 
 

@@ -122,14 +122,14 @@ UPDATE source SET checkpoint = %(checkpoint)s::jsonb, step = step + 1 WHERE id =
 
 -- name: known_items
 SELECT id, external, hash, mark, state, version, leaving FROM source_item
- WHERE source = %(source)s AND external = ANY (%(externals)b::text[]);
+ WHERE source = %(source)s AND external = ANY (%(externals)s::text[]);
 
 -- name: add_items
 -- nothing -> NEW, or SET_ASIDE if its bytes could not be had
 INSERT INTO source_item (source, scope, external, mark, hash, size, note, state, error)
 SELECT %(source)s, %(scope)s, i.external, i.mark, i.hash, i.size, i.note::jsonb,
        CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END, i.error
-  FROM unnest(%(externals)b::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)b::text[],
+  FROM unnest(%(externals)s::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)s::text[],
               %(errors)s::text[]) AS i (external, mark, hash, size, note, error)
 RETURNING id, external, version;
 
@@ -138,7 +138,7 @@ RETURNING id, external, version;
 UPDATE source_item s
    SET mark = i.mark, hash = i.hash, size = i.size, note = i.note::jsonb, version = s.version + 1, error = i.error,
        removed = NULL, leaving = false, changed_at = clock(), state = CASE WHEN i.error IS NULL THEN 'NEW' ELSE 'SET_ASIDE' END
-  FROM unnest(%(externals)b::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)b::text[],
+  FROM unnest(%(externals)s::text[], %(marks)s::text[], %(hashes)s::bytea[], %(sizes)s::bigint[], %(notes)s::text[],
               %(errors)s::text[]) AS i (external, mark, hash, size, note, error)
  WHERE s.source = %(source)s AND s.scope = %(scope)s AND s.external = i.external
 RETURNING s.id, s.external, s.version;
@@ -210,7 +210,7 @@ SELECT i.id, i.version FROM source_item i JOIN unnest(%(ids)s::bigint[], %(versi
 -- other items that are, or were, handed on under the same URN: of mails the first, which keeps its URN; else the newest, which
 -- is shown
 SELECT w.item, t.digest, t.updated_at, t.document
-  FROM unnest(%(ids)s::bigint[], %(scopes)s::int[], %(urns)b::text[]) AS w (item, scope, urn)
+  FROM unnest(%(ids)s::bigint[], %(scopes)s::int[], %(urns)s::text[]) AS w (item, scope, urn)
  CROSS JOIN LATERAL (
    SELECT digest, updated_at, document FROM source_item i
     WHERE i.scope = w.scope AND i.urn = w.urn AND i.state = 'INDEXED' AND i.document IS NOT NULL AND i.id <> w.item
@@ -223,7 +223,7 @@ WITH finished AS (
      SET state = 'INDEXED', type = f.type, urn = f.urn, digest = f.digest, thread = f.thread, sent = f.sent,
          document = f.document, title = f.title, changed_at = (SELECT clock()),
          updated_at = CASE WHEN f.updated_at < (SELECT clock() + interval '1 day') THEN f.updated_at END  -- its clock is wrong
-    FROM unnest(%(ids)s::bigint[], %(types)b::text[], %(urns)b::text[], %(digests)s::bytea[], %(threads)s::text[],
+    FROM unnest(%(ids)s::bigint[], %(types)s::text[], %(urns)s::text[], %(digests)s::bytea[], %(threads)s::text[],
                 %(sent)s::boolean[], %(documents)s::bigint[], %(updates)s::timestamptz[], %(titles)s::text[])
            AS f (id, type, urn, digest, thread, sent, document, updated_at, title)
    WHERE i.id = f.id AND i.state = 'NEW'
@@ -277,7 +277,7 @@ SELECT message, thread FROM mail_thread WHERE scope = %(scope)s AND message = AN
 
 -- name: add_messages
 INSERT INTO mail_thread (scope, message, thread)
-SELECT %(scope)s, m.message, m.thread FROM unnest(%(messages)b::text[], %(threads)b::text[]) AS m (message, thread);
+SELECT %(scope)s, m.message, m.thread FROM unnest(%(messages)s::text[], %(threads)s::text[]) AS m (message, thread);
 
 -- name: join_threads
 UPDATE mail_thread m SET thread = j.new

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from gristmill.db import Database, Query, Tx, array, queries
+from gristmill.db import Database, Query, Tx, array, bytes_array, queries, text_array
 from gristmill.errors import Transient
 from gristmill.ids import ItemId, ScopeId, SourceId
 from gristmill.queue import Envelope, send_many
@@ -125,14 +125,14 @@ async def keep_items(tx: Tx, source: Source, items: Sequence[RawItem]) -> BatchT
     wanted = {item.external: item for item in items}  # of one that came twice, the last
     if not wanted:
         return BatchTally()
-    rows = await tx.all(SQL["known_items"], KnownItem, source=source.id, externals=list(wanted))
+    rows = await tx.all(SQL["known_items"], KnownItem, source=source.id, externals=text_array(wanted))
     known = {row.external: row for row in rows}
     sorts = {item.external: compare_item(item, known.get(item.external)) for item in wanted.values()}
     new, changed, marked = ([wanted[one] for one, sort in sorts.items() if sort == which] for which in SORTS)
     written = await _write_items(tx, source, SQL["add_items"], new)
     written += await _write_items(tx, source, SQL["renew_items"], changed)
     if marked:
-        externals, marks = [one.external for one in marked], [one.mark for one in marked]
+        externals, marks = text_array(one.external for one in marked), text_array(one.mark for one in marked)
         await tx.execute(SQL["mark_items"], source=source.id, externals=externals, marks=marks)
     await _keep_raw(tx, source, [known[one.external].id for one in changed], written, wanted)
     letters = [IndexItem(row.id, row.version) for row in written if not wanted[row.external].refusal]
@@ -172,12 +172,12 @@ async def _write_items(tx: Tx, source: Source, query: Any, items: Sequence[RawIt
         Kept,
         source=source.id,
         scope=source.scope,
-        externals=[one.external for one in items],
-        marks=[one.mark for one in items],
-        hashes=[hash_of(one) for one in items],
-        sizes=[len(one.content) for one in items],
-        notes=[orjson.dumps(dict(one.note)).decode() for one in items],
-        errors=[one.refusal or None for one in items],
+        externals=text_array(one.external for one in items),
+        marks=text_array(one.mark for one in items),
+        hashes=bytes_array(hash_of(one) for one in items),
+        sizes=array(len(one.content) for one in items),
+        notes=text_array(orjson.dumps(dict(one.note)).decode() for one in items),
+        errors=text_array(one.refusal or None for one in items),
     )
 
 
@@ -199,7 +199,7 @@ async def forget_ids(tx: Tx, source: Source, externals: Sequence[str]) -> int:
     """What has these ids is gone at its source: have it removed here; how many there were."""
     if not externals:
         return 0
-    gone = await tx.all(SQL["let_leave"], _VersionRow, source=source.id, externals=list(externals))
+    gone = await tx.all(SQL["let_leave"], _VersionRow, source=source.id, externals=text_array(externals))
     await send_many(tx, [Envelope(RemoveItem(row.id, row.version), scope=source.scope) for row in gone])
     return len(gone)
 
@@ -229,7 +229,7 @@ class KnownItems:
 
     async def find_unlike(self, listed: Sequence[Listed]) -> list[Listed]:
         async with self._db.reading() as tx:
-            ids = [one.external for one in listed]
+            ids = text_array(one.external for one in listed)
             rows = await tx.all(SQL["known_items"], KnownItem, source=self._source.id, externals=ids)
         known = {row.external: row.mark for row in rows if row.state != "DELETED" and not row.leaving}
         return [one for one in listed if one.external not in known or known[one.external] != one.mark]

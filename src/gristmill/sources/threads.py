@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gristmill.db import Tx
+from gristmill.db import Tx, text_array
 from gristmill.ids import ScopeId
 from gristmill.sources.store import SQL
 
@@ -17,14 +17,15 @@ async def join_threads(tx: Tx, scope: ScopeId, mails: Sequence[Sequence[str]]) -
     chains = [list(dict.fromkeys(messages))[:MOST_MESSAGES] for messages in mails]
     ids = sorted({message for chain in chains for message in chain})
     await lock_threads(tx, scope)
-    known = await tx.pairs(SQL["find_threads"], dict[str, str], scope=scope, messages=ids)
+    known = await tx.pairs(SQL["find_threads"], dict[str, str], scope=scope, messages=text_array(ids))
     names = name_threads([*chains, *known.items()])
     fresh = [one for one in ids if one not in known]
     moved = {thread: names[thread] for thread in set(known.values()) if names[thread] != thread}
     if fresh:
-        await tx.execute(SQL["add_messages"], scope=scope, messages=fresh, threads=[names[one] for one in fresh])
+        threads = text_array(names[one] for one in fresh)
+        await tx.execute(SQL["add_messages"], scope=scope, messages=text_array(fresh), threads=threads)
     if moved:
-        given = {"scope": scope, "olds": list(moved), "news": list(moved.values())}
+        given = {"scope": scope, "olds": text_array(moved), "news": text_array(moved.values())}
         await tx.execute(SQL["join_threads"], **given)
         await tx.execute(SQL["join_items"], **given)
     return [names[chain[0]] for chain in chains]
