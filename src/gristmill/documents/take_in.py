@@ -198,6 +198,8 @@ def _find_unwritable(item: Item | WholeText | Note) -> str | None:
         texts |= {"name": item.name, "content": content.replace("\0", ""), "refusal": item.refusal}  # bytes may be NUL
     else:
         texts["text"] = item.text.replace("\0", "")  # which has a sentence of its own
+    if _is_writable("".join(filter(None, texts.values()))):  # all of them at once: nearly always
+        return None
     return next((name for name, text in texts.items() if text and not _is_writable(text)), None)
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -72,6 +72,12 @@ class _Held(NamedTuple):
     version: int
 
 
+@lru_cache(maxsize=64)
+def _scope_of(client: str, project: str) -> Scope:
+    """Most items of a portion have the same; its names are checked once."""
+    return Scope(client, project)
+
+
 @dataclass(frozen=True)
 class _Ready:
     """An item that was looked into, and all that its document is made of."""
@@ -84,7 +90,7 @@ class _Ready:
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.item.client, self.item.project)
+        return _scope_of(self.item.client, self.item.project)
 
 
 @dataclass(frozen=True)

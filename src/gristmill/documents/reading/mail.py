@@ -275,7 +275,8 @@ def _meta(mail: Opened) -> dict[str, object]:
 
 def _telling_headers(message: Message) -> dict[str, str]:
     """The headers by which programs say that nobody wrote the mail: answers by themselves, bounces, newsletters."""
-    found = {name: header(message, name)[:LONGEST_TELLING] for name in TELLING}
+    raw = _heads(message).raw
+    found = {name: header(message, name)[:LONGEST_TELLING] for name in TELLING if name in raw}
     found["content-type"] = _telling_type(message)
     return {name: value for name, value in found.items() if value}
 
@@ -296,8 +297,11 @@ def header(message: Message, name: str) -> str:
     """All values of a header on one line, decoded as well as possible."""
     found = _heads(message)
     plain = name.lower()
-    if plain not in found.plain:
-        found.plain[plain] = shorten(", ".join(filter(None, map(unfold, found.raw.get(plain, ())))))
+    if plain in found.plain:
+        return found.plain[plain]
+    if plain not in found.raw:  # most of those that are asked for
+        return ""
+    found.plain[plain] = shorten(", ".join(filter(None, map(unfold, found.raw[plain]))))
     return found.plain[plain]
 
 

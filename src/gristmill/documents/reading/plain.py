@@ -6,8 +6,6 @@ import re
 from itertools import islice
 from pathlib import PurePath
 
-from charset_normalizer import from_bytes
-
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.open_files import File, OpenFile, read_file
@@ -182,6 +180,8 @@ def decode_as(data: bytes, encoding: str, errors: str = "strict") -> str:
 def _legacy(data: bytes) -> str:
     if len(data) < GUESSABLE:
         return "cp1252"
+    from charset_normalizer import from_bytes  # noqa: PLC0415 slow to load, and hardly ever needed
+
     guess = from_bytes(data[:SAMPLE], cp_isolation=LEGACY).best()
     return guess.encoding if guess else "cp1252"
 

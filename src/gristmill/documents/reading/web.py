@@ -4,15 +4,12 @@ import re
 from html import unescape
 from pathlib import Path
 
-from kreuzberg import ExtractionConfig, KreuzbergError, extract_bytes_sync
-
 from gristmill.documents.reading import refusals, tidy
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.open_files import OpenFile
 from gristmill.documents.reading.plain import decode, decode_as, paginate, title_of
 from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection, PageText, Type
 
-CONFIG = ExtractionConfig(use_cache=False, enable_quality_processing=False, output_format="markdown")
 TITLE = re.compile(r"<title\b[^>]*>", re.IGNORECASE)
 TITLE_END = re.compile(r"</title", re.IGNORECASE)
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -53,12 +50,20 @@ def markdown(html: str) -> str:
     body = _each(META, ">", "", _cut_elements(PREAMBLE, html, ""))
     if not body.strip():
         return ""
-    try:
-        found = extract_bytes_sync(body.encode("utf-8", "replace"), "text/html", CONFIG).content
-    except KreuzbergError as error:
-        raise refusals.corrupt("HTML page") from error
+    found = _convert(body)
     found, bare = _each(INLINE_PICTURE, ")", "", found), _strip_tags(body)
     return found if _words(found) >= ENOUGH * _words(bare) else bare
+
+
+def _convert(body: str) -> str:
+    # here: it is a fifth of what a process loads before it can look into mails, and most of them are plain text
+    from kreuzberg import ExtractionConfig, KreuzbergError, extract_bytes_sync  # noqa: PLC0415
+
+    config = ExtractionConfig(use_cache=False, enable_quality_processing=False, output_format="markdown")
+    try:
+        return extract_bytes_sync(body.encode("utf-8", "replace"), "text/html", config).content
+    except KreuzbergError as error:
+        raise refusals.corrupt("HTML page") from error
 
 
 def _strip_tags(body: str) -> str:
