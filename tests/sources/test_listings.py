@@ -1,22 +1,27 @@
 """Full listings beside the polls: their failures are their own, and what looks like a mistake waits for a person."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from farm import Farm, a_farm, a_mail
+from farm import PATIENCE, Farm, a_farm, a_mail
 from feed import FEED, FeedConnector, FeedServer, a_feed
 from worlds import EmlWorld, IcsWorld, MaildirWorld
 
 from gristmill.db import Database
 from gristmill.queue import Skip, Snooze
+from gristmill.scopes import GLOBAL
+from gristmill.sources import listing
 from gristmill.sources.items import retry_set_aside
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Source
-from gristmill.sources.poller import ask_for_poll, list_key
+from gristmill.sources.poller import Poller, ask_for_poll, list_key
+from gristmill.sources.register import Wanted, add_source
 from gristmill.sources.status import Standing, find_stopped_sources, load_standings
 from gristmill.telemetry import Finding
 
@@ -67,6 +72,11 @@ def fill(folder: Path, n: int) -> None:
     folder.mkdir()
     for number in range(n):
         (folder / f"{number}.eml").write_bytes(a_mail(number))
+
+
+def empty(folder: Path) -> None:
+    for mail in folder.iterdir():
+        mail.unlink()
 
 
 async def some_mails(farm: Farm, folder: Path, n: int = 40) -> Source:
@@ -333,6 +343,101 @@ async def test_an_item_that_was_too_large_comes_when_the_limit_is_raised_and_a_p
             await ask_for_poll(tx, source)
         await mill.work()
         assert sorted((await farm.states(source)).values()) == ["INDEXED", state]
+
+
+@asynccontextmanager
+async def while_it_works(farm: Farm, monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> AsyncGenerator[None]:
+    """What is asked for inside is asked for after the function has looked, and before the task has ended."""
+    looked, goes_on, whole = asyncio.Event(), asyncio.Event(), getattr(where, name)
+
+    async def look(*given: Any) -> Any:
+        found = await whole(*given)
+        looked.set()
+        await goes_on.wait()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, name, look)
+        work = asyncio.create_task(farm.work())
+        async with asyncio.timeout(PATIENCE):
+            await looked.wait()
+        patch.undo()
+        yield
+        goes_on.set()
+        await work
+
+
+@pytest.mark.parametrize("agreed_before", [False, True])
+async def test_a_listing_that_is_asked_for_while_one_runs_follows_it(
+    farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agreed_before: bool
+) -> None:
+    source = await some_mails(farm, tmp_path / "a", 3)
+    await farm.ask(source, listing=True, agreed=agreed_before)
+    async with while_it_works(farm, monkeypatch, listing, "compare_ids"):
+        (tmp_path / "a" / "1.eml").unlink()
+        await farm.ask(source, listing=True)
+    assert await farm.states(source) == {"0.eml": "INDEXED", "1.eml": "DELETED", "2.eml": "INDEXED"}
+    rows = await farm.rows("SELECT outcome FROM task WHERE kind = 'sources.list'")
+    assert [row.outcome for row in rows] == ["completed"] * 2  # and no third
+    assert (await farm.look(source)).listing_agreed_at is None  # used, and not kept for a listing that nobody spoke of
+
+
+@pytest.mark.parametrize("doubted", [False, True])
+async def test_consent_that_is_given_while_a_listing_runs_is_that_of_the_next(
+    farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doubted: bool
+) -> None:
+    source = await some_mails(farm, tmp_path / "a")
+    await farm.ask(source, listing=True)
+    if doubted:
+        empty(tmp_path / "a")
+    async with while_it_works(farm, monkeypatch, listing, "compare_ids"):
+        empty(tmp_path / "a")
+        await farm.ask(source, listing=True, agreed=True)
+        await farm.ask(source, listing=True)  # which takes nothing back
+    assert set((await farm.states(source)).values()) == {"DELETED"}
+    looked = await farm.look(source)
+    assert (looked.listing_agreed_at, looked.awaits_agreement, looked.listing_error) == (None, False, None)
+
+
+async def test_consent_outlives_a_listing_that_fails(
+    farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = await some_mails(farm, tmp_path / "a")
+    empty(tmp_path / "a")
+    await farm.ask(source, listing=True, agreed=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(listing, "compare_ids", _fail)
+        assert isinstance(await compare(farm, source), Snooze)
+    await farm.work()
+    assert set((await farm.states(source)).values()) == {"DELETED"}
+
+
+async def _fail(*_: Any) -> None:
+    raise OSError("the disk is away")
+
+
+async def test_consent_is_for_the_place_that_a_person_has_seen(farm: Farm, tmp_path: Path) -> None:
+    source = await some_mails(farm, tmp_path / "a")
+    await farm.ask(source, listing=True, agreed=True)
+    (tmp_path / "b").mkdir()
+    async with farm.db.transaction() as tx:
+        await add_source(tx, Wanted("one", "eml", {"path": str(tmp_path / "b")}, GLOBAL), replace=True)
+    await farm.work()
+    assert set((await farm.states(source)).values()) == {"INDEXED"}
+    assert (await farm.look(source)).awaits_agreement
+
+
+async def test_a_poll_that_is_asked_for_while_one_runs_follows_it(
+    farm: Farm, feed: FeedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.put("a")
+    source = await farm.add("feed", url=feed.url)
+    async with while_it_works(farm, monkeypatch, Poller, "_keep"):
+        feed.put("b")
+        await farm.ask(source)
+    assert await farm.states(source) == {"a": "INDEXED", "b": "INDEXED"}
+    rows = await farm.rows("SELECT outcome FROM task WHERE kind = 'sources.poll'")
+    assert [row.outcome for row in rows] == ["completed"] * 2
 
 
 async def test_a_mail_that_is_gone_leaves_no_word_of_it(farm: Farm, tmp_path: Path) -> None:

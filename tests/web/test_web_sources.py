@@ -78,7 +78,9 @@ async def test_a_place_where_most_is_gone_has_the_button_to_agree(
     agreed = await web.client("acme manager").post(f"/api/sources/{source}/sync", json={"agreed": True})
     assert agreed.status_code == 200
     async with db.transaction() as tx:
-        assert await tx.value("SELECT payload->>'agreed' FROM tasks WHERE kind = 'sources.list'") == "true"
+        assert await tx.value("SELECT count(*) FROM tasks WHERE kind = 'sources.list'") == 1
+        consent = await tx.all("SELECT name FROM source WHERE listing_agreed_at IS NOT NULL")
+    assert [row.name for row in consent] == ["letters"]
 
 
 async def test_the_options_of_everybodys_source_are_the_operators_alone(

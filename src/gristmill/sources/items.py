@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, get_args
 from gristmill.db import Tx
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import DocumentId, ItemId, SourceId
-from gristmill.queue import Envelope, Unique, send, send_many
-from gristmill.sources.letters import IndexItem, ListSource
+from gristmill.queue import Envelope, send_many
+from gristmill.sources.letters import IndexItem
 from gristmill.sources.model import Source, State
-from gristmill.sources.poller import list_key
+from gristmill.sources.poller import ask_for_listing
 from gristmill.sources.store import SQL, load_raw
 
 NEWEST = 2**62
@@ -81,6 +81,5 @@ async def retry_set_aside(tx: Tx, source: Source) -> int:
     await send_many(tx, [Envelope(IndexItem(row.id, row.version), scope=source.scope) for row in rows])
     refused = await tx.all(SQL["ask_again"], source=source.id)
     if refused:
-        key = Unique(list_key(source.id), "replace")
-        await send(tx, ListSource(source.id), unique=key, foreground=True, scope=source.scope)
+        await ask_for_listing(tx, source)
     return len(rows) + len(refused)

@@ -29,7 +29,7 @@ class ListSource:
 
     kind: ClassVar[str] = "sources.list"
     source: SourceId
-    agreed: bool = False  # a person has agreed that most of it is gone
+    agreed: bool = False  # a person has agreed that most of it is gone: in old letters; the source keeps it now
 
 
 @dataclass(frozen=True)

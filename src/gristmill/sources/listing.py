@@ -15,7 +15,7 @@ from gristmill.queue import Answer, Done, Skip, current
 from gristmill.sources import store
 from gristmill.sources.letters import ListSource
 from gristmill.sources.model import Connector, RawItem, Source
-from gristmill.sources.poller import GONE, PAUSED, Poller
+from gristmill.sources.poller import GONE, PAUSED, Poller, send_listing
 from gristmill.sources.store import SQL, KnownItems
 
 PORTION = 1_000  # items that are read, fetched or removed together
@@ -137,38 +137,31 @@ class Lister:
     most_gone: float  # the share of all items that may be gone at once
 
     async def list(self, letter: ListSource) -> Answer:
-        async with self.poller.opener.db.reading() as tx:
+        async with self.poller.opener.db.transaction() as tx:
+            await store.begin_listing(tx, letter.source)
             source = await store.load_source(tx, letter.source)
         if source is None:
             return GONE
         if source.paused:
             return PAUSED
-        if source.awaits_agreement and not letter.agreed:
+        agreed = letter.agreed or source.listing_agreed_at is not None
+        if source.awaits_agreement and not agreed:
             return DOUBTED
-        return await self.poller.attempt(source, partial(self._list, source, letter.agreed), store.LISTINGS)
+        return await self.poller.attempt(source, partial(self._list, source, agreed), store.LISTINGS)
 
     async def _list(self, source: Source, agreed: bool) -> Answer:
         db = self.poller.opener.db
         async with self.poller.opener.open(source) as connector:
             found = await compare_ids(db, source, connector)
             if not agreed and is_too_much(found.there, found.here, self.most_gone):
-                return await self._doubt(source, found)
+                return _doubt(source, found)
             for ids in divide([*found.missing, *found.stale]):
                 await self._fetch(source, connector, ids, await self._look_up(source, ids))
             # last: what only got another id is indexed under it before the old one goes
             found.surplus = [*await self._remove(source, connector, found.surplus)]
         await self._note(source, found)
-        written = partial(store.note_listing_success, source=source.id)
+        written = partial(_end_listing, source=source)
         return Done(written, result={"there": found.there, "removed": len(found.surplus)})
-
-    async def _doubt(self, source: Source, found: Comparison) -> Answer:
-        """Only a person knows whether this is a mistake: the same listing a minute later would say the same."""
-        gone = f"{found.here - found.there:,} of {found.here:,} items are gone at {source.name}"
-        doubt = f"{gone}, which may be a mistake: nothing is removed until somebody agrees."
-        async with self.poller.opener.db.transaction() as tx:
-            await note_listing(tx, source, found)
-            await store.note_doubt(tx, source, doubt)
-        return Skip(doubt)
 
     async def _look_up(self, source: Source, ids: Sequence[str]) -> _Versions:
         async with self.poller.opener.db.reading() as tx:
@@ -208,6 +201,24 @@ class Lister:
     async def _note(self, source: Source, found: Comparison) -> None:
         async with self.poller.opener.db.transaction() as tx:
             await note_listing(tx, source, found)
+
+
+def _doubt(source: Source, found: Comparison) -> Answer:
+    """Only a person knows whether this is a mistake: the same listing a minute later would say the same."""
+    gone = f"{found.here - found.there:,} of {found.here:,} items are gone at {source.name}"
+    doubt = f"{gone}, which may be a mistake: nothing is removed until somebody agrees."
+    return Skip(doubt, partial(_end_doubtful_listing, source=source, found=found, doubt=doubt))
+
+
+async def _end_listing(tx: Tx, source: Source) -> None:
+    if await store.note_listing_success(tx, source):
+        await send_listing(tx, source)
+
+
+async def _end_doubtful_listing(tx: Tx, source: Source, found: Comparison, doubt: str) -> None:
+    await note_listing(tx, source, found)
+    if await store.note_doubt(tx, source, doubt):
+        await send_listing(tx, source)
 
 
 async def note_listing(tx: Tx, source: Source, found: Comparison) -> None:

@@ -182,6 +182,7 @@ class Source:
     listing_failures: int
     listing_error: str | None
     listing_succeeded_at: datetime | None
+    listing_agreed_at: datetime | None
     awaits_agreement: bool
     now: datetime  # when it was asked for
 

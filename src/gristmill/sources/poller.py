@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
-from gristmill.db import Tx
+from gristmill.db import Query, Tx
 from gristmill.errors import GristmillError, NoTurn, Overloaded, Unreachable
 from gristmill.ids import SourceId, TaskId
 from gristmill.queue import Answer, Done, Envelope, Letter, Skip, Snooze, Unique, current, send
@@ -93,7 +94,7 @@ class Poller:
                 current().progress(seen, message=f"{seen:,} items")
                 if moved and clock() > until:  # or a turn that is too short would never get anywhere
                     return Snooze(timedelta(0), "others have their turn before it goes on")
-        return Done(partial(store.note_success, source=source.id), result={"items": seen})
+        return Done(partial(_end_poll, source=source), result={"items": seen})
 
     async def _keep(self, source: Source, batch: Batch, place: Place) -> tuple[Place, BatchTally]:
         if not batch.items and not batch.moved and batch.checkpoint == place.checkpoint:
@@ -136,11 +137,45 @@ def describe(error: BaseException) -> str:
     return text if isinstance(error, GristmillError) else f"{type(error).__name__}: {text}"
 
 
+async def _end_poll(tx: Tx, source: Source) -> None:
+    if await store.note_success(tx, source.id):
+        await send_poll(tx, source)
+
+
+async def send_poll(tx: Tx, source: Source) -> TaskId:
+    key = Unique(poll_key(source.id), "replace")
+    return await send(tx, PollSource(source.id), unique=key, foreground=True, scope=source.scope)
+
+
+async def send_listing(tx: Tx, source: Source) -> TaskId:
+    key = Unique(list_key(source.id), "replace")
+    return await send(tx, ListSource(source.id), unique=key, foreground=True, scope=source.scope)
+
+
+async def note_wish(tx: Tx, key: str, wish: Query, ask: Callable[[], Awaitable[TaskId]], **values: Any) -> TaskId:
+    """Ask, and write down that somebody has: what runs already may have looked before, and is then followed by another.
+
+    A task is locked before its source, here and where it is settled: otherwise the two could wait for each other.
+    """
+    task = await ask()
+    await tx.execute(wish, **values)
+    if await tx.all(store.SQL["poll_tasks"], keys=[key]):
+        return task
+    return await ask()  # the one that ran has ended just before the wish was written
+
+
 async def ask_for_poll(tx: Tx, source: Source, *, listing: bool = False, agreed: bool = False) -> TaskId:
     """A person wants it now: the pauses begin anew, and a poll that was put off starts at once."""
-    await tx.execute(store.SQL["forgive"], id=source.id)
     if listing:
-        await tx.execute(store.SQL["forgive_listing"], id=source.id)
-    letter: Letter = ListSource(source.id, agreed) if listing else PollSource(source.id)
-    key = list_key(source.id) if listing else poll_key(source.id)
-    return await send(tx, letter, unique=Unique(key, "replace"), foreground=True, scope=source.scope)
+        task = await ask_for_listing(tx, source, agreed=agreed)
+    else:
+        key, wish = poll_key(source.id), store.SQL["want_poll"]
+        task = await note_wish(tx, key, wish, partial(send_poll, tx, source), id=source.id)
+    await tx.execute(store.SQL["forgive"], id=source.id)
+    return task
+
+
+async def ask_for_listing(tx: Tx, source: Source, *, agreed: bool = False) -> TaskId:
+    """A person wants all ids compared; that they agree is kept with the source until a listing has used it."""
+    key, wish = list_key(source.id), store.SQL["forgive_listing"]
+    return await note_wish(tx, key, wish, partial(send_listing, tx, source), id=source.id, agreed=agreed)

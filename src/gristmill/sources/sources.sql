@@ -11,7 +11,8 @@ UPDATE source
    SET kind = %(kind)s, options = %(options)s::jsonb, every = %(every)s, listing_every = %(listing_every)s, declared = %(declared)s,
        checkpoint = CASE WHEN %(same_place)s THEN checkpoint END, step = step + 1,
        failures = 0, error = NULL, waits_until = NULL, waits_for = NULL, expected_from = clock(),
-       listing_failures = 0, listing_error = NULL, awaits_agreement = false
+       listing_failures = 0, listing_error = NULL, awaits_agreement = false,
+       listing_agreed_at = CASE WHEN %(same_place)s THEN listing_agreed_at END
  WHERE id = %(id)s
    AND (kind, options, every, listing_every, declared)
        <> (%(kind)s, %(options)s::jsonb, %(every)s::interval, %(listing_every)s::interval, %(declared)s)
@@ -36,7 +37,8 @@ SELECT s.*, p.client, p.project, clock() AS now
 -- name: set_paused
 UPDATE source
    SET paused = %(paused)s, expected_from = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL,
-       listing_failures = 0, listing_error = NULL, awaits_agreement = false
+       listing_failures = 0, listing_error = NULL, awaits_agreement = false,
+       poll_wanted = NOT %(paused)s, listing_wanted = false, listing_agreed_at = NULL
  WHERE id = %(id)s AND paused <> %(paused)s RETURNING id;
 
 -- name: note_declarer
@@ -77,10 +79,11 @@ WITH many AS (
 INSERT INTO source_tally SELECT source, scope, state, sum(n) FROM gone GROUP BY source, scope, state HAVING sum(n) <> 0;
 
 -- name: begin_poll
-UPDATE source SET polled_at = clock() WHERE id = %(id)s;
+UPDATE source SET polled_at = clock(), poll_wanted = false WHERE id = %(id)s;
 
 -- name: note_success
-UPDATE source SET succeeded_at = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL WHERE id = %(id)s;
+UPDATE source SET succeeded_at = clock(), failures = 0, error = NULL, waits_until = NULL, waits_for = NULL WHERE id = %(id)s
+RETURNING poll_wanted;
 
 -- name: note_wait
 UPDATE source SET waits_until = clock() + %(wait)s::interval, waits_for = %(reason)s WHERE id = %(id)s;
@@ -89,16 +92,25 @@ UPDATE source SET waits_until = clock() + %(wait)s::interval, waits_for = %(reas
 UPDATE source SET failures = failures + 1, error = %(error)s, waits_until = NULL, waits_for = NULL
  WHERE id = %(id)s RETURNING failures;
 
+-- name: want_poll
+UPDATE source SET poll_wanted = true WHERE id = %(id)s;
+
 -- name: forgive
 -- a person tries again: the pauses begin anew
 UPDATE source SET failures = 0, error = NULL, waits_until = NULL, waits_for = NULL WHERE id = %(id)s;
+
+-- name: begin_listing
+UPDATE source SET listing_wanted = false WHERE id = %(id)s;
 
 -- name: note_listing
 UPDATE source SET listed_at = clock(), listing = %(report)s::jsonb WHERE id = %(id)s;
 
 -- name: note_listing_success
-UPDATE source SET listing_succeeded_at = clock(), listing_failures = 0, listing_error = NULL, awaits_agreement = false
- WHERE id = %(id)s;
+-- `agreed_at` is the consent that it had: one that was given since is for the next
+UPDATE source
+   SET listing_succeeded_at = clock(), listing_failures = 0, listing_error = NULL, awaits_agreement = false,
+       listing_agreed_at = nullif(listing_agreed_at, %(agreed_at)s)
+ WHERE id = %(id)s RETURNING listing_wanted;
 
 -- name: note_listing_wait
 -- the other side, or a limiter of ours, said when to come again
@@ -108,11 +120,15 @@ UPDATE source SET listing_error = %(reason)s WHERE id = %(id)s;
 UPDATE source SET listing_failures = listing_failures + 1, listing_error = %(error)s WHERE id = %(id)s RETURNING listing_failures;
 
 -- name: note_doubt
-UPDATE source SET awaits_agreement = true, listing_error = %(doubt)s WHERE id = %(id)s;
+-- whoever has asked for a listing since this one began gets it
+UPDATE source SET awaits_agreement = NOT listing_wanted, listing_error = %(doubt)s WHERE id = %(id)s RETURNING listing_wanted;
 
 -- name: forgive_listing
 -- a person wants a listing: its pauses begin anew, and it looks again at what seemed gone
-UPDATE source SET listing_failures = 0, listing_error = NULL, awaits_agreement = false WHERE id = %(id)s;
+UPDATE source
+   SET listing_failures = 0, listing_error = NULL, awaits_agreement = false, listing_wanted = true,
+       listing_agreed_at = CASE WHEN %(agreed)s THEN clock() ELSE listing_agreed_at END
+ WHERE id = %(id)s;
 
 -- name: lock_source
 SELECT step FROM source WHERE id = %(id)s FOR UPDATE;

@@ -265,18 +265,28 @@ async def begin_poll(tx: Tx, source: Source) -> None:
     await tx.execute(SQL["begin_poll"], id=source.id)
 
 
-async def note_success(tx: Tx, source: SourceId) -> None:
-    await tx.execute(SQL["note_success"], id=source)
+async def begin_listing(tx: Tx, source: SourceId) -> None:
+    await tx.execute(SQL["begin_listing"], id=source)
+
+
+async def note_success(tx: Tx, source: SourceId) -> bool:
+    """Whether somebody has asked for another poll since this one began."""
+    wanted = await tx.value(SQL["note_success"], bool, id=source)
     await tx.execute(SQL["fold_tally"], id=source)
+    return bool(wanted)
 
 
-async def note_listing_success(tx: Tx, source: SourceId) -> None:
-    await tx.execute(SQL["note_listing_success"], id=source)
+async def note_listing_success(tx: Tx, source: Source) -> bool:
+    """Whether somebody has asked for another listing since this one began."""
+    return bool(await tx.value(SQL["note_listing_success"], bool, id=source.id, agreed_at=source.listing_agreed_at))
 
 
-async def note_doubt(tx: Tx, source: Source, doubt: str) -> None:
-    """Most of its items seem gone: no listing begins by itself until a person has said what is true."""
-    await tx.execute(SQL["note_doubt"], id=source.id, doubt=doubt)
+async def note_doubt(tx: Tx, source: Source, doubt: str) -> bool:
+    """Most of its items seem gone: no listing begins by itself until a person has said what is true.
+
+    Whether somebody has asked for another listing since this one began.
+    """
+    return bool(await tx.value(SQL["note_doubt"], bool, id=source.id, doubt=doubt))
 
 
 @dataclass(frozen=True)

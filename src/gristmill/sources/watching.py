@@ -4,13 +4,14 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from gristmill.errors import GristmillError
 from gristmill.queue import Answer, Done, Envelope, Skip, Unique, send
 from gristmill.sources.letters import ListenToSources, PollSource, WatchSources
 from gristmill.sources.model import Source
 from gristmill.sources.opening import Opener, read_options
-from gristmill.sources.poller import poll_key
+from gristmill.sources.poller import note_wish, poll_key
 from gristmill.sources.store import SQL
 
 ROUND = timedelta(minutes=9, seconds=55)  # the next begins when the schedule says so: every ten minutes
@@ -62,4 +63,6 @@ class Listener:
 
     async def _ask(self, source: Source) -> None:
         async with self.opener.db.transaction() as tx:
-            await send(tx, PollSource(source.id), scope=source.scope, unique=Unique(poll_key(source.id)))
+            key = poll_key(source.id)
+            ask = partial(send, tx, PollSource(source.id), scope=source.scope, unique=Unique(key))
+            await note_wish(tx, key, SQL["want_poll"], ask, id=source.id)
