@@ -12,6 +12,8 @@ from gristmill.agents.ask import conversations as store
 from gristmill.agents.ask import talking
 from gristmill.agents.ask.conversations import ConversationId, StoredMessage
 from gristmill.agents.ask.memory import sum_up_by_rule
+from gristmill.agents.ask.pages import ShownMessage
+from gristmill.agents.ask.shapes import AnswerShape, SentenceShape
 from gristmill.agents.memory import list_entries
 from gristmill.db import Database
 from gristmill.errors import Transient, Unknown
@@ -338,3 +340,16 @@ def count_calls(name: str, function: Callable[..., Any], calls: list[str]) -> Ca
         return function(*given, **more)
 
     return call
+
+
+@pytest.mark.parametrize(("setting", "shown"), [("drop", ["It turns."]), ("flag", ["It turns.", "It is blue."])])
+def test_the_page_shows_what_nothing_supports_only_where_the_settings_say_so(setting: Any, shown: list[str]) -> None:
+    sentences = [
+        SentenceShape(text="It turns.", verdict="supported"),
+        SentenceShape(text="It is blue.", verdict="unsupported", reason="No passage speaks of it."),
+        SentenceShape(text="Well.", verdict="unsupported", reason="It says nothing that can be checked."),
+    ]
+    message: Any = None
+    one = ShownMessage(message, AnswerShape(kind="answer", text="", sentences=sentences), unsupported=setting)
+    assert [sentence.text for sentence in one.sentences] == shown
+    assert len(one.left_out) == 3 - len(shown)

@@ -1,6 +1,7 @@
 """Delegations are tried, judged and settled once, whoever is killed between."""
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -155,6 +156,15 @@ async def test_an_agents_own_check_counts(bench: Workbench) -> None:
     (done,) = await Delegator(open_desk(bench, llm), agents).carry_group([message()], {})
     assert done.success
     assert "Say something about tests." in llm.questions[1]
+
+
+async def test_a_member_that_ends_the_run_leaves_no_other_half_begun(bench: Workbench) -> None:
+    await bench.begin("Look.")
+    group = [message("d1", "coding"), message("d2", "git")]
+    with pytest.raises(Transient):
+        await carry(bench, script(coding=Transient("gone"), git=report("There is main.")), *group)
+    gc.collect()  # a coroutine that nobody awaited would complain here
+    assert list(await look(bench)) == ["d1"]
 
 
 # --- side by side

@@ -63,6 +63,15 @@ def test_a_file_whose_name_a_text_chose_is_asked_for() -> None:
         ".git/hooks/pre-commit",
         "keys/id_rsa",
         ".gitlab-ci.yml",
+        ".github/actions/build/action.yml",
+        ".circleci/config.yml",
+        "azure-pipelines.yml",
+        ".azure-pipelines/build.yml",
+        "bitbucket-pipelines.yml",
+        ".gitea/workflows/build.yaml",
+        ".forgejo/workflows/build.yaml",
+        ".woodpecker.yml",
+        ".woodpecker/build.yaml",
     ],
 )
 def test_secrets_and_robots_are_never_changed(file: str) -> None:

@@ -11,12 +11,12 @@ from gristmill.agents import Started, start_run
 from gristmill.agents.desk import Desk, WorkspaceOpener
 from gristmill.agents.letters import BACKGROUND_KEY, SERIAL_KEY, RunAgent
 from gristmill.agents.running import RunCarrier
-from gristmill.agents.runs import note_host
+from gristmill.agents.runs import abandon_runs, note_host
 from gristmill.db import Database
 from gristmill.ids import RunId, TaskId
 from gristmill.models import FakeEmbedder, FakeLlm
 from gristmill.qualifier import RequestWatch, announce_request
-from gristmill.queue import Done, Skip, Snooze
+from gristmill.queue import Done, Skip, Snooze, cancel
 from gristmill.queue.context import ChildMember, Running, set_current
 from gristmill.rooms import Tools
 from gristmill.settings import Settings
@@ -121,6 +121,18 @@ async def test_a_run_whose_workspace_is_lost_ends_with_a_sentence(
     answer = await carry(carrier, run)
     assert isinstance(answer, Skip)
     assert "is on elsewhere, where no worker is at work" in str(answer.reason)
+
+
+async def test_runs_whose_task_ended_without_them_are_over(db: Database) -> None:
+    going, cancelled, gone = [await start(db, foreground=True) for _ in range(3)]
+    tasks = {run: (await state_of(db, run)).task for run in (cancelled, gone)}
+    async with db.transaction() as tx:
+        await cancel(tx, [tasks[cancelled]], reason="nobody wants it")  # pyright: ignore[reportArgumentType]
+        await tx.execute("UPDATE agent_run SET task = 999999 WHERE id = %(id)s", id=gone)  # pyright: ignore[reportArgumentType]
+    async with db.transaction() as tx:
+        assert await abandon_runs(tx) == 2
+    assert [(await state_of(db, run)).state for run in (going, cancelled, gone)] == ["queued", "stopped", "failed"]
+    assert (await state_of(db, gone)).error == "Its task is gone."
 
 
 async def test_a_background_run_that_waits_for_silence_is_in_nobodys_way(db: Database) -> None:

@@ -20,7 +20,8 @@ def list_facts(question: Question) -> Iterator[str]:
     if "arguments" in details:
         yield f"exactly this would be done: {details.get('tool', '')}"
         yield from list_values(details["arguments"])
-        yield from list_values((details.get("prepared") or {}).get("data") or {})
+        prepared: Mapping[str, Any] = details.get("prepared") or {}
+        yield from list_values(prepared.get("data") or {})
     if question.kind not in WITHIN_SENTENCE:
         yield from list_values({name: value for name, value in details.items() if name not in TOLD_ELSEWHERE})
 

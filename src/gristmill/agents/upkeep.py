@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from gristmill.agents.checkpoints import prune_ended_runs
@@ -22,15 +23,19 @@ LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may
 
 
 async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings, embedders: Embedders) -> None:
-    async with db.transaction() as tx:
-        await abandon_runs(tx)
-        await _see_to_runs_of_items(tx)
-        await question_lost_effects(tx, LOST_AFTER)
-        await withdraw_stale_questions(tx)
-        await drop_old_delegations(tx)
-        await prune_ended_runs(tx)
-        await tidy_sessions(tx)
-        await tidy_procedures(tx)
+    # each in a transaction of its own: runs that one of them has locked must not wait for tasks that another one needs
+    for work in (
+        abandon_runs,
+        _see_to_runs_of_items,
+        partial(question_lost_effects, patience=LOST_AFTER),
+        withdraw_stale_questions,
+        drop_old_delegations,
+        prune_ended_runs,
+        tidy_sessions,
+        tidy_procedures,
+    ):
+        async with db.transaction() as tx:
+            await work(tx)
     await tidy_facts(db)
     await fill_meanings(db, embedders)
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)

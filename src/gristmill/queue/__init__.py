@@ -47,7 +47,7 @@ from gristmill.queue.operate.queues import columns_of as check_settings
 from gristmill.queue.operate.remedies import Remedy, find_remedies
 from gristmill.queue.operate.revive import Refusal, Revived
 from gristmill.queue.operate.revive import retry as retry_tasks
-from gristmill.queue.operate.search import Found, Spot, TaskFilter, find_tasks, read_clock
+from gristmill.queue.operate.search import Found, Spot, TaskFilter, find_tasks, load_tasks, read_clock
 from gristmill.queue.operate.trends import Point, Spark, read_sparks, read_trend
 from gristmill.queue.operate.why import Why, why
 from gristmill.queue.operate.workers import WorkerReport, list_workers
@@ -163,6 +163,7 @@ __all__ = [
     "list_runs",
     "list_schedules",
     "list_workers",
+    "load_tasks",
     "on",
     "open_group",
     "open_groups",

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Path, Query, Request, Response
@@ -17,6 +17,7 @@ from gristmill.agents.ask.shapes import AnswerShape, CitationShape, PassageShape
 from gristmill.agents.ask.talking import Speaker
 from gristmill.scopes import list_clients
 from gristmill.serving import Services, Viewer, answer_action, answer_events, is_partial, services_of, write_event
+from gristmill.settings import AskSettings
 
 PAGES = APIRouter(prefix="/ask")
 Id = Annotated[int, Path(ge=1, le=2**63 - 1)]
@@ -32,23 +33,29 @@ class ShownMessage:
     message: StoredMessage
     answer: AnswerShape | None
     draft: str = ""
+    unsupported: Literal["drop", "flag"] = "drop"  # what becomes of sentences that nothing supports
 
     @property
     def sentences(self) -> Sequence[SentenceShape]:
         """The sentences of the answer; those that are left out are counted below it."""
-        return [one for one in (self.answer.sentences if self.answer else ()) if one.verdict == "supported"]
+        return [one for one in (self.answer.sentences if self.answer else ()) if self._is_shown(one)]
 
     @property
     def left_out(self) -> Sequence[SentenceShape]:
-        return [one for one in (self.answer.sentences if self.answer else ()) if one.verdict != "supported"]
+        return [one for one in (self.answer.sentences if self.answer else ()) if not self._is_shown(one)]
+
+    def _is_shown(self, one: SentenceShape) -> bool:
+        says_something = bool(one.citations) or not one.reason.startswith("It says nothing")
+        return one.verdict == "supported" or (self.unsupported == "flag" and says_something)
 
     @property
     def passages(self) -> Sequence[PassageShape]:
         return self.answer.passages[:SHOWN_PASSAGES] if self.answer and self.answer.kind == "passages" else ()
 
 
-def show_message(message: StoredMessage, draft: str = "") -> ShownMessage:
-    return ShownMessage(message, shape_stored(message) if message.role == "assistant" else None, draft)
+def show_message(message: StoredMessage, settings: AskSettings, draft: str = "") -> ShownMessage:
+    answer = shape_stored(message) if message.role == "assistant" else None
+    return ShownMessage(message, answer, draft, settings.unsupported)
 
 
 def link_place(place: CitationShape | PassageShape) -> str:
@@ -77,7 +84,7 @@ async def show_conversation(request: Request, caller: Viewer, id: Id) -> Respons
     async with caller.reading(services.db) as tx:
         found = await store.load_conversation(tx, id, caller.identity)
         messages = await store.list_messages(tx, found.id)
-    return await _render(request, caller, found, [show_message(one) for one in messages])
+    return await _render(request, caller, found, [show_message(one, services.settings.ask) for one in messages])
 
 
 async def _render(
@@ -120,9 +127,8 @@ async def _draw_messages(
 ) -> AsyncGenerator[str]:
     async with aclosing(asking_of(services).talker.follow(speaker, conversation, after=after)) as messages:
         async for message, draft in messages:
-            page = services.render(
-                request, "agents/message.html", one=show_message(message, draft), link_place=link_place
-            )
+            shown = show_message(message, services.settings.ask, draft)
+            page = services.render(request, "agents/message.html", one=shown, link_place=link_place)
             html = bytes(page.body).decode()
             yield write_event("message", {"id": message.id, "state": message.state, "html": html})
     yield write_event("ended", {})

@@ -102,10 +102,10 @@ class Delegator:
         self, group: Sequence[DelegationMessage], stacks: Mapping[str, Sequence[str]], parent: StepId | None = None
     ) -> list[Delegation]:
         """All members of a group, side by side if the settings say so; one that waits for a person stops no other."""
-        work = [self.carry(one, stacks.get(one.delegation_id, ()), parent) for one in group]
+        work = (self.carry(one, stacks.get(one.delegation_id, ()), parent) for one in group)
         if self._desk.settings.agents.use_dag_execution:
             found = await asyncio.gather(*work, return_exceptions=True)
-        else:
+        else:  # each is begun when the one before has ended: what ends the run leaves none behind
             found = [await _catch_waiting(one) for one in work]
         errors = [one for one in found if isinstance(one, BaseException)]
         for error in sorted(errors, key=lambda one: isinstance(one, Waiting)):

@@ -204,20 +204,7 @@ TOLD = ("id", "client", "project", "type", "title", "state", "outcome", "urgency
 
 
 def describe_item(one: Item) -> dict[str, Any]:
-    told = (
-        "id",
-        "client",
-        "project",
-        "type",
-        "title",
-        "state",
-        "outcome",
-        "urgency",
-        "deadline",
-        "document",
-        "question",
-    )
-    return {field: getattr(one, field) for field in told}
+    return {field: getattr(one, field) for field in TOLD}
 
 
 MAKERS = (

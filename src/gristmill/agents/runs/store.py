@@ -10,7 +10,7 @@ from gristmill.db import Column, Tx, queries
 from gristmill.errors import LeaseLost, Refused, Unknown
 from gristmill.ids import RunId, TaskId, WorkItemId
 from gristmill.qualifier import announce_request, load_items, wake_item
-from gristmill.queue import cancel, send
+from gristmill.queue import cancel, load_tasks, send
 from gristmill.queue import get_task as find_task
 from gristmill.scopes import scope_id
 
@@ -196,14 +196,15 @@ async def _is_open(tx: Tx, task: TaskId) -> bool:
 async def abandon_runs(tx: Tx) -> int:
     """End runs that nobody carries any more: their task was cancelled, used its attempts up, or is gone."""
     ended = 0
-    for row in await _list_all(tx, SQL["list_unfinished"], Unfinished):
-        try:
-            task = await find_task(tx, row.task)
-        except Unknown:  # the janitor has removed it
+    unfinished = await _list_all(tx, SQL["list_unfinished"], Unfinished)
+    tasks = {one.id: one for one in await load_tasks(tx, [row.task for row in unfinished])}
+    for row in unfinished:
+        task = tasks.get(row.task)
+        if task is None:  # the janitor has removed it
             sentence, is_cancelled = "Its task is gone.", False
+        elif task.status in OPEN_STATUSES:
+            continue
         else:
-            if task.status in OPEN_STATUSES:
-                continue
             sentence, is_cancelled = task.error or f"Its task ended ({task.status}).", task.status == "cancelled"
         query = SQL["abandon_stopped"] if is_cancelled else SQL["abandon_failed"]
         ended += await tx.value(query, id=row.id, task=row.task, sentence=sentence) is not None

@@ -162,7 +162,7 @@ def are_same_targets(tool: AnyTool, targets: Sequence[Target], row: EffectRow) -
     before = {(one["argument"], lower_ascii(str(one["value"]).strip())) for one in row.origins}
     recipients = [name for name, kind in tool.targets.items() if kind == "recipient"]
     if recipients:
-        return bool({value for name, value in now if name in recipients} & {value for name, value in before})
+        return bool({value for name, value in now if name in recipients} & {value for _, value in before})
     return now == before
 
 
