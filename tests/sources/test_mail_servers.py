@@ -153,7 +153,7 @@ async def test_a_wrong_password_is_told_without_it(
     source = await farm.add("imap", **box.options)
     await farm.work()
     error = str((await farm.look(source)).error)
-    assert error.startswith("127.0.0.1 does not let us in")
+    assert error.startswith(f"127.0.0.1:{box.options['port']} does not let us in: [AUTHENTICATIONFAILED]")
     assert "wrong-secret" not in error
 
 

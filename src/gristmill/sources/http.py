@@ -12,6 +12,7 @@ import orjson
 from gristmill.errors import Overloaded, Permanent, Transient, Unsent
 from gristmill.queue import Limit
 from gristmill.settings import FetchSettings
+from gristmill.sources.failures import explain_failure, name_place
 from gristmill.sources.fetch import Fetcher, NotThere
 from gristmill.sources.fetch.answers import LONGEST_PAUSE, PAUSE, read_date, read_retry_after
 
@@ -85,6 +86,11 @@ class Provider:
     def host(self) -> str:
         return urlsplit(self._base).hostname or self._base
 
+    @property
+    def place(self) -> str:
+        parts = urlsplit(self._base)
+        return name_place(self.host, parts.port or {"http": 80, "https": 443}.get(parts.scheme))
+
     async def call(
         self,
         method: str,
@@ -105,7 +111,7 @@ class Provider:
             ) as response:
                 body = await self._read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Transient(f"{self.host} cannot be reached ({type(error).__name__}).") from error
+            raise Transient(explain_failure(self.place, error)) from error
         self.now = read_date(response.headers.get("Date")) or self.now
         if missing and response.status in NOT_HERE:
             return None
@@ -186,9 +192,9 @@ class Provider:
             ) as response:
                 body = await self._read(response)
         except aiohttp.ClientConnectorError as error:
-            raise Unsent(f"{self.host} cannot be reached ({type(error).__name__}).") from error
+            raise Unsent(explain_failure(self.place, error)) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Transient(f"{self.host} did not answer ({type(error).__name__}).") from error
+            raise Transient(explain_failure(self.place, error)) from error
         except Permanent as error:  # its answer was too long: what it did before, it did
             raise Transient(str(error)) from error
         if response.status in UNSURE and response.status not in taken:

@@ -6,13 +6,14 @@ import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from gristmill.errors import Overloaded, Permanent, Transient
 from gristmill.processes import run_program
 from gristmill.settings import Reference, Slice, read_reference
+from gristmill.sources.failures import name_place, read_words, say
 from gristmill.sources.model import RawItem
 
 TOKEN_PATIENCE = 30.0  # seconds until a program that makes a token is given up
@@ -34,6 +35,7 @@ class MailRefused(Transient):
 class MailAccount(Slice):
     """A mailbox at a server."""
 
+    usual_ports: ClassVar[tuple[int, int]]  # over TLS, and otherwise
     host: str = Field(min_length=1, description="The name of the server.")
     port: int | None = Field(default=None, ge=1, le=65535, description="Its port, if it is not the usual one.")
     security: Security = Field(default="tls", description="tls, starttls, or none (only on this machine).")
@@ -51,6 +53,15 @@ class MailAccount(Slice):
         if self.security == "none" and not is_this_machine(self.host):
             raise ValueError("security=none would send the password in clear: it is for this machine alone")
         return self
+
+    @property
+    def door(self) -> int:
+        """The port of the server."""
+        return self.port or self.usual_ports[0 if self.security == "tls" else 1]
+
+    @property
+    def place(self) -> str:
+        return name_place(self.host, self.door)
 
     def make_context(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -83,14 +94,14 @@ async def read_credential(account: MailAccount) -> str:
     return token
 
 
-def explain_refusal(host: str, said: str, *, signing_in: bool) -> Exception:
+def explain_refusal(place: str, said: str | bytes, *, signing_in: bool) -> Exception:
     """The error that an answer of a mail server means; its words are kept short, and hold no secret of ours."""
-    words = " ".join(said.split())[:200]
+    words = read_words(said)
     if any(sign.casefold() in words.casefold() for sign in BUSY):
-        return Overloaded(f"{host} asks us to come again later: {words}", PAUSE)
+        return Overloaded(say(f"{place} asks us to come again later", words), PAUSE)
     if signing_in:
-        return Permanent(f"{host} does not let us in: {words}")
-    return MailRefused(f"{host} refuses: {words}")
+        return Permanent(say(f"{place} does not let us in", words))
+    return MailRefused(say(f"{place} refuses", words))
 
 
 def set_aside_refused(external: str, error: str, note: dict[str, object]) -> RawItem:

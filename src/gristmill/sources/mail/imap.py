@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError, ProtocolError
@@ -19,6 +19,7 @@ from gristmill.documents import read_message_id
 from gristmill.errors import Overloaded, Transient
 from gristmill.sources.blocking import OneThread
 from gristmill.sources.bringing import refuse_large
+from gristmill.sources.failures import explain_failure
 from gristmill.sources.mail.account import (
     REFUSED,
     MailAccount,
@@ -47,6 +48,7 @@ LEFT_OUT_NAMES = frozenset({"trash", "junk", "spam", "drafts", "deleted items", 
 class ImapOptions(MailAccount):
     """A mailbox that is read by IMAP."""
 
+    usual_ports: ClassVar[tuple[int, int]] = (993, 143)
     folders: str = Field(default="", description="Folders, with commas between; none: all but trash, junk and drafts.")
     idle: bool = Field(default=True, description="Whether the server may tell us of new mails (IDLE).")
 
@@ -131,7 +133,7 @@ class Mailbox:
             client = _Client(
                 BoundedLines(self._allowance),
                 wanted.host,
-                wanted.port or (993 if over_tls else 143),
+                wanted.door,
                 ssl=over_tls,
                 ssl_context=context if over_tls else None,
                 timeout=PATIENCE,
@@ -139,7 +141,7 @@ class Mailbox:
             if wanted.security == "starttls":
                 client.starttls(context)  # pyright: ignore[reportUnknownMemberType] it has no types of its own
         except (OSError, IMAPClientError) as error:
-            raise Transient(f"{wanted.host} cannot be reached ({type(error).__name__}: {error}).") from error
+            raise Transient(explain_failure(wanted.place, error)) from error
         return client
 
     def _sign_in(self, credential: str) -> None:
@@ -149,9 +151,9 @@ class Mailbox:
             else:
                 self._client.login(self._options.user, credential)
         except LoginError as error:
-            raise explain_refusal(self._options.host, str(error), signing_in=True) from None
+            raise explain_refusal(self._options.place, str(error), signing_in=True) from None
         except (OSError, IMAPClientError) as error:
-            raise Transient(f"{self._options.host} broke off while we signed in.") from error
+            raise Transient(f"{self._options.place} broke off while we signed in.") from error
 
     def call(self, name: str, *args: Any, **more: Any) -> Any:
         """A method of the client; whatever it raises becomes one of our errors."""
@@ -159,11 +161,11 @@ class Mailbox:
         try:
             return getattr(self._client, name)(*args, **more)
         except (IMAPClientAbortError, ProtocolError, OSError, EOFError) as error:
-            why = explain_refusal(self._options.host, str(error), signing_in=False)
-            lost = Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).")
+            why = explain_refusal(self._options.place, str(error), signing_in=False)
+            lost = Transient(f"The connection to {self._options.place} was lost.")
             raise (why if isinstance(why, Overloaded) else lost) from error
         except IMAPClientError as error:
-            raise explain_refusal(self._options.host, str(error), signing_in=False) from error
+            raise explain_refusal(self._options.place, str(error), signing_in=False) from error
 
     def leave(self) -> None:
         self._allowance.renew(PATIENCE)
@@ -183,7 +185,7 @@ class Mailbox:
     def select(self, name: str) -> Folder:
         found = cast(Mapping[bytes, Any], self.call("select_folder", name, readonly=True))
         if not found.get(b"UIDVALIDITY"):
-            raise MailRefused(f"{self._options.host} gives the mails of {name} no lasting numbers (UIDVALIDITY).")
+            raise MailRefused(f"{self._options.place} gives the mails of {name} no lasting numbers (UIDVALIDITY).")
         sent = name in self._sent or is_sent_folder(name)
         return Folder(name, int(found[b"UIDVALIDITY"]), int(found.get(b"UIDNEXT") or 0), sent)
 

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from gristmill.errors import Permanent, Transient
 from gristmill.sources.blocking import OneThread
 from gristmill.sources.bringing import refuse_large
+from gristmill.sources.failures import explain_failure
 from gristmill.sources.mail.account import (
     MailAccount,
     MailRefused,
@@ -32,6 +33,8 @@ LONGEST_LINE = 16 << 20  # bytes; the library gives up at 2,048, and with it the
 
 class Pop3Options(MailAccount):
     """A mailbox that is read by POP3; nothing is deleted there."""
+
+    usual_ports: ClassVar[tuple[int, int]] = (poplib.POP3_SSL_PORT, poplib.POP3_PORT)
 
 
 class _LongLines(poplib.POP3):
@@ -78,13 +81,12 @@ class Maildrop:
         lines = BoundedLines(self._allowance)
         try:
             if wanted.security == "tls":
-                port = wanted.port or poplib.POP3_SSL_PORT
-                return _Secure(lines, wanted.host, port, timeout=PATIENCE, context=context)
-            client = _LongLines(lines, wanted.host, wanted.port or poplib.POP3_PORT, timeout=PATIENCE)
+                return _Secure(lines, wanted.host, wanted.door, timeout=PATIENCE, context=context)
+            client = _LongLines(lines, wanted.host, wanted.door, timeout=PATIENCE)
             if wanted.security == "starttls":
                 client.stls(context=context)
         except (OSError, poplib.error_proto) as error:
-            raise Transient(f"{wanted.host} cannot be reached ({type(error).__name__}: {error}).") from error
+            raise Transient(explain_failure(wanted.place, error)) from error
         return client
 
     def _sign_in(self, credential: str) -> None:
@@ -96,9 +98,9 @@ class Maildrop:
                 self._client.user(self._options.user)
                 self._client.pass_(credential)
         except poplib.error_proto as error:
-            raise explain_refusal(self._options.host, _say(error), signing_in=True) from None
+            raise explain_refusal(self._options.place, _say(error), signing_in=True) from None
         except OSError as error:
-            raise Transient(f"{self._options.host} broke off while we signed in.") from error
+            raise Transient(f"{self._options.place} broke off while we signed in.") from error
 
     def list_mails(self) -> dict[str, tuple[int, int]]:
         """The number and the size of each mail, by its id."""
@@ -108,8 +110,8 @@ class Maildrop:
             sizes = dict(_pairs(self._client.list()[1]))
         except poplib.error_proto as error:
             if "uidl" in _say(error).casefold() or "unknown command" in _say(error).casefold():
-                raise Permanent(f"{self._options.host} gives mails no ids (UIDL): use IMAP instead.") from error
-            raise explain_refusal(self._options.host, _say(error), signing_in=False) from error
+                raise Permanent(f"{self._options.place} gives mails no ids (UIDL): use IMAP instead.") from error
+            raise explain_refusal(self._options.place, _say(error), signing_in=False) from error
         except OSError as error:
             raise self._lost(error) from error
         return {check_external(id_): (number, int(sizes.get(number, "0"))) for number, id_ in ids.items()}
@@ -122,7 +124,7 @@ class Maildrop:
             try:
                 found[number] = b"\r\n".join(self._client.retr(number)[1]) + b"\r\n"
             except poplib.error_proto as error:
-                why = explain_refusal(self._options.host, _say(error), signing_in=False)
+                why = explain_refusal(self._options.place, _say(error), signing_in=False)
                 if not isinstance(why, MailRefused) or not _is_answer(error):
                     raise why from error
                 refused[number] = str(why)
@@ -131,7 +133,7 @@ class Maildrop:
         return found, refused
 
     def _lost(self, error: Exception) -> Transient:
-        return Transient(f"The connection to {self._options.host} was lost ({type(error).__name__}).")
+        return Transient(f"The connection to {self._options.place} was lost.")
 
     def leave(self) -> None:
         self._allowance.renew(PATIENCE)

@@ -11,6 +11,7 @@ from email.utils import formatdate
 
 from gristmill.errors import Permanent, Transient, Unsent
 from gristmill.settings import MailServer, read_reference
+from gristmill.sources.failures import explain_failure
 
 TIMEOUT = 30.0  # seconds for one answer of the server
 
@@ -48,7 +49,7 @@ def _send(server: MailServer, mail: EmailMessage, to: Sequence[str], password: s
     except ssl.SSLCertVerificationError as error:
         raise Permanent(f"The certificate of {server.host} is not valid: {error.verify_message}.") from None
     except (smtplib.SMTPException, OSError) as error:
-        raise Unsent(f"{whom} did not answer: {type(error).__name__}.") from None
+        raise Unsent(explain_failure(whom, error)) from None
 
 
 def _name_recipients(connection: smtplib.SMTP, to: Sequence[str], whom: str, partly: bool) -> None:
@@ -64,8 +65,8 @@ def _give(connection: smtplib.SMTP, content: bytes, whom: str) -> None:
         code, _ = connection.data(content)
     except smtplib.SMTPResponseException as error:
         raise _judge(error.smtp_code, f"{whom} refuses the mail") from None
-    except (smtplib.SMTPException, OSError) as error:
-        raise Transient(f"{whom} did not say whether it took the mail: {type(error).__name__}.") from None
+    except (smtplib.SMTPException, OSError):
+        raise Transient(f"{whom} did not say whether it took the mail.") from None
     _check(code, b"", f"{whom} refuses the mail")
 
 
