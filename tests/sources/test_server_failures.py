@@ -91,6 +91,17 @@ async def poll_once(db: Database, folder: Path, monkeypatch: pytest.MonkeyPatch,
     return str(looked.error)
 
 
+async def test_a_secret_that_the_workers_lack_is_missed_where_they_run(db: Database, tmp_path: Path) -> None:
+    async with a_farm(db, tmp_path) as farm:
+        source = await farm.add("imap", user="anna", password="env:NOT_THERE", host="127.0.0.1", port=9)
+        await farm.work()
+        looked = await farm.look(source)
+    assert looked.error == (
+        "There is no secret at env:NOT_THERE in the environment of the workers (gristmill up): "
+        "set it there and start them again."
+    )
+
+
 def test_what_a_server_says_is_shown_as_people_read_it() -> None:
     assert say("x refuses", b"Zu viele Anfragen \xc3\xbc\r\n") == "x refuses: Zu viele Anfragen ü."
     assert say("x refuses", "b'[LIMIT] it\\'s enough.'") == "x refuses: [LIMIT] it's enough."

@@ -15,7 +15,7 @@ from gristmill.settings.mail_server import MailServer
 from gristmill.settings.qualifier import QualifierSettings
 from gristmill.settings.queue import QueueSettings
 from gristmill.settings.records import RecordsSettings
-from gristmill.settings.references import Reference, read_reference
+from gristmill.settings.references import NoSecret, Reference, read_reference
 from gristmill.settings.router import BackendSettings, KeySettings, ModelSettings, NetworkSettings, RouterSettings
 from gristmill.settings.settings import Settings
 from gristmill.settings.sources import SourceSettings
@@ -42,6 +42,7 @@ __all__ = [
     "MailServer",
     "ModelSettings",
     "NetworkSettings",
+    "NoSecret",
     "QualifierSettings",
     "QueueSettings",
     "RecordsSettings",

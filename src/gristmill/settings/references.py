@@ -21,12 +21,20 @@ def _check_reference(text: str) -> str:
 Reference = Annotated[str, AfterValidator(_check_reference)]
 
 
+class NoSecret(Refused):
+    """Nothing is kept at the place that a reference names."""
+
+    def __init__(self, reference: Reference) -> None:
+        super().__init__(f"There is no secret at {reference}: set it there.")
+        self.reference = reference
+
+
 def read_reference(reference: Reference) -> str:
     """The secret itself, read when it is needed: a changed one counts at once. Errors name its place alone."""
     place, _, name = reference.partition(":")
     found = environment().get(name, "") if place == "env" else _read_file(Path(name))
     if not found.strip():
-        raise Refused(f"There is no secret at {reference}: set it there.")
+        raise NoSecret(reference)
     return found.strip()
 
 

@@ -12,6 +12,7 @@ from gristmill.db import Query, Tx
 from gristmill.errors import GristmillError, NoTurn, Overloaded, Unreachable
 from gristmill.ids import SourceId, TaskId
 from gristmill.queue import Answer, Done, Envelope, Letter, Skip, Snooze, Unique, current, send
+from gristmill.settings import NoSecret
 from gristmill.sources import store
 from gristmill.sources.letters import ListSource, PollSource, SourceDue
 from gristmill.sources.model import Batch, Source
@@ -133,6 +134,9 @@ def choose_listing_pause(failures: int) -> timedelta:
 
 
 def describe(error: BaseException) -> str:
+    if isinstance(error, NoSecret) and error.reference.startswith("env:"):  # the reader's own terminal may well have it
+        where = "in the environment of the workers (gristmill up)"
+        return f"There is no secret at {error.reference} {where}: set it there and start them again."
     text = store.make_keepable(" ".join(str(error).split()))[:LONGEST_ERROR] or type(error).__name__
     return text if isinstance(error, GristmillError) else f"{type(error).__name__}: {text}"
 
