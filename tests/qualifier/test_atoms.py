@@ -7,6 +7,7 @@ from item_desk import ACME, EMBEDDER, ItemDesk
 
 from gristmill.documents import Item as DocumentItem
 from gristmill.documents import WholeText, find_written, prepare_text, remove, take_in
+from gristmill.errors import Transient
 from gristmill.ids import WorkItemId
 from gristmill.knowledge import graph, search_hybrid
 from gristmill.qualifier import load_memory
@@ -94,6 +95,49 @@ async def test_an_item_that_is_gone_is_left_alone(desk: ItemDesk):
     async with desk.db.transaction() as tx:
         await tx.execute("DELETE FROM item WHERE id = %(id)s", id=item.id)
     assert isinstance(await keep(desk), Skip)
+
+
+@pytest.mark.parametrize("linked", [True, False])
+async def test_an_item_whose_document_goes_while_its_chunk_is_kept_is_tried_again_and_skipped(
+    desk: ItemDesk, linked: bool
+):
+    """No dead letter: people remove documents whenever they like."""
+    text = f"Invoice of May\n\n{INVOICE}" if linked else "Nothing of the kind."
+    prepared = await prepare_text(desk.db, EMBEDDER, text, "Invoice of May")
+    async with desk.db.transaction() as tx:
+        taken = await take_in(tx, WholeText("email::9@beta.example", "Invoice", text, prepared, ACME, "email"))
+    assert taken.document is not None
+    id_ = await desk.make(INVOICE, subject="Invoice of May", urn="email::9@beta.example", document=taken.document)
+    await desk.decide(id_)
+    (letter,) = await desk.letters("qualify-atoms.keep")
+    answer = await keep_atom(KeepAtom(**letter), db=desk.db, embedders=EMBEDDER)
+    assert isinstance(answer, Done)
+    assert answer.write
+    async with desk.db.transaction() as tx:
+        await remove(tx, [taken.document])
+    with pytest.raises(Transient):
+        async with desk.db.transaction() as tx:
+            await answer.write(tx)
+    assert await keep_atom(KeepAtom(**letter), db=desk.db, embedders=EMBEDDER) == Skip("Its document is gone.")
+
+
+async def test_a_chunk_of_another_document_that_goes_meanwhile_is_looked_for_again(desk: ItemDesk):
+    await desk.qualify(INVOICE, subject="Invoice of May", urn="email::1@beta.example")
+    await keep(desk)
+    item = await desk.qualify(INVOICE, subject="Invoice of May", urn="email::2@beta.example")
+    letter = (await desk.letters("qualify-atoms.keep"))[-1]
+    answer: Any = await keep_atom(KeepAtom(**letter), db=desk.db, embedders=EMBEDDER)
+    async with desk.db.transaction() as tx:
+        scope = await find_scope(tx, ACME)
+        assert scope is not None
+        note = await find_written(tx, scope, "atom:email::1@beta.example")
+        assert note is not None
+        await remove(tx, [note.id])
+    with pytest.raises(Transient, match="went while it was linked"):
+        async with desk.db.transaction() as tx:
+            await answer.write(tx)
+    assert isinstance(await keep(desk), Done)
+    assert len(await chunks_of(desk, item.id)) == 1
 
 
 async def test_the_document_of_an_item_is_not_repeated_by_a_note(desk: ItemDesk):

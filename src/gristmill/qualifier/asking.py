@@ -8,7 +8,7 @@ from gristmill.db import Tx
 from gristmill.errors import Cancelled, LeaseLost, Transient
 from gristmill.ids import WorkItemId
 from gristmill.models import Llm
-from gristmill.qualifier.atoms import make_node_key, remember_chunks
+from gristmill.qualifier.atoms import check_presence, make_node_key, remember_chunks, without_gone_chunks
 from gristmill.qualifier.casework import find_identifiers
 from gristmill.qualifier.decisions import find_known
 from gristmill.qualifier.letters import AskLlm
@@ -65,7 +65,9 @@ async def _consult(prepared: Prepared, tools: Tools, llm: Llm) -> Consultation:
 
 
 async def _write(tx: Tx, *, prepared: Prepared, found: Consultation) -> None:
-    chunks = await found.desk.write(tx)
+    await check_presence(tx, prepared.item.id)
+    with without_gone_chunks():
+        chunks = await found.desk.write(tx)
     await decide_and_write(tx, prepared=prepared, advice=found.advice, summary=found.summary, asked=True)
     keys = [*(call.nodeKey for _, call in found.desk.notes), *(call.nodeKey for call in found.desk.nodes)]
     await remember_chunks(tx, prepared.item.id, keys, chunks)

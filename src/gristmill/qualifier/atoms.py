@@ -1,14 +1,15 @@
 """The atomic chunk of an item: its title, its key fields and a summary, under the key of its node in the graph."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
 from gristmill.db import Database, Tx
 from gristmill.documents import WholeText, load_progress, prepare_chunk, prepare_text, take_in
-from gristmill.errors import Permanent, Unknown
+from gristmill.errors import Permanent, Transient, Unknown
 from gristmill.ids import ChunkId, DocumentId, WorkItemId
 from gristmill.knowledge import Embedders, Hit, chunks, graph, search_hybrid
 from gristmill.models import Facts, quote_summary
@@ -98,8 +99,12 @@ async def keep_atom(letter: KeepAtom, *, db: Database, embedders: Embedders) -> 
             item = await get_item(tx, letter.item)
         except Unknown:
             return Skip("The item is gone.")
-        if item.document is not None and not await _is_searchable(tx, item.document):
-            return Snooze(WAIT, "its document is not searchable yet")
+        if item.document is not None:
+            document = await load_progress(tx, [item.document])
+            if not document:
+                return Skip("Its document is gone.")
+            if not all(one.has_ended for one in document):
+                return Snooze(WAIT, "its document is not searchable yet")
     scope = Scope(item.client, item.project)
     atom = Atom(letter.node_key, letter.node_type, letter.text)
     hits = await search_hybrid(db, embedders, atom.text, max_results=NEAR, scope=scope)
@@ -108,11 +113,6 @@ async def keep_atom(letter: KeepAtom, *, db: Database, embedders: Embedders) -> 
     whole = await prepare_atom(db, embedders, item, atom)
     large = await _prepare_large(db, embedders, item)
     return Done(partial(_write, item=item.id, scope=scope, atom=atom, texts=[whole, *large]))
-
-
-async def _is_searchable(tx: Tx, document: DocumentId) -> bool:
-    """Whether the chunks of a document can be found, or will never be."""
-    return all(one.has_ended for one in await load_progress(tx, [document]))
 
 
 def find_same(atom: Atom, hits: Sequence[Hit], scope: Scope, document: DocumentId | None = None) -> list[Hit]:
@@ -155,6 +155,7 @@ async def _prepare_large(db: Database, embedders: Embedders, item: Item) -> list
 
 
 async def _write(tx: Tx, *, item: WorkItemId, scope: Scope, atom: Atom, texts: Sequence[WholeText]) -> None:
+    await check_presence(tx, item)
     found = [chunk for text in texts for chunk in await put_text(tx, text)]
     await _link(tx, item=item, scope=scope, atom=atom, found=found)
 
@@ -168,8 +169,29 @@ async def put_text(tx: Tx, text: WholeText) -> list[ChunkId]:
     return [one.id for one in await chunks.load(tx, places) if one is not None]
 
 
+async def check_presence(tx: Tx, item: WorkItemId) -> None:
+    """Transient if it or its document went meanwhile: whoever comes again learns that there is nothing to do."""
+    try:
+        found = await get_item(tx, item)
+    except Unknown as error:
+        raise Transient("The item went while its words were kept.") from error
+    if found.document is not None and not await load_progress(tx, [found.document]):
+        raise Transient("The document of the item went while its words were kept.")
+
+
+@contextmanager
+def without_gone_chunks() -> Generator[None]:
+    """Transient where a chunk went with its document since it was found: whoever comes again finds others, or none."""
+    try:
+        yield
+    except Unknown as error:
+        raise Transient(f"A chunk went while it was linked: {error}") from error
+
+
 async def _link(tx: Tx, *, item: WorkItemId, scope: Scope, atom: Atom, found: Sequence[ChunkId]) -> None:
-    key = await graph.create_node_with_rag_links(tx, scope, atom.node_key, atom.node_type, {}, found)
+    await check_presence(tx, item)
+    with without_gone_chunks():
+        key = await graph.create_node_with_rag_links(tx, scope, atom.node_key, atom.node_type, {}, found)
     await remember_chunks(tx, item, [key], found)
 
 
