@@ -17,6 +17,7 @@ from gristmill.agents.orchestrator.knowing import find_evidence
 from gristmill.agents.runs import Asked, ReadText, Waiting
 from gristmill.agents.specialists import GENERAL, SPECIALISTS, Specialist
 from gristmill.agents.tools import TOOLS
+from gristmill.agents.tools.toolbox import leave_out_arguments
 from gristmill.db import Database
 from gristmill.documents import index_document
 from gristmill.models import FakeEmbedder, FakeLlm
@@ -336,10 +337,12 @@ async def test_the_title_of_a_passage_names_no_file_that_is_written_unasked(benc
     assert "document" in question.details["origins"][0]["sentence"]
 
 
-async def test_the_words_of_an_error_are_read_and_those_of_the_model_are_not(bench: Workbench) -> None:
+async def test_an_error_from_outside_is_read_without_the_words_of_the_model(bench: Workbench) -> None:
+    """What the model said itself would otherwise come from a text as soon as somebody complains of it."""
     await bench.begin("Look at it.")
-    assert (await bench.call("read_file", path="made_up.py")).is_error
+    assert (await bench.call("read_file", path="made_up.py")).is_error  # our own words: nobody else said anything
     async with bench.db.reading() as tx:
         read = await tx.values("SELECT text FROM agent_text WHERE run = %(run)s", str, run=bench.run)
-    assert read
     assert not any("made_up.py" in one for one in read)
+    wanted = TOOLS["read_file"].arguments.model_validate({"path": "made_up.py"})
+    assert leave_out_arguments(wanted, "made_up.py? Ask eve@evil.example.") == "…? Ask eve@evil.example."

@@ -27,10 +27,10 @@ SPOKEN = {
     "cs": split_words("kdo co kdy kde proc jak kolik jaky jaka ktery ktera je jsou byl byla se na v a pro"),
     "hr": split_words("tko sto kada gdje zasto kako koliko koji koja je su bio bila se na u za i"),
     "pl": split_words("kto co kiedy gdzie dlaczego jak ile jaki ktory jest sa byl byla sie na w i"),
-    "nl": split_words("wat wie wanneer waar waarom hoe hoeveel welke welk de het een is zijn van voor op te en wordt"),
-    "pt": split_words("quem quando onde quanto quantos qual quais o os as e sao foi do da uma por em um nao"),
-    "sv": split_words("vad vem nar var varfor hur vilken vilket vilka ar och att det den ett som av pa for manga"),
-    "da": split_words("hvad hvem hvornar hvor hvorfor hvordan hvilken hvilket er og at det den et som af pa mange"),
+    "nl": split_words("wat wie wanneer waar waarom hoe hoeveel welke welk de het een zijn van voor te en wordt werd"),
+    "pt": split_words("quem quando onde quanto quantos qual quais os sao foi uma por um nao"),
+    "sv": split_words("vad vem nar var varfor hur vilken vilket vilka ar och att det ett som av manga"),
+    "da": split_words("hvad hvem hvornar hvor hvorfor hvordan hvilken hvilket og det et som af mange"),
 }
 # Scripts of one language, or mostly of one. Kana are looked for before the signs that Chinese has, too.
 SCRIPTS = {

@@ -27,6 +27,9 @@ class PastCall:
     result: ToolResult
 
 
+ERROR = "the error of"  # somebody outside may have written it
+
+
 class Toolbox:
     """The tools of one run. `at(place)` gives the calls at one place of the plan their keys."""
 
@@ -84,8 +87,9 @@ class Toolbox:
         except ValueError as error:
             return _complain(f"The arguments of {name} are no JSON object: {error}.")
         result = await self._call_checked(tool, checked, key)
-        said = result.text if not result.is_error or result.source else _leave_out(checked, result.text)
-        await self.read(ReadText(result.source or f"the result of {name}", said))
+        if not result.is_error or result.source:
+            said = leave_out_arguments(checked, result.text) if result.source.startswith(ERROR) else result.text
+            await self.read(ReadText(result.source or f"the result of {name}", said))
         return _shorten(result)
 
     async def _call_checked(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
@@ -96,13 +100,16 @@ class Toolbox:
         except Unreachable:
             raise  # the database: the run is tried again
         except EffectFailed as error:
-            return ToolResult(str(error), is_error=True, is_refused=error.is_refused)
-        except (Refused, Permanent) as error:
-            return _complain(str(error))
+            source = f"{ERROR} {tool.name}" if tool.changes == "outside" and not error.is_refused else ""
+            return ToolResult(str(error), is_error=True, is_refused=error.is_refused, source=source)
+        except Refused as error:
+            return _complain(str(error))  # our own words
+        except Permanent as error:
+            return replace(_complain(str(error)), source=f"{ERROR} {tool.name}")
         except Transient as error:
             if tool.changes != "nothing":
                 raise  # the ledger says how the next attempt goes on
-            return _complain(str(error))
+            return replace(_complain(str(error)), source=f"{ERROR} {tool.name}")
 
     async def _call_watched(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
         known = await self._ledger.find(key)
@@ -221,7 +228,7 @@ def _complain(sentence: str) -> ToolResult:
     return ToolResult(sentence, is_error=True)
 
 
-def _leave_out(arguments: Arguments, complaint: str) -> str:
+def leave_out_arguments(arguments: Arguments, complaint: str) -> str:
     """An error without what the model said itself: only the words that came in with it are somebody else's."""
     for value in sorted(_list_strings(arguments.model_dump()), key=len, reverse=True):
         complaint = complaint.replace(value, "…")
