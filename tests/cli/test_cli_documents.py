@@ -15,7 +15,8 @@ from shelf import chunked, placed, searchable
 
 from gristmill.cli.background import open_worker_log
 from gristmill.db import Tx
-from gristmill.documents import load_documents
+from gristmill.documents import WholeText, load_documents, take_in
+from gristmill.documents.notebook import NOTHING
 from gristmill.documents.reading import Part
 from gristmill.documents.take_in import add_parts
 from gristmill.documents.urgency import BATCH, FEW, ORDINARY, Urgency
@@ -134,7 +135,7 @@ def test_of_very_many_parts_the_first_are_shown_and_the_others_counted(cli, fold
     cli("add", folder)
     copies = (
         "INSERT INTO document (scope, urn, version, hash, container, name, task, opening, pages, completed_at)"
-        " SELECT scope, urn || '#' || n, 1, hash, id, 'part-' || n, 0, 0, 1, CASE WHEN n < 1500 THEN clock() END"
+        " SELECT scope, urn || '#' || n, 1, hash, id, 'part-' || n, task, 0, 1, CASE WHEN n < 1500 THEN clock() END"
         " FROM document, generate_series(1, 1500) AS n"
     )
     within(url, lambda tx: tx.execute(copies))
@@ -372,6 +373,22 @@ def test_a_mail_with_parts_is_named_with_their_number(cli, folder, url):
     within(url, attach)
     said = cli("document", "rm", 1)
     assert said.err == "This removes 1 document (1 mail.eml) with 1 part for good: say --yes.\n"
+
+
+def test_a_note_that_was_made_of_a_document_is_no_part_of_it(cli, folder, url):
+    (folder / "plan.md").write_text("# Plan\n")
+    cli("add", folder)
+
+    async def note(tx: Tx) -> None:
+        whole = WholeText("atom:plan", "Plan", "Dig a ditch.", NOTHING, container=DocumentId(1))
+        assert (await take_in(tx, whole)).document == 2
+
+    within(url, note)
+    assert [one["id"] for one in cli("documents", "--json").json] == [1]
+    assert cli("documents", "--status", "completed", "--json").json == []
+    assert cli("document", "show", 1, "--json").json["parts"] == []
+    said = cli("document", "rm", 1, "--json")
+    assert (said.code, said.json["documents"]) == (0, 2)  # nobody is asked, and it goes, too
 
 
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ from gristmill.documents import (
     add_again,
     clear_copies,
     clear_images,
-    find_with_parts,
+    find_parts,
     list_failures,
     list_pages,
     list_phases,
@@ -163,7 +163,7 @@ async def _open_and_load(id_: DocumentId) -> Seen:
 
 
 async def _load_seen(tx: Tx, id_: DocumentId) -> Seen:
-    found = await load_progress(tx, await find_with_parts(tx, [id_]))
+    found = await load_progress(tx, [id_, *await find_parts(tx, [id_])])
     one = _pick_document(found, id_)
     parts = [part for part in found if part.id != id_]
     troubles = await list_setbacks(tx, id_), await list_failures(tx, id_)
@@ -225,7 +225,7 @@ async def _name_removal(db: Database, ids: Sequence[DocumentId]) -> str:
         found = {one.id: one for one in await load_progress(tx, ids)}
         for id_ in ids:
             _pick_document(list(found.values()), id_)
-        parts = len(await find_with_parts(tx, ids)) - len(ids)
+        parts = len(await find_parts(tx, ids))
     if len(ids) + parts == 1:
         return ""
     names = [f"{id_} {shorten(found[id_].name, 40)}" for id_ in ids[:MOST_NAMED]]

@@ -170,6 +170,15 @@ WITH RECURSIVE inner_ AS (
 )
 SELECT id FROM inner_ GROUP BY id ORDER BY max(depth) DESC, id;
 
+-- name: parts_within
+-- what people brought in these documents; without the texts that were made of them
+WITH RECURSIVE inner_ AS (
+  SELECT d.id FROM document d WHERE d.container = ANY (%(ids)s) AND d.task <> 0
+  UNION
+  SELECT d.id FROM inner_ i JOIN document d ON d.container = i.id AND d.task <> 0
+)
+SELECT id FROM inner_ WHERE id <> ALL (%(ids)s) ORDER BY id;
+
 -- name: contents
 SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
        (SELECT coalesce(array_agg(id), '{}') FROM chunk WHERE document = ANY (%(ids)s)) AS chunks;
@@ -202,6 +211,7 @@ SELECT id, filename AS name, client, project, urn, version, type, title, contain
   FROM document_progress
  WHERE id < %(before)s AND (%(status)s::text IS NULL OR completed_at IS NOT NULL)
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
+   AND (container IS NULL OR (SELECT d.task FROM document d WHERE d.id = document_progress.id) <> 0)  -- no notes about others
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: listing_incomplete
@@ -213,6 +223,7 @@ SELECT id, filename AS name, client, project, urn, version, type, title, contain
   FROM document_progress
  WHERE id < %(before)s AND completed_at IS NULL AND status = %(status)s::task_status
    AND (%(scopes)s::int[] IS NULL OR scope = ANY (%(scopes)s::int[]))
+   AND (container IS NULL OR (SELECT d.task FROM document d WHERE d.id = document_progress.id) <> 0)  -- no notes about others
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: scopes_of

@@ -1,4 +1,5 @@
 -- Lists of documents. Each statement reads at most `scan` rows from where it begins, by an index, and says which was the last.
+-- A text that was made of a document and lies in it is a note about it: nobody brought it, and no list names it.
 
 -- name: scopes_of
 SELECT coalesce(array_agg(id), '{}') FROM scope
@@ -6,7 +7,8 @@ SELECT coalesce(array_agg(id), '{}') FROM scope
 
 -- name: newest
 WITH seen AS MATERIALIZED (
-  SELECT id, name, title, container, completed_at FROM document WHERE id < %(before)s ORDER BY id DESC LIMIT %(scan)s
+  SELECT id, name, title, container, completed_at FROM document
+   WHERE id < %(before)s AND (container IS NULL OR task <> 0) ORDER BY id DESC LIMIT %(scan)s
 )
 SELECT ARRAY(SELECT id FROM seen
               WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
@@ -21,7 +23,7 @@ WITH seen AS MATERIALIZED (
   SELECT d.id, d.name, d.title, d.type, d.container, d.completed_at
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, name, title, type, container, completed_at FROM document
-                        WHERE (scope, id) < (s.scope, %(before)s) AND scope >= s.scope
+                        WHERE (scope, id) < (s.scope, %(before)s) AND scope >= s.scope AND (container IS NULL OR task <> 0)
                         ORDER BY scope DESC, id DESC LIMIT %(scan)s) d
    ORDER BY d.id DESC LIMIT %(scan)s
 )
@@ -36,7 +38,8 @@ WITH seen AS MATERIALIZED (
   SELECT d.id, d.name, d.title, d.type, d.container, d.completed_at
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, name, title, type, container, completed_at FROM document
-                        WHERE scope = s.scope AND type = %(type)s AND id < %(before)s ORDER BY id DESC LIMIT %(scan)s) d
+                        WHERE scope = s.scope AND type = %(type)s AND id < %(before)s
+                          AND (container IS NULL OR task <> 0) ORDER BY id DESC LIMIT %(scan)s) d
    ORDER BY d.id DESC LIMIT %(scan)s
 )
 SELECT ARRAY(SELECT id FROM seen
@@ -50,7 +53,8 @@ WITH seen AS MATERIALIZED (
   SELECT d.id, d.name, d.title, d.type, d.container
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, name, title, type, container FROM document
-                        WHERE scope = s.scope AND completed_at IS NULL AND id < %(before)s ORDER BY id DESC LIMIT %(scan)s) d
+                        WHERE scope = s.scope AND completed_at IS NULL AND id < %(before)s
+                          AND (container IS NULL OR task <> 0) ORDER BY id DESC LIMIT %(scan)s) d
    ORDER BY d.id DESC LIMIT %(scan)s
 )
 SELECT ARRAY(SELECT id FROM seen
@@ -65,7 +69,7 @@ WITH seen AS MATERIALIZED (
   SELECT d.id FROM dead_documents(CASE WHEN %(everywhere)s THEN NULL ELSE %(scopes)s::int[] END, %(before)s, %(scan)s) AS d (id)
 )
 SELECT ARRAY(SELECT d.id FROM seen JOIN document d USING (id)
-              WHERE d.completed_at IS NULL
+              WHERE d.completed_at IS NULL AND (d.container IS NULL OR d.task <> 0)
                 AND (%(name)s = '' OR strpos(lower(d.name), %(name)s) > 0 OR strpos(lower(d.title), %(name)s) > 0)
                 AND (%(type)s::text IS NULL OR d.type = %(type)s::text) AND (NOT %(top)s OR d.container IS NULL)
               ORDER BY d.id DESC LIMIT %(most)s) AS ids,
@@ -74,7 +78,8 @@ SELECT ARRAY(SELECT d.id FROM seen JOIN document d USING (id)
 -- name: parts
 WITH seen AS MATERIALIZED (
   SELECT id, name, title, type, completed_at FROM document
-   WHERE container = %(container)s AND id < %(before)s AND scope = ANY (%(scopes)s::int[]) ORDER BY id DESC LIMIT %(scan)s
+   WHERE container = %(container)s AND task <> 0 AND id < %(before)s AND scope = ANY (%(scopes)s::int[])
+   ORDER BY id DESC LIMIT %(scan)s
 )
 SELECT ARRAY(SELECT id FROM seen
               WHERE (%(name)s = '' OR strpos(lower(name), %(name)s) > 0 OR strpos(lower(title), %(name)s) > 0)
@@ -88,7 +93,7 @@ WITH seen AS MATERIALIZED (
   SELECT d.*
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, sort_name, name, title, type, container, completed_at FROM document
-                        WHERE (scope, id) > (s.scope, %(id)s) AND scope <= s.scope
+                        WHERE (scope, id) > (s.scope, %(id)s) AND scope <= s.scope AND (container IS NULL OR task <> 0)
                         ORDER BY scope, id LIMIT %(scan)s) d
    ORDER BY d.id LIMIT %(scan)s
 ), fitting AS MATERIALIZED (
@@ -109,6 +114,7 @@ WITH seen AS MATERIALIZED (
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, sort_name, name, title, type, container, completed_at FROM document
                         WHERE (scope, sort_name, id) > (s.scope, %(after)s, %(id)s) AND scope <= s.scope
+                          AND (container IS NULL OR task <> 0)
                         ORDER BY scope, sort_name, id LIMIT %(scan)s) d
    ORDER BY d.sort_name, d.id LIMIT %(scan)s
 ), fitting AS MATERIALIZED (
@@ -129,6 +135,7 @@ WITH seen AS MATERIALIZED (
     FROM unnest(%(scopes)s::int[]) AS s (scope)
    CROSS JOIN LATERAL (SELECT id, sort_name, name, title, type, container, completed_at FROM document
                         WHERE (scope, sort_name, id) < (s.scope + %(step)s, %(after)s, %(id)s) AND scope BETWEEN s.scope AND s.scope
+                          AND (container IS NULL OR task <> 0)
                         ORDER BY scope DESC, sort_name DESC, id DESC LIMIT %(scan)s) d
    ORDER BY d.sort_name DESC, d.id DESC LIMIT %(scan)s
 ), fitting AS MATERIALIZED (
@@ -152,4 +159,4 @@ WITH RECURSIVE above AS (
 SELECT d.id, d.name, d.type FROM above a JOIN document d ON d.id = a.id ORDER BY a.height DESC;
 
 -- name: with_any_part
-SELECT i.id FROM unnest(%(ids)s::bigint[]) AS i (id) WHERE EXISTS (SELECT FROM document d WHERE d.container = i.id);
+SELECT i.id FROM unnest(%(ids)s::bigint[]) AS i (id) WHERE EXISTS (SELECT FROM document d WHERE d.container = i.id AND d.task <> 0);

@@ -292,6 +292,11 @@ async def find_with_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]
     return await tx.values(SQL["with_parts"], Column[DocumentId], ids=list(ids))
 
 
+async def find_parts(tx: Tx, ids: Iterable[DocumentId]) -> list[DocumentId]:
+    """The documents that were found in these so far; notes about them, which nobody brought, are none."""
+    return await tx.values(SQL["parts_within"], Column[DocumentId], ids=list(ids))
+
+
 def list_columns(found: Iterable[Progress]) -> dict[str, str]:
     """The labels of all phases that these documents have, by name, for the head of a table."""
     longest = max((one.phases for one in found), key=len, default=())
