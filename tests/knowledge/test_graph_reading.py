@@ -229,6 +229,26 @@ async def test_nodes_are_found_in_whatever_case_their_keys_keep(db: Database) ->
             await graph.resolve(tx, GLOBAL, "Äb-1")
 
 
+async def test_of_a_bare_name_and_a_person_of_that_name_the_person_is_meant(db: Database) -> None:
+    (chunk,) = await shelve(db, "x")
+    keys = [
+        "name::dana whitlock",
+        "person::dana whitlock",
+        "name::mill lane",
+        "company::ash",
+        "person::ash",
+        "name::ash",
+    ]
+    entities = tuple(Entity(key, key.partition("::")[0], key.partition("::")[2].title()) for key in keys)
+    async with db.transaction() as tx:
+        await graph.save(tx, chunk, "", Extraction(entities), b"k")
+        assert await graph.resolve(tx, GLOBAL, "Dana Whitlock") == "person::dana whitlock"
+        assert await graph.resolve(tx, GLOBAL, "Mill Lane") == "name::mill lane"
+        assert await graph.resolve(tx, GLOBAL, "name::dana whitlock") == "name::dana whitlock"
+        with pytest.raises(Refused, match="Several nodes are called “Ash”: company::ash, person::ash"):
+            await graph.resolve(tx, GLOBAL, "Ash")
+
+
 async def many(tx: Tx, chunk: ChunkId) -> None:
     await tx.execute(
         """INSERT INTO mention (chunk, key, scope, type, name)

@@ -183,6 +183,8 @@ async def resolve(tx: Tx, scope: Scope, text: str) -> str:
     """The key of the node that somebody means: by its key, an alias, or its name if only one node has that."""
     reader = await reader_of(tx, scope)
     meant = await (_find_by_key if "::" in text else _find_by_name)(tx, reader, text)
+    # `name` is the kind of a name of which nothing else is known: a person or a company of that name is meant rather
+    meant = [key for key in meant if not key.startswith("name::")] or meant
     if len(meant) > 1:
         raise Refused(f"Several nodes are called “{text}”: {', '.join(meant)}. Name one of them.")
     if meant:
