@@ -10,10 +10,10 @@ from gristmill.documents import WholeText, find_written, prepare_text, remove, t
 from gristmill.errors import Transient
 from gristmill.ids import WorkItemId
 from gristmill.knowledge import graph, search_hybrid
-from gristmill.qualifier import load_memory
+from gristmill.qualifier import has_unkept_atoms, load_memory
 from gristmill.qualifier.atoms import LARGE, keep_atom
 from gristmill.qualifier.letters import KeepAtom
-from gristmill.queue import Done, Skip, Snooze
+from gristmill.queue import Done, Skip, Snooze, TaskFilter, cancel, find_tasks
 from gristmill.scopes import Scope, find_scope
 
 INVOICE = "Dear Sir or Madam,\n\ninvoice no. 2026-0077 over 1,240.00 EUR is payable until 30 June 2026.\n"
@@ -88,6 +88,18 @@ async def test_only_a_large_text_without_a_document_is_divided_by_its_length(des
     item = await desk.qualify(text, subject="Notes", type="user_task")
     await keep(desk)
     assert len(await chunks_of(desk, item.id)) == chunks
+
+
+async def test_a_summary_knows_that_an_item_is_not_in_the_graph_yet(desk: ItemDesk):
+    async with desk.db.reading() as tx:
+        assert not await has_unkept_atoms(tx)
+    await desk.qualify(INVOICE)
+    async with desk.db.reading() as tx:
+        assert await has_unkept_atoms(tx)
+    async with desk.db.transaction() as tx:
+        for task in (await find_tasks(tx, TaskFilter(kind=KeepAtom.kind))).tasks:
+            await cancel(tx, [task.id])
+        assert not await has_unkept_atoms(tx)
 
 
 async def test_an_item_that_is_gone_is_left_alone(desk: ItemDesk):

@@ -36,6 +36,7 @@ from gristmill.qualifier import (
     explain_item,
     find_item_of,
     get_item,
+    has_unkept_atoms,
     list_events,
     list_in_line,
     list_items,
@@ -55,6 +56,7 @@ app = typer.Typer(no_args_is_help=True)
 MOST_EVENTS = 10_000
 Id = Annotated[int, typer.Argument(min=1, help="The number of the item.")]
 PATIENCE = 60.0  # seconds that a summary waits for decisions of an LLM
+PATIENCE_WITH_NOTES = 15.0  # … and for the notes that are made of them
 LOOK_EVERY = 0.2  # seconds
 ADDED = ("user_input", "user_task", "scheduled")
 
@@ -315,6 +317,17 @@ async def wait_until_decided(at: Session, documents: Sequence[DocumentId]) -> li
             items = await load_items(tx, [id_ for one in documents if (id_ := await find_item_of(tx, one)) is not None])
             if not any(item.state in UNDECIDED for item in items.values()) or loop.time() > end:
                 return [(item, await _explain(tx, item)) for item in sorted(items.values(), key=lambda one: one.id)]
+        await asyncio.sleep(LOOK_EVERY)
+
+
+async def wait_until_kept(at: Session) -> None:
+    """What was decided is in the graph a moment later: whoever counts its nodes before counts too few."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + PATIENCE_WITH_NOTES
+    while loop.time() < end:
+        async with at.db.reading() as tx:
+            if not await has_unkept_atoms(tx):
+                return
         await asyncio.sleep(LOOK_EVERY)
 
 

@@ -18,7 +18,7 @@ from gristmill.app import ROOMS
 from gristmill.cli.add import make_intake, outcomes_view
 from gristmill.cli.background import run_workers
 from gristmill.cli.grinding import as_dict, draw_board, find_notes, follow
-from gristmill.cli.items import show_qualified
+from gristmill.cli.items import show_qualified, wait_until_decided, wait_until_kept
 from gristmill.cli.output import Json, err, out, say_json, to_plain, warn
 from gristmill.cli.scopes import Client, Project, scope_of
 from gristmill.cli.search import hits_view
@@ -126,6 +126,8 @@ async def _grind(at: Session, folder: Path, scope: Scope, as_json: bool) -> bool
 
 async def _sum_up(at: Session, found: Sequence[Progress], scope: Scope) -> None:
     """Print how much was ground, and a first search."""
+    await wait_until_decided(at, [one.id for one in found])
+    await wait_until_kept(at)
     async with at.db.transaction() as tx:
         known = await graph.counts(tx, scope)
     pages = sum(one.pages or 0 for one in found)

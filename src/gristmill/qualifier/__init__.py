@@ -1,6 +1,7 @@
 """The qualifier: decides what deserves work, when, and has it done."""
 
 from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say, wake_item
+from gristmill.qualifier.atoms import has_unkept_atoms
 from gristmill.qualifier.conventions import (
     Contradiction,
     Convention,
@@ -115,6 +116,7 @@ __all__ = [
     "find_identity",
     "find_item_of",
     "get_item",
+    "has_unkept_atoms",
     "list_conventions",
     "list_events",
     "list_in_line",

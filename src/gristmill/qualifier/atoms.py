@@ -19,7 +19,7 @@ from gristmill.qualifier.memory import load_memory, save_memory
 from gristmill.qualifier.model import Item
 from gristmill.qualifier.reading import Wording
 from gristmill.qualifier.store import get_item
-from gristmill.queue import Done, Skip, Snooze
+from gristmill.queue import Done, Skip, Snooze, TaskFilter, find_tasks
 from gristmill.scopes import Scope
 
 LARGE = 40_000  # characters from which a text that no document holds is divided by length alone
@@ -113,6 +113,14 @@ async def keep_atom(letter: KeepAtom, *, db: Database, embedders: Embedders) -> 
     whole = await prepare_atom(db, embedders, item, atom)
     large = await _prepare_large(db, embedders, item)
     return Done(partial(_write, item=item.id, scope=scope, atom=atom, texts=[whole, *large]))
+
+
+async def has_unkept_atoms(tx: Tx) -> bool:
+    """Whether an item is decided whose text and node are still to be kept."""
+    for status in ("pending", "processing"):
+        if (await find_tasks(tx, TaskFilter(kind=KeepAtom.kind, status=status), limit=1)).tasks:
+            return True
+    return False
 
 
 def find_same(atom: Atom, hits: Sequence[Hit], scope: Scope, document: DocumentId | None = None) -> list[Hit]:
